@@ -1,8 +1,10 @@
-"""Overhead of an agent's trial: preparing, comparing and storing a workspace of 1,000 files, beyond the agent's own time.
+"""Overhead of an agent's trial: preparing, comparing and storing a workspace of 1,000 files, beyond
+the agent's own time.
 
     python bench/agent_overhead.py [--files 1000] [--trials 10]
 
-The floor is the start of two sandboxed shells that run `true`, from the same run. Promised: under 300 ms per trial.
+The floor is the start of two sandboxed shells that run `true`, from the same run. Promised: under
+300 ms per trial.
 """
 
 from __future__ import annotations
@@ -43,13 +45,24 @@ async def measured(folder: Path, files: int, trials: int) -> tuple[list[float], 
         place = fixture / f"package{number % 20}" / f"module{number}.py"
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(f"value = {number}\n" * 40, "utf-8")
-    digests = {path.relative_to(fixture).as_posix(): bytes_digest(path.read_bytes()) for path in fixture.rglob("*.py")}
-    scenario = Scenario(folder=".", fixture="repo", files=digests, commands=(CheckCommand(kind="test", command="true"),))
+    digests = {
+        path.relative_to(fixture).as_posix(): bytes_digest(path.read_bytes())
+        for path in fixture.rglob("*.py")
+    }
+    scenario = Scenario(
+        folder=".",
+        fixture="repo",
+        files=digests,
+        commands=(CheckCommand(kind="test", command="true"),),
+    )
     task = Task(id="s/L0", thing="s", scoring=Scoring(method="evaluators"), scenario=scenario)
     program = Agent(target="cmd: true")
     commands = SandboxedCommands()
     workspaces = Workspaces(
-        choose=commands.choose, base=folder, kept=KeptWorkspaces(folder / "kept", most_bytes=10**9), gate=no_gate
+        choose=commands.choose,
+        base=folder,
+        kept=KeptWorkspaces(folder / "kept", most_bytes=10**9),
+        gate=no_gate,
     )
     provider = open_agent(program, workspaces, folder)
     assert provider is not None

@@ -1,12 +1,14 @@
-"""50,000 requests through one batch: submit and collect, beside a bare loop on the same lines, and beside a live run.
+"""50,000 requests through one batch: submit and collect, beside a bare loop on the same lines, and
+beside a live run.
 
-All are whole processes against one loopback server. The bare loop reads the tasks, writes the lines, uploads them, creates the
-batch, downloads the answers and stores them in one table of SQLite, and does nothing else. Times are of processors (user and
-system), because a busy machine stretches the others. Exits 1 if submit and collect take more than a live run of the same
-tasks, or more than `MOST_MB` of memory. The ratio to the bare loop is printed: 3 was asked for, 20 was
-measured. Starting two processes took 1.8 times the bare loop, and inserting the rows in SQLite alone 1.6 times; the last line
-prints both. The rest is Python that turns each line into a dozen rows.
-`--requests N` takes another number.
+All are whole processes against one loopback server. The bare loop reads the tasks, writes the
+lines, uploads them, creates the batch, downloads the answers and stores them in one table of
+SQLite, and does nothing else. Times are of processors (user and system), because a busy machine
+stretches the others. Exits 1 if submit and collect take more than a live run of the same tasks, or
+more than `MOST_MB` of memory. The ratio to the bare loop is printed: 3 was asked for, 20 was
+measured. Starting two processes took 1.8 times the bare loop, and inserting the rows in SQLite
+alone 1.6 times; the last line prints both. The rest is Python that turns each line into a dozen
+rows. `--requests N` takes another number.
 """
 
 from __future__ import annotations
@@ -81,63 +83,113 @@ def main() -> int:
         server = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
         try:
             assert server.stdout is not None
-            return _measure(Path(place), f"http://127.0.0.1:{int(server.stdout.readline())}/v1", chosen.requests)
+            return _measure(
+                Path(place), f"http://127.0.0.1:{int(server.stdout.readline())}/v1", chosen.requests
+            )
         finally:
             server.kill()
 
 
 def _measure(folder: Path, url: str, requests: int) -> int:
-    rows = ({"id": f"q{i}", "prompt": f"repeat the word w{i}", "answer": f"w{i}"} for i in range(requests))
+    rows = (
+        {"id": f"q{i}", "prompt": f"repeat the word w{i}", "answer": f"w{i}"}
+        for i in range(requests)
+    )
     (folder / "tasks.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     (folder / "suite.yaml").write_text(
         "name: bench\nreview: none\nparameters: {max_tokens: 16}\ncandidates: [openai/bench]\n"
         "tasks: {file: tasks.jsonl, map: {id: id, prompt: prompt, expected: answer}, score: exact}\n"
     )
-    environment = {**os.environ, "OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-bench", "ASSAY_RESULTS": "off"}
+    environment = {
+        **os.environ,
+        "OPENAI_BASE_URL": url,
+        "OPENAI_API_KEY": "sk-bench",
+        "ASSAY_RESULTS": "off",
+    }
     # As in an installed package: without bytecode, each process would compile Assay first.
-    subprocess.run([sys.executable, "-m", "compileall", "-q", Path(__file__).parents[1] / "src"], check=True)
-    bare_s, bare_mb, _ = _timed([sys.executable, __file__, "--bare", url, "tasks.jsonl", "bare.db"], folder, environment)
+    subprocess.run(
+        [sys.executable, "-m", "compileall", "-q", Path(__file__).parents[1] / "src"], check=True
+    )
+    bare_s, bare_mb, _ = _timed(
+        [sys.executable, __file__, "--bare", url, "tasks.jsonl", "bare.db"], folder, environment
+    )
     assay = [sys.executable, "-m", "assay", "batch"]
-    submit_s, submit_mb, out = _timed([*assay, "submit", "suite.yaml", "--json"], folder, environment)
+    submit_s, submit_mb, out = _timed(
+        [*assay, "submit", "suite.yaml", "--json"], folder, environment
+    )
     run = json.loads(out)["run"]["run_id"]
     collect_s, collect_mb, out = _timed([*assay, "collect", run, "--json"], folder, environment)
     (document,) = json.loads(out)["runs"]
     assert document["run"]["trials"]["done"] == requests, document["run"]["trials"]
     start_s, _, _ = _timed([*assay, "status", "--json"], folder, environment)
-    live = [sys.executable, "-m", "assay", "run", "suite.yaml", "--concurrency", "50", "--json", "--store", "live.db"]
+    live = [
+        sys.executable,
+        "-m",
+        "assay",
+        "run",
+        "suite.yaml",
+        "--concurrency",
+        "50",
+        "--json",
+        "--store",
+        "live.db",
+    ]
     live_s, live_mb, out = _timed(live, folder, environment)
     assert json.loads(out)["trials"]["done"] == requests
     both_s = submit_s + collect_s
-    print(f"bare loop: {bare_s:.1f} s, {bare_mb:.0f} MB; live run: {live_s:.1f} s, {live_mb:.0f} MB")
-    print(f"submit: {submit_s:.1f} s, {submit_mb:.0f} MB; collect: {collect_s:.1f} s, {collect_mb:.0f} MB")
-    print(f"{both_s / bare_s:.1f} times the bare loop; {both_s / live_s:.2f} times the live run, promised: 1")
+    print(
+        f"bare loop: {bare_s:.1f} s, {bare_mb:.0f} MB; live run: {live_s:.1f} s, {live_mb:.0f} MB"
+    )
+    print(
+        f"submit: {submit_s:.1f} s, {submit_mb:.0f} MB; collect: {collect_s:.1f} s, {collect_mb:.0f} MB"
+    )
+    print(
+        f"{both_s / bare_s:.1f} times the bare loop; {both_s / live_s:.2f} times the live run, promised: 1"
+    )
     print(f"promised: less than {MOST_MB} MB")
-    print(f"part of it: starting twice {2 * start_s:.1f} s; inserting the rows in SQLite {_storing_s(folder):.1f} s")
+    print(
+        f"part of it: starting twice {2 * start_s:.1f} s; inserting the rows in SQLite {_storing_s(folder):.1f} s"
+    )
     return int(both_s > live_s or max(submit_mb, collect_mb) > MOST_MB)
 
 
 def _storing_s(folder: Path) -> float:
     """Return the seconds of processors in which SQLite alone inserts the rows of the run."""
-    with sqlite3.connect(folder / ".assay" / "assay.db") as source, sqlite3.connect(folder / "rows.db") as target:
-        made = (
-            "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND type IN ('table', 'index') ORDER BY type DESC"
-        )
-        objects = [row for row in source.execute(made).fetchall() if not row[1].startswith("sqlite_")]
+    with (
+        sqlite3.connect(folder / ".assay" / "assay.db") as source,
+        sqlite3.connect(folder / "rows.db") as target,
+    ):
+        made = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND type IN ('table', 'index') ORDER BY type DESC"
+        objects = [
+            row for row in source.execute(made).fetchall() if not row[1].startswith("sqlite_")
+        ]
         for _, _, sql in objects:
             target.execute(sql)
-        rows = {name: source.execute(f"SELECT * FROM {name}").fetchall() for kind, name, _ in objects if kind == "table"}
+        rows = {
+            name: source.execute(f"SELECT * FROM {name}").fetchall()
+            for kind, name, _ in objects
+            if kind == "table"
+        }
         began = time.process_time()
         for name, of_table in rows.items():
             if of_table:
-                target.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(of_table[0]))})", of_table)
+                target.executemany(
+                    f"INSERT INTO {name} VALUES ({', '.join('?' * len(of_table[0]))})", of_table
+                )
         target.commit()
         return time.process_time() - began
 
 
-def _timed(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[float, float, str]:
-    """Run a command; return its seconds of processors, its largest memory in MB, and what it printed."""
+def _timed(
+    command: list[str], folder: Path, environment: dict[str, str]
+) -> tuple[float, float, str]:
+    """Run a command; return its seconds of processors, its largest memory in MB, and what it
+    printed.
+    """
     with (folder / "out").open("w+") as out:
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=out, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=out, stderr=subprocess.DEVNULL
+        )
         _, status, usage = os.wait4(process.pid, 0)
         assert status == 0, status
         out.seek(0)
@@ -152,8 +204,20 @@ def _bare(url: str, tasks: str, store: str) -> None:
             row = json.loads(line)
             expected[str(number)] = row["answer"]
             messages = [{"role": "user", "content": row["prompt"]}]
-            body = {"model": "bench", "messages": messages, "max_tokens": 16, "temperature": 0.7, "top_p": 1.0, "seed": number}
-            request = {"custom_id": str(number), "method": "POST", "url": "/v1/chat/completions", "body": body}
+            body = {
+                "model": "bench",
+                "messages": messages,
+                "max_tokens": 16,
+                "temperature": 0.7,
+                "top_p": 1.0,
+                "seed": number,
+            }
+            request = {
+                "custom_id": str(number),
+                "method": "POST",
+                "url": "/v1/chat/completions",
+                "body": body,
+            }
             target.write(json.dumps(request) + "\n")
     with open("bare.jsonl", "rb") as lines:
         head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n'

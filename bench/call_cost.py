@@ -1,8 +1,11 @@
-"""CPU time that `complete` adds to a bare aiohttp request, measured in turns against one loopback server.
+"""CPU time that `complete` adds to a bare aiohttp request, measured in turns against one loopback
+server.
 
-    PYTHONPATH=src:. python bench/call_cost.py [--calls 3000] [--concurrency 50] [--rounds 5] [--limit-ms 0.1]
+    PYTHONPATH=src:. python bench/call_cost.py [--calls 3000] [--concurrency 50] [--rounds 5]
+    [--limit-ms 0.1]
 
-Only this process's CPU counts; the server runs in another. Exit 1 when the median of what is added is above the limit.
+Only this process's CPU counts; the server runs in another. Exit 1 when the median of what is added
+is above the limit.
 """
 
 from __future__ import annotations
@@ -49,10 +52,16 @@ async def in_flight(ask: Ask, *, calls: int, concurrency: int) -> tuple[float, f
 
 async def measure(url: str, *, calls: int, concurrency: int, rounds: int) -> dict[str, Any]:
     """Milliseconds a call, bare and through a provider, the two taking turns."""
-    directory = Directory({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-bench"}, base_folder=Path())
+    directory = Directory(
+        {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-bench"}, base_folder=Path()
+    )
     model = ModelSpec(provider="openai", name="gpt-4o-mini")
     provider = directory.provider(model)
-    bare_body = {"model": model.name, "messages": [{"role": "user", "content": PROMPT}], **DEFAULTS.as_json()}
+    bare_body = {
+        "model": model.name,
+        "messages": [{"role": "user", "content": PROMPT}],
+        **DEFAULTS.as_json(),
+    }
 
     async def through_provider(number: int) -> object:
         return await provider.complete(
@@ -71,7 +80,8 @@ async def measure(url: str, *, calls: int, concurrency: int, rounds: int) -> dic
                 return (await response.json())["choices"][0]["message"]["content"]
 
         await in_flight(bare, calls=200, concurrency=concurrency)
-        await in_flight(through_provider, calls=200, concurrency=concurrency)  # loads the price list as well
+        # loads the price list as well
+        await in_flight(through_provider, calls=200, concurrency=concurrency)
         cpu: dict[str, list[float]] = {"bare": [], "provider": []}
         wall: dict[str, list[float]] = {"bare": [], "provider": []}
         for number in range(rounds):
@@ -81,7 +91,9 @@ async def measure(url: str, *, calls: int, concurrency: int, rounds: int) -> dic
                 cpu[name].append(cpu_ms)
                 wall[name].append(wall_ms)
     await directory.close()
-    added = [with_us - without for with_us, without in zip(cpu["provider"], cpu["bare"], strict=True)]
+    added = [
+        with_us - without for with_us, without in zip(cpu["provider"], cpu["bare"], strict=True)
+    ]
     return {
         "calls": calls,
         "concurrency": concurrency,
@@ -95,11 +107,15 @@ async def measure(url: str, *, calls: int, concurrency: int, rounds: int) -> dic
 
 def main() -> int:
     """Run the server beside, measure, print one JSON document."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--calls", type=int, default=3000)
     parser.add_argument("--concurrency", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--limit-ms", type=float, default=0.1, help="the most CPU that may be added a call")
+    parser.add_argument(
+        "--limit-ms", type=float, default=0.1, help="the most CPU that may be added a call"
+    )
     options = parser.parse_args()
     server = subprocess.Popen(
         [sys.executable, "-m", "tests.support.model_server", "--port", "0", "--answer", "42"],
@@ -111,7 +127,11 @@ def main() -> int:
     try:
         assert server.stdout is not None
         url = server.stdout.readline().strip() + "/v1"
-        costs = asyncio.run(measure(url, calls=options.calls, concurrency=options.concurrency, rounds=options.rounds))
+        costs = asyncio.run(
+            measure(
+                url, calls=options.calls, concurrency=options.concurrency, rounds=options.rounds
+            )
+        )
     finally:
         server.terminate()
         server.wait()

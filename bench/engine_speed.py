@@ -1,8 +1,10 @@
-"""5,000 prompts with a deterministic scorer at concurrency 50, against a bare aiohttp and sqlite3 loop on the same work.
+"""5,000 prompts with a deterministic scorer at concurrency 50, against a bare aiohttp and sqlite3
+loop on the same work.
 
-Both are whole processes, from start to stored results, alternating in one run against one loopback server. The bare loop
-commits every result, as we do before we report one; a second bare loop that commits fifty at a time, and so may lose as
-many, is shown beside it. Exits 1 when the median ratio to the first is above the promise.
+Both are whole processes, from start to stored results, alternating in one run against one loopback
+server. The bare loop commits every result, as we do before we report one; a second bare loop that
+commits fifty at a time, and so may lose as many, is shown beside it. Exits 1 when the median ratio
+to the first is above the promise.
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ def _measure(folder: Path, url: str) -> int:
     tasks = folder / "tasks.jsonl"
     tasks.write_text(
         "".join(
-            f"{json.dumps({'id': f'q{i}', 'prompt': f'repeat the word w{i}', 'answer': f'w{i}'})}\n" for i in range(PROMPTS)
+            f"{json.dumps({'id': f'q{i}', 'prompt': f'repeat the word w{i}', 'answer': f'w{i}'})}\n"
+            for i in range(PROMPTS)
         )
     )
     (folder / "suite.yaml").write_text(
@@ -67,7 +70,16 @@ def _measure(folder: Path, url: str) -> int:
         "tasks: {file: tasks.jsonl, map: {id: id, prompt: prompt, expected: answer}, score: exact}\n"
     )
     environment = {**os.environ, "VLLM_BASE_URL": url}
-    ours = [sys.executable, "-m", "assay", "run", "suite.yaml", "--concurrency", str(CONCURRENCY), "--json"]
+    ours = [
+        sys.executable,
+        "-m",
+        "assay",
+        "run",
+        "suite.yaml",
+        "--concurrency",
+        str(CONCURRENCY),
+        "--json",
+    ]
     bare = [sys.executable, __file__, "--bare", url, str(tasks), str(folder / "bare.db")]
     figures: dict[str, list[float]] = {"assay": [], "bare": [], "bare, fifty a commit": []}
     for number in range(ROUNDS):
@@ -78,19 +90,27 @@ def _measure(folder: Path, url: str) -> int:
         )
         for name, command in rounds:
             began = time.perf_counter()
-            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+            )
             figures[name].append(time.perf_counter() - began)
             if done.returncode:
                 print(done.stdout[-2000:], done.stderr[-2000:])
                 return 1
         document = json.loads(done.stdout)
         assert document["trials"]["done"] == PROMPTS, document["trials"]
-    lossy = statistics.median(a / b for a, b in zip(figures["assay"], figures["bare, fifty a commit"], strict=True))
+    lossy = statistics.median(
+        a / b for a, b in zip(figures["assay"], figures["bare, fifty a commit"], strict=True)
+    )
     ratios = [a / b for a, b in zip(figures["assay"], figures["bare"], strict=True)]
     for name, seconds in figures.items():
-        print(f"{name}: {PROMPTS / statistics.median(seconds):,.0f} prompts/s, {statistics.median(seconds):.2f} s")
+        print(
+            f"{name}: {PROMPTS / statistics.median(seconds):,.0f} prompts/s, {statistics.median(seconds):.2f} s"
+        )
     ratio = statistics.median(ratios)
-    print(f"assay takes {ratio:.2f} times the bare loop ({min(ratios):.2f} to {max(ratios):.2f}); promised: {PROMISE}")
+    print(
+        f"assay takes {ratio:.2f} times the bare loop ({min(ratios):.2f} to {max(ratios):.2f}); promised: {PROMISE}"
+    )
     print(f"and {lossy:.2f} times the bare loop that commits fifty at a time")
     return int(ratio > PROMISE)
 
@@ -102,7 +122,9 @@ async def _bare(url: str, lines: list[str], store: str, at_once: int) -> None:
     connection = sqlite3.connect(store)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("CREATE TABLE IF NOT EXISTS result (id TEXT, text TEXT, score REAL, tokens INTEGER)")
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS result (id TEXT, text TEXT, score REAL, tokens INTEGER)"
+    )
     rows = iter([json.loads(line) for line in lines])
     pending: list[tuple[str, str, float, int]] = []
 
@@ -119,7 +141,14 @@ async def _bare(url: str, lines: list[str], store: str, at_once: int) -> None:
                 async with session.post(f"{url}/chat/completions", json=body) as response:
                     answer = await response.json()
                 text = answer["choices"][0]["message"]["content"]
-                pending.append((row["id"], text, float(text == row["answer"]), answer["usage"]["completion_tokens"]))
+                pending.append(
+                    (
+                        row["id"],
+                        text,
+                        float(text == row["answer"]),
+                        answer["usage"]["completion_tokens"],
+                    )
+                )
                 if len(pending) >= at_once:
                     store_pending()
 
@@ -132,6 +161,13 @@ async def _bare(url: str, lines: list[str], store: str, at_once: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--bare"]:
-        asyncio.run(_bare(sys.argv[2], Path(sys.argv[3]).read_text().splitlines(), sys.argv[4], int(sys.argv[5])))
+        asyncio.run(
+            _bare(
+                sys.argv[2],
+                Path(sys.argv[3]).read_text().splitlines(),
+                sys.argv[4],
+                int(sys.argv[5]),
+            )
+        )
     else:
         sys.exit(main())

@@ -1,19 +1,22 @@
-"""Tasks in families: do ranges cover and tests keep their level when tasks share a source? A seeded simulation.
+"""Tasks in families: do ranges cover and tests keep their level when tasks share a source? A seeded
+simulation.
 
-Each scenario draws benchmarks in which tasks of a family share part of their difficulty and part of what separates the
-candidates, and asks the array core behind `estimate`, `compare` and `rank` for all of them at once; the first few are also put
-to the public functions, which must agree. From 6 families on, ranges must cover 93 to 97.5% and a true null be
-rejected at most 6%, for means, pairs and ranks (any false "better" among 5 equal candidates). Evidence that is looked at after
-every family, from the 4th to the last, may call a false winner in at most 5%. With 4 and 5 families
-the public functions must warn, and with fewer they must refuse. "Tasks alone" ignores families, as before there were any.
-Exits 1 when a promise is broken.
+Each scenario draws benchmarks in which tasks of a family share part of their difficulty and part of
+what separates the candidates, and asks the array core behind `estimate`, `compare` and `rank` for
+all of them at once; the first few are also put to the public functions, which must agree. From 6
+families on, ranges must cover 93 to 97.5% and a true null be rejected at most 6%, for means, pairs
+and ranks (any false "better" among 5 equal candidates). Evidence that is looked at after every
+family, from the 4th to the last, may call a false winner in at most 5%. With 4 and 5 families the
+public functions must warn, and with fewer they must refuse. "Tasks alone" ignores families, as
+before there were any. Exits 1 when a promise is broken.
 
     python bench/families_simulation.py [--quick] [--seed 20241122]
 
-Data. A family has 2 to 10 tasks; "mixed" draws sizes from 2 to 10, "three large" has three families of 10 and others of 2.
-Each task has 3 trials. "beta": task means are Beta quantiles (mean .75, sd .18) of a normal in which the family accounts
-for the stated share of the variance; trials are Beta around them. "binary": 0 or 1 with the task mean as probability.
-Candidates correlate .85 through a Gaussian copula, within families and within tasks.
+Data. A family has 2 to 10 tasks; "mixed" draws sizes from 2 to 10, "three large" has three families
+of 10 and others of 2. Each task has 3 trials. "beta": task means are Beta quantiles (mean .75, sd
+.18) of a normal in which the family accounts for the stated share of the variance; trials are Beta
+around them. "binary": 0 or 1 with the task mean as probability. Candidates correlate .85 through a
+Gaussian copula, within families and within tasks.
 """
 
 import argparse
@@ -44,7 +47,9 @@ FEWEST_PROMISED = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmarks:
-    """Task means of shape (benchmarks, candidates, tasks), the family of each task, and the mean of all candidates."""
+    """Task means of shape (benchmarks, candidates, tasks), the family of each task, and the mean of
+    all candidates.
+    """
 
     means: Floats
     family: Ints
@@ -68,7 +73,9 @@ class Line:
         low, high = COVERAGE[0] - slack, COVERAGE[1] + slack
         covers = all(low <= share <= high for share in (self.covered[0], self.covered_pair[0]))
         wrong = max(self.rejected[0], self.false_better[0]) > LEVEL + slack
-        return self.ever > 0.05 + slack or (self.n_families >= FEWEST_PROMISED and (not covers or wrong))
+        return self.ever > 0.05 + slack or (
+            self.n_families >= FEWEST_PROMISED and (not covers or wrong)
+        )
 
 
 def sizes_of(kind: str, n_families: int, rng: np.random.Generator) -> Ints:
@@ -80,7 +87,13 @@ def sizes_of(kind: str, n_families: int, rng: np.random.Generator) -> Ints:
 
 
 def drawn(
-    n_benchmarks: int, sizes: Ints, *, scores: str, shared: float, rng: np.random.Generator, n_candidates: int
+    n_benchmarks: int,
+    sizes: Ints,
+    *,
+    scores: str,
+    shared: float,
+    rng: np.random.Generator,
+    n_candidates: int,
 ) -> Benchmarks:
     """Draw benchmarks of equal candidates."""
     family = np.repeat(np.arange(sizes.size), sizes)
@@ -90,7 +103,9 @@ def drawn(
         own = rng.standard_normal((n_benchmarks, n_candidates, width))
         return np.asarray(np.sqrt(CORRELATION) * common + np.sqrt(1 - CORRELATION) * own)
 
-    at = np.sqrt(shared) * normal(sizes.size)[:, :, family] + np.sqrt(1 - shared) * normal(family.size)
+    at = np.sqrt(shared) * normal(sizes.size)[:, :, family] + np.sqrt(1 - shared) * normal(
+        family.size
+    )
     size = 0.75 * 0.25 / 0.18**2 - 1
     grid = np.linspace(-6, 6, 4801)
     table = special.betaincinv(0.75 * size, 0.25 * size, special.ndtr(grid))
@@ -100,22 +115,36 @@ def drawn(
         trials = (rng.random(shape) < centre).astype(np.float64)
     else:
         inside = np.clip(centre, 1e-6, 1 - 1e-6)
-        trials = rng.beta(np.broadcast_to(23.2 * inside, shape), np.broadcast_to(23.2 * (1 - inside), shape))
+        trials = rng.beta(
+            np.broadcast_to(23.2 * inside, shape), np.broadcast_to(23.2 * (1 - inside), shape)
+        )
     return Benchmarks(means=trials.mean(axis=-1), family=family, truth=0.75)
 
 
-def measured(n_benchmarks: int, kind: str, n_families: int, scores: str, shared: float, seed: int) -> Line:
+def measured(
+    n_benchmarks: int, kind: str, n_families: int, scores: str, shared: float, seed: int
+) -> Line:
     """Measure a scenario; sizes of families are drawn anew for each tenth of the benchmarks."""
     rng = np.random.default_rng(seed)
     parts: list[list[tuple[Floats, ...]]] = [[], []]
     ever = []
     for _ in range(10):
         sizes = sizes_of(kind, n_families, rng)
-        drawn_part = drawn(n_benchmarks // 10, sizes, scores=scores, shared=shared, rng=rng, n_candidates=N_CANDIDATES)
+        drawn_part = drawn(
+            n_benchmarks // 10,
+            sizes,
+            scores=scores,
+            shared=shared,
+            rng=rng,
+            n_candidates=N_CANDIDATES,
+        )
         for place, family in enumerate((drawn_part.family, None)):
             parts[place].append(answers(drawn_part, family))
         ever.append(ever_claimed(drawn_part))
-    shares = [[float(np.concatenate(column).mean()) for column in zip(*side, strict=True)] for side in parts]
+    shares = [
+        [float(np.concatenate(column).mean()) for column in zip(*side, strict=True)]
+        for side in parts
+    ]
     covered, covered_pair, rejected, false_better = zip(*shares, strict=True)
     return Line(
         scenario=f"{scores}, families {kind}, share {shared:g}",
@@ -129,7 +158,9 @@ def measured(n_benchmarks: int, kind: str, n_families: int, scores: str, shared:
 
 
 def answers(drawn_part: Benchmarks, family: Ints | None) -> tuple[Floats, ...]:
-    """Return, for each benchmark: mean covered, difference covered, difference rejected, and any false better."""
+    """Return, for each benchmark: mean covered, difference covered, difference rejected, and any
+    false better.
+    """
     means = drawn_part.means
     weight = np.ones(means.shape[-1])
     first = across(means[:, 0], weight, family)
@@ -144,11 +175,15 @@ def answers(drawn_part: Benchmarks, family: Ints | None) -> tuple[Floats, ...]:
     rejected = p[0] <= 0.05
     # All nulls are true, so that Holm errs exactly where Bonferroni's first step does.
     false_better = p.min(axis=0) * p.shape[0] <= 0.05
-    return tuple(np.asarray(column, np.float64) for column in (held, ~rejected, rejected, false_better))
+    return tuple(
+        np.asarray(column, np.float64) for column in (held, ~rejected, rejected, false_better)
+    )
 
 
 def ever_claimed(drawn_part: Benchmarks) -> Floats:
-    """Return 1 for each benchmark whose evidence reached 20 at some look, a look after every family from the 4th on."""
+    """Return 1 for each benchmark whose evidence reached 20 at some look, a look after every family
+    from the 4th on.
+    """
     difference = drawn_part.means[:, 0] - drawn_part.means[:, 1]
     claimed = np.zeros(len(difference), np.bool_)
     for n_families in range(4, int(drawn_part.family.max()) + 2):
@@ -157,7 +192,9 @@ def ever_claimed(drawn_part: Benchmarks) -> Floats:
         varied = ~moments.constant
         t2 = np.where(varied, moments.estimate**2 / np.where(varied, moments.variance, 1.0), 0.0)
         k = moments.df + 2.0
-        log_e = -0.5 * np.log(k) + (moments.df + 1) / 2 * (np.log1p(t2 / moments.df) - np.log1p(t2 / (moments.df * k)))
+        log_e = -0.5 * np.log(k) + (moments.df + 1) / 2 * (
+            np.log1p(t2 / moments.df) - np.log1p(t2 / (moments.df * k))
+        )
         claimed |= log_e >= np.log(20.0)
     return claimed.astype(np.float64)
 
@@ -167,7 +204,9 @@ def p_values(moments: AcrossTasks) -> Floats:
     std_err = np.sqrt(moments.variance)
     varied = ~moments.constant
     p = t_two_sided(moments.estimate / np.where(varied, std_err, 1.0), moments.df)
-    return np.where(varied, p, np.where(np.abs(moments.estimate) < 1e-12, 1.0, 2.0 ** (1 - moments.n_units)))
+    return np.where(
+        varied, p, np.where(np.abs(moments.estimate) < 1e-12, 1.0, 2.0 ** (1 - moments.n_units))
+    )
 
 
 def table_of(means: Floats, family: Ints) -> ScoreTable:
@@ -184,11 +223,15 @@ def table_of(means: Floats, family: Ints) -> ScoreTable:
 
 
 def check_public_functions(seed: int) -> None:
-    """Compare the public functions with the core, and check that they warn and refuse below the promise."""
+    """Compare the public functions with the core, and check that they warn and refuse below the
+    promise.
+    """
     rng = np.random.default_rng(seed)
     for n_families in (2, 3, 4, 5, 6, 12):
         sizes = sizes_of("mixed", n_families, rng)
-        benchmarks = drawn(AGREEING, sizes, scores="beta", shared=0.5, rng=rng, n_candidates=N_CANDIDATES)
+        benchmarks = drawn(
+            AGREEING, sizes, scores="beta", shared=0.5, rng=rng, n_candidates=N_CANDIDATES
+        )
         for means in benchmarks.means:
             table = table_of(means, benchmarks.family)
             pair, mean, ranks = compare(table, 0, 1), estimate(table, 0), rank(table)
@@ -241,7 +284,9 @@ def main() -> int:
         broken += bool(mark)
         print(f"| {line.scenario} | {n_families} | {cells} | {line.ever:.3f} |{mark}", flush=True)
     print(
-        f"\nIn brackets: tasks alone. {broken} promises broken." if broken else "\nIn brackets: tasks alone. All promises hold."
+        f"\nIn brackets: tasks alone. {broken} promises broken."
+        if broken
+        else "\nIn brackets: tasks alone. All promises hold."
     )
     return 1 if broken else 0
 

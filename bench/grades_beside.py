@@ -1,10 +1,12 @@
-"""Grades side by side over a large run: every view of the page over HTTP, cold and warm, and the server's memory.
+"""Grades side by side over a large run: every view of the page over HTTP, cold and warm, and the
+server's memory.
 
     python bench/grades_beside.py [--trials 100000] [--times 40] [--keep FOLDER]
 
-One run is opened through the Journal; two judges' assessments of each trial, five criteria each, are filled in by plain
-SQL, since what is measured is reading them. One trial in fifty was judged anew, one in ten corrected, one in a hundred
-rejected. Each view is asked once cold, then, when the run has been read for its figures, `--times` times; `/health` as the floor.
+One run is opened through the Journal; two judges' assessments of each trial, five criteria each,
+are filled in by plain SQL, since what is measured is reading them. One trial in fifty was judged
+anew, one in ten corrected, one in a hundred rejected. Each view is asked once cold, then, when the
+run has been read for its figures, `--times` times; `/health` as the floor.
 """
 
 from __future__ import annotations
@@ -65,14 +67,26 @@ UPDATE run SET state = 'finished', finished = started;
 def filled(folder: Path, trials: int) -> str:
     """A store with the run in it; its id."""
     with Workspace.open(folder, environment={}) as workspace:
-        judges = tuple(JudgeSpec(name=name, model=ModelSpec(provider="replay", name="x")) for name in JUDGES)
+        judges = tuple(
+            JudgeSpec(name=name, model=ModelSpec(provider="replay", name="x")) for name in JUDGES
+        )
         rubric = Rubric(criteria=tuple(Criterion(name=name) for name in CRITERIA))
         workspace.journal.open_run(replace(plan(), judges=judges, rubric=rubric), tasks(trials))
     grades = tuple(
-        Grade(candidate="echo", criterion=name, score=0.5, raw_score=5, min_score=0, max_score=10, reason="So it is.")
+        Grade(
+            candidate="echo",
+            criterion=name,
+            score=0.5,
+            raw_score=5,
+            min_score=0,
+            max_score=10,
+            reason="So it is.",
+        )
         for name in CRITERIA
     )
-    body = assessment_bytes(Assessment(grades=grades, scores={"echo": 0.5}, report="It adds two numbers."))
+    body = assessment_bytes(
+        Assessment(grades=grades, scores={"echo": 0.5}, report="It adds two numbers.")
+    )
     with closing(sqlite3.connect(folder / ".assay" / "assay.db")) as connection:
         connection.executescript("BEGIN;" + FILL.format(body=body.hex()) + "COMMIT; ANALYZE;")
     return str(plan().id)
@@ -126,7 +140,9 @@ def memory_mb(pid: int) -> float:
 
 
 def cpu_ms(pid: int) -> float:
-    """Return the CPU time of the process so far, which depends little on the load of the machine."""
+    """Return the CPU time of the process so far, which depends little on the load of the
+    machine.
+    """
     fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
     return 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -135,21 +151,38 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=100_000)
     parser.add_argument("--times", type=int, default=40)
-    parser.add_argument("--keep", help="a folder whose store is filled if it is not there, and kept")
+    parser.add_argument(
+        "--keep", help="a folder whose store is filled if it is not there, and kept"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(given.keep or name)
         folder.mkdir(parents=True, exist_ok=True)
         began = time.perf_counter()
-        run = str(plan().id) if (folder / ".assay" / "assay.db").exists() else filled(folder, given.trials)
+        run = (
+            str(plan().id)
+            if (folder / ".assay" / "assay.db").exists()
+            else filled(folder, given.trials)
+        )
         print(f"{given.trials} trials of two judges: {time.perf_counter() - began:.0f} s to fill")
         with serving(folder) as (port, pid):
             views = (
-                {}, {"only": "differ"}, {"only": "error"}, {"sort": "run"}, {"criterion": "criterion 3"}, {"by": "people"},
-                {"by": "attempts"}, {"task": "task-500"}, {"from": "400"},
-            )  # fmt: skip
+                {},
+                {"only": "differ"},
+                {"only": "error"},
+                {"sort": "run"},
+                {"criterion": "criterion 3"},
+                {"by": "people"},
+                {"by": "attempts"},
+                {"task": "task-500"},
+                {"from": "400"},
+            )
             for view in ({"floor": "yes"}, *views):
-                path = "/health" if "floor" in view else "/compare/grades?" + urlencode({"run": run, **view})
+                path = (
+                    "/health"
+                    if "floor" in view
+                    else "/compare/grades?" + urlencode({"run": run, **view})
+                )
                 began, cold = time.perf_counter(), asked(port, path)[0]
                 while "floor" not in view and reading(port, path):
                     time.sleep(0.1)
@@ -161,8 +194,9 @@ def main() -> None:
                     f"{urlencode(view) or 'as it opens':24s} cold {cold:8.1f} ms   whole run read after {read:5.1f} s"
                     f"   least {taken[0]:6.1f}   p50 {p50:7.1f}   p95 {p95:7.1f}"
                     f"   CPU {(cpu_ms(pid) - used) / given.times:6.1f} ms"
-                    f"   memory {memory_mb(pid):6.0f} MB", flush=True,
-                )  # fmt: skip
+                    f"   memory {memory_mb(pid):6.0f} MB",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

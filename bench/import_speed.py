@@ -1,11 +1,14 @@
-"""Import speed of batch output and of score tables, compared with bare loops that store the same columns.
+"""Import speed of batch output and of score tables, compared with bare loops that store the same
+columns.
 
-`python -m bench.import_speed [--lines 100000] [--bytes 2000] [--scores 300000]` writes output lines of a model, imports them
-with `assay import`, and stores custom_id, status, model, finish reason, tokens, time and answer with a bare loop of orjson and
-sqlite3 in one table, in the same run on the same disk. It does the same with a table of scores and a bare loop of csv and
-sqlite3, and prints the speed of both, their ratio, the importer's peak memory, and the bytes that the store needs per score.
-The ratio for lines is of seconds and includes the start of the program. The ratio for scores is of CPU time and leaves it out.
-A table of fewer than 100,000 scores is not comparable: its run is small enough to be written to the results folder as well.
+`python -m bench.import_speed [--lines 100000] [--bytes 2000] [--scores 300000]` writes output lines
+of a model, imports them with `assay import`, and stores custom_id, status, model, finish reason,
+tokens, time and answer with a bare loop of orjson and sqlite3 in one table, in the same run on the
+same disk. It does the same with a table of scores and a bare loop of csv and sqlite3, and prints
+the speed of both, their ratio, the importer's peak memory, and the bytes that the store needs per
+score. The ratio for lines is of seconds and includes the start of the program. The ratio for scores
+is of CPU time and leaves it out. A table of fewer than 100,000 scores is not comparable: its run is
+small enough to be written to the results folder as well.
 """
 
 from __future__ import annotations
@@ -27,7 +30,19 @@ from typing import Any
 
 import orjson
 
-WORDS = ["pedigree", "trajectory", "engineer", "strong", "average", "weak", "company", "degree", "years", "\u2019s", "role"]
+WORDS = [
+    "pedigree",
+    "trajectory",
+    "engineer",
+    "strong",
+    "average",
+    "weak",
+    "company",
+    "degree",
+    "years",
+    "\u2019s",
+    "role",
+]
 
 
 def write_lines(path: Path, lines: int, size: int) -> int:
@@ -50,13 +65,21 @@ def write_lines(path: Path, lines: int, size: int) -> int:
                         "choices": [
                             {
                                 "index": 0,
-                                "message": {"role": "assistant", "content": answer, "refusal": None},
+                                "message": {
+                                    "role": "assistant",
+                                    "content": answer,
+                                    "refusal": None,
+                                },
                                 "logprobs": None,
                                 "finish_reason": "stop",
                                 "stop_reason": None,
                             }
                         ],
-                        "usage": {"prompt_tokens": 747, "total_tokens": 1081, "completion_tokens": 334},
+                        "usage": {
+                            "prompt_tokens": 747,
+                            "total_tokens": 1081,
+                            "completion_tokens": 334,
+                        },
                     },
                 },
                 "error": None,
@@ -83,9 +106,15 @@ def bare_loop(path: Path, database: Path) -> float:
                 body = response["body"]
                 choice, usage = body["choices"][0], body["usage"]
                 yield (
-                    row["custom_id"], response["status_code"], body["model"], choice["finish_reason"],
-                    usage["prompt_tokens"], usage["completion_tokens"], body["created"], choice["message"]["content"],
-                )  # fmt: skip
+                    row["custom_id"],
+                    response["status_code"],
+                    body["model"],
+                    choice["finish_reason"],
+                    usage["prompt_tokens"],
+                    usage["completion_tokens"],
+                    body["created"],
+                    choice["message"]["content"],
+                )
 
     connection.executemany("INSERT INTO answer VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows())
     connection.commit()
@@ -114,7 +143,9 @@ def bare_scores(path: Path, database: Path) -> float:
     with path.open(encoding="utf-8", newline="") as stream:
         rows = csv.reader(stream)
         next(rows)
-        values = ((task, candidate, int(trial), float(score)) for task, candidate, trial, score in rows)
+        values = (
+            (task, candidate, int(trial), float(score)) for task, candidate, trial, score in rows
+        )
         connection.executemany("INSERT INTO score VALUES (?, ?, ?, ?)", values)
     connection.commit()
     connection.close()
@@ -122,16 +153,19 @@ def bare_scores(path: Path, database: Path) -> float:
 
 
 def compare_scores(folder: Path, rows: int) -> None:
-    """Print the CPU time of both ways for a table of scores, and the bytes of each row in the store.
+    """Print the CPU time of both ways for a table of scores, and the bytes of each row in the
+    store.
 
-    The ratio leaves out the start of the program and the creation of the store, measured by the import of ten rows.
+    The ratio leaves out the start of the program and the creation of the store, measured by the
+    import of ten rows.
     """
     table, few = folder / "scores.csv", folder / "few.csv"
     write_scores(table, rows)
     write_scores(few, 10)
     bare_s = ours_s = start_s = float("inf")
     peak, store = 0.0, folder
-    # CPU time and the best of five, because a busy machine slows single runs of either down by half.
+    # CPU time and the best of five, because a busy machine slows single runs of either down by
+    # half.
     for number in range(5):
         home, empty = folder / f"scores-{number}", folder / f"few-{number}"
         home.mkdir()
@@ -151,17 +185,25 @@ def compare_scores(folder: Path, rows: int) -> None:
         f"assay import  {net_s:7.2f} s  {rows / net_s:9,.0f} rows/s  {net_s / bare_s:.1f} times the bare loop  "
         f"{store.stat().st_size / rows:.0f} bytes a row  peak {peak:.0f} MB"
     )
-    print(f"start-up      {start_s:7.2f} s, left out above; with it {ours_s / bare_s:.1f} times the bare loop")
+    print(
+        f"start-up      {start_s:7.2f} s, left out above; with it {ours_s / bare_s:.1f} times the bare loop"
+    )
 
 
 def ours(path: Path, folder: Path) -> tuple[float, float, float]:
-    """Seconds and CPU seconds of the whole command, and the peak memory in MB of all commands so far."""
+    """Seconds and CPU seconds of the whole command, and the peak memory in MB of all commands so
+    far.
+    """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "assay", "import", str(path), "--json"],
-        cwd=folder, capture_output=True, text=True, check=False, env=os.environ,
-    )  # fmt: skip
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ,
+    )
     seconds = time.perf_counter() - began
     if done.returncode:
         sys.exit(done.stdout[-2000:] + done.stderr[-2000:])
@@ -187,7 +229,9 @@ def main() -> None:
         bare, mine = size / bare_s, size / ours_s
         print(f"{chosen.lines:,} lines, {size:,.0f} MB")
         print(f"bare loop     {bare_s:7.1f} s  {bare:7.1f} MB/s")
-        print(f"assay import  {ours_s:7.1f} s  {mine:7.1f} MB/s  {mine / bare:.2f} of the bare loop  peak {peak:.0f} MB")
+        print(
+            f"assay import  {ours_s:7.1f} s  {mine:7.1f} MB/s  {mine / bare:.2f} of the bare loop  peak {peak:.0f} MB"
+        )
         compare_scores(folder, chosen.scores)
 
 

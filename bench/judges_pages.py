@@ -1,9 +1,11 @@
-"""Server time of the pages about models, criteria and calibration over a large store: first look, later looks, after a decision.
+"""Server time of the pages about models, criteria and calibration over a large store: first look,
+later looks, after a decision.
 
     python bench/judges_pages.py [--assessments 100000]
 
-A store as in `store_scale`, with two calls and four grades an assessment, nine tenths of it decided by people, one decided
-assessment in fifty with a verdict given blind. Pages are asked of the app itself, without a network.
+A store as in `store_scale`, with two calls and four grades an assessment, nine tenths of it decided
+by people, one decided assessment in fifty with a verdict given blind. Pages are asked of the app
+itself, without a network.
 """
 
 from __future__ import annotations
@@ -55,21 +57,38 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--assessments", type=int, default=100_000)
     n = parser.parse_args().assessments // 1000 * 1000
-    with tempfile.TemporaryDirectory() as name, Workspace.open(Path(name), environment={"OPENAI_API_KEY": "k"}) as workspace:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        Workspace.open(Path(name), environment={"OPENAI_API_KEY": "k"}) as workspace,
+    ):
         judge = JudgeSpec(name="judge", model=ModelSpec(provider="openai", name="gpt-4o-mini"))
-        rubric = Rubric(criteria=tuple(Criterion(name=f"criterion {number}") for number in range(1, 5)))
+        rubric = Rubric(
+            criteria=tuple(Criterion(name=f"criterion {number}") for number in range(1, 5))
+        )
         workspace.journal.open_run(replace(plan(), judges=(judge,), rubric=rubric), tasks(n))
         empty = Assessment(
             grades=tuple(
-                Grade(candidate="echo", criterion=f"criterion {number}", score=0.5, raw_score=5, min_score=0, max_score=10)
+                Grade(
+                    candidate="echo",
+                    criterion=f"criterion {number}",
+                    score=0.5,
+                    raw_score=5,
+                    min_score=0,
+                    max_score=10,
+                )
                 for number in range(1, 5)
             ),
             scores={"echo": 0.5},
-        )  # fmt: skip
+        )
         with closing(sqlite3.connect(Path(name) / ".assay" / "assay.db")) as connection:
             fill = FILL.format(body=assessment_bytes(empty).hex())
-            fill = fill.replace("INSERT INTO grader VALUES (1, 'judge');\nINSERT INTO run_grader VALUES (1, 1, false);\n", "")
-            connection.executescript("CREATE TEMP TABLE generate (value); INSERT INTO generate VALUES (1), (2), (3), (4);")
+            fill = fill.replace(
+                "INSERT INTO grader VALUES (1, 'judge');\nINSERT INTO run_grader VALUES (1, 1, false);\n",
+                "",
+            )
+            connection.executescript(
+                "CREATE TEMP TABLE generate (value); INSERT INTO generate VALUES (1), (2), (3), (4);"
+            )
             connection.executescript("BEGIN;" + fill + MORE + "COMMIT;")
         asyncio.run(look(workspace))
 
@@ -77,13 +96,27 @@ def main() -> None:
 async def look(workspace: Workspace) -> None:
     app = create_app(workspace)
     digest = next(iter(workspace.archive.rubrics.uses(0)[1])).rubric.digest
-    for path in ("/models", "/models/openai/gpt-4o-mini", "/criteria", f"/criteria/{digest}", "/calibration"):
+    for path in (
+        "/models",
+        "/models/openai/gpt-4o-mini",
+        "/criteria",
+        f"/criteria/{digest}",
+        "/calibration",
+    ):
         first = await asked(app, path)
         later = sorted([await asked(app, path) for _ in range(10)])
         key = 10 * (1 + len(path))
-        workspace.decisions.decide([
-            Decision(assessment=AssessmentKey(key), verb=Verb.APPROVE, reviewer="r", via=Via.PAGE, displayed=True)
-        ])  # fmt: skip
+        workspace.decisions.decide(
+            [
+                Decision(
+                    assessment=AssessmentKey(key),
+                    verb=Verb.APPROVE,
+                    reviewer="r",
+                    via=Via.PAGE,
+                    displayed=True,
+                )
+            ]
+        )
         print(
             f"{path[:30]:32s} first {first:8.0f} ms   p50 {later[5]:6.1f} ms   after a decision {await asked(app, path):8.1f} ms"
         )
@@ -93,10 +126,18 @@ async def asked(app: object, path: str) -> float:
     """Milliseconds until the app has answered."""
     sent: list[dict[str, object]] = []
     scope = {
-        "type": "http", "http_version": "1.1", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"",
-        "headers": [(b"host", b"127.0.0.1"), (b"accept", b"text/html")], "scheme": "http", "server": ("127.0.0.1", 80),
-        "client": ("127.0.0.1", 1), "root_path": "",
-    }  # fmt: skip
+        "type": "http",
+        "http_version": "1.1",
+        "method": "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1"), (b"accept", b"text/html")],
+        "scheme": "http",
+        "server": ("127.0.0.1", 80),
+        "client": ("127.0.0.1", 1),
+        "root_path": "",
+    }
 
     async def receive() -> dict[str, object]:
         return {"type": "http.request", "body": b"", "more_body": False}

@@ -1,10 +1,11 @@
-"""A statistics page after one more decision: kept cells beside computing everything anew, in the same process.
+"""A statistics page after one more decision: kept cells beside computing everything anew, in the
+same process.
 
     python bench/kept_cells.py [--trials 20000] [--rounds 7]
 
-A store of jointly graded trials of 10 candidates on 200 tasks; 45 pairs with Holm. Each round decides one assessment and
-then answers the whole report twice. Exits 1 when kept cells take more than a tenth of computing anew, or when the two
-answers differ.
+A store of jointly graded trials of 10 candidates on 200 tasks; 45 pairs with Holm. Each round
+decides one assessment and then answers the whole report twice. Exits 1 when kept cells take more
+than a tenth of computing anew, or when the two answers differ.
 """
 
 from __future__ import annotations
@@ -28,7 +29,16 @@ from assay.domain.model import ModelSpec, Parameters
 from assay.domain.review import Decision, Via
 from assay.domain.run import Entry, NewAssessment, PlannedTask, RunPlan, Slot
 from assay.domain.selection import Selection
-from assay.domain.suite import CandidateSpec, Criterion, JudgeSpec, Message, Rubric, Scoring, SuiteCopy, Task
+from assay.domain.suite import (
+    CandidateSpec,
+    Criterion,
+    JudgeSpec,
+    Message,
+    Rubric,
+    Scoring,
+    SuiteCopy,
+    Task,
+)
 from assay.statistics import report
 from assay.statistics.reports import Report
 from assay.store.opening import Store, open_store
@@ -51,23 +61,43 @@ class WallClock:
         await asyncio.sleep(seconds)
 
 
-def fill(store: Store, trials: int, *, n_tasks: int = N_TASKS, names: tuple[str, ...] = NAMES, waiting: int = WAITING) -> None:
+def fill(
+    store: Store,
+    trials: int,
+    *,
+    n_tasks: int = N_TASKS,
+    names: tuple[str, ...] = NAMES,
+    waiting: int = WAITING,
+) -> None:
     """All trials judged jointly; the last few wait, the others count."""
     draw = random.Random(1)
     echo = ModelSpec(provider="echo", name="")
     plan = RunPlan(
-        id=RUN, suite="kept", copy=SuiteCopy(path="kept.yaml", text="name: kept", digest="kept"),
-        candidates=tuple(CandidateSpec(name=name) for name in names), judges=(JudgeSpec(name="judge", model=echo),),
-        rubric=Rubric(criteria=(Criterion(name="overall"),)), policy=Policy.EVERY, parameters=Parameters(),
-        system_prompt="", seed=1, started="2025-01-01T00:00:00.000Z",
-    )  # fmt: skip
+        id=RUN,
+        suite="kept",
+        copy=SuiteCopy(path="kept.yaml", text="name: kept", digest="kept"),
+        candidates=tuple(CandidateSpec(name=name) for name in names),
+        judges=(JudgeSpec(name="judge", model=echo),),
+        rubric=Rubric(criteria=(Criterion(name="overall"),)),
+        policy=Policy.EVERY,
+        parameters=Parameters(),
+        system_prompt="",
+        seed=1,
+        started="2025-01-01T00:00:00.000Z",
+    )
     tasks = [
         PlannedTask(
-            task=Task(id=f"t{i}", thing=f"t{i}", prompt=(Message(role="user", content="?"),), scoring=Scoring(method="judge")),
-            position=i, trials=range(1, trials // n_tasks + 1),
+            task=Task(
+                id=f"t{i}",
+                thing=f"t{i}",
+                prompt=(Message(role="user", content="?"),),
+                scoring=Scoring(method="judge"),
+            ),
+            position=i,
+            trials=range(1, trials // n_tasks + 1),
         )
         for i in range(n_tasks)
-    ]  # fmt: skip
+    ]
     store.journal.open_run(plan, tasks)
     done = 0
 
@@ -78,10 +108,20 @@ def fill(store: Store, trials: int, *, n_tasks: int = N_TASKS, names: tuple[str,
         entries = []
         for trial in claimed:
             done += 1
-            scores = {name: min(1.0, max(0.0, draw.gauss(0.6 + 0.01 * place, 0.1))) for place, name in enumerate(names)}
+            scores = {
+                name: min(1.0, max(0.0, draw.gauss(0.6 + 0.01 * place, 0.1)))
+                for place, name in enumerate(names)
+            }
             graded = Assessment(
                 grades=tuple(
-                    Grade(candidate=name, criterion="overall", score=score, raw_score=score, min_score=0.0, max_score=1.0)
+                    Grade(
+                        candidate=name,
+                        criterion="overall",
+                        score=score,
+                        raw_score=score,
+                        min_score=0.0,
+                        max_score=1.0,
+                    )
                     for name, score in scores.items()
                 ),
                 scores=scores,
@@ -89,9 +129,11 @@ def fill(store: Store, trials: int, *, n_tasks: int = N_TASKS, names: tuple[str,
             )
             waits = done > trials - waiting
             new = NewAssessment(
-                slot=Slot(grader="judge", candidate=None, by_model=True), attempt=1, assessment=graded,
+                slot=Slot(grader="judge", candidate=None, by_model=True),
+                attempt=1,
+                assessment=graded,
                 state=AssessmentState.PENDING if waits else AssessmentState.EXEMPT,
-            )  # fmt: skip
+            )
             entries.append(Entry(trial=trial.key, assessments=((new, None),), finished=True))
         asyncio.run(record(entries))
 
@@ -103,7 +145,9 @@ def seconds(work: Callable[[], Report]) -> tuple[float, Report]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--trials", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
@@ -113,7 +157,10 @@ def main() -> int:
         everything = Selection()
         kept = KeptCells(store.archive, everything)
         waiting = [
-            row.key for row in store.archive.assessments.matching(everything, states=frozenset({AssessmentState.PENDING}))
+            row.key
+            for row in store.archive.assessments.matching(
+                everything, states=frozenset({AssessmentState.PENDING})
+            )
         ]
 
         def refreshed() -> Report:
@@ -125,7 +172,9 @@ def main() -> int:
 
         ratios, quick_ms, slow_ms, same = [], [], [], True
         for key in waiting[: options.rounds]:
-            approve = Decision(assessment=key, verb=Verb.APPROVE, reviewer="bench", via=Via.SCRIPT, displayed=False)
+            approve = Decision(
+                assessment=key, verb=Verb.APPROVE, reviewer="bench", via=Via.SCRIPT, displayed=False
+            )
             store.decisions.decide([approve])
             quick, mine = seconds(refreshed)
             slow, other = seconds(anew)
@@ -137,9 +186,15 @@ def main() -> int:
                 for a, b in zip(mine.estimates, other.estimates, strict=True)
             )
         store.close()
-    print(f"{options.trials} joint trials, {options.trials * len(NAMES)} scores; computed anew {kept.rebuilt} time(s)")
-    print(f"after one decision: {median(quick_ms):.1f} ms from kept cells, {median(slow_ms):.1f} ms anew")
-    print(f"ratio {median(ratios):.4f} ({min(ratios):.4f} to {max(ratios):.4f}), goal {GOAL}; same answers: {same}")
+    print(
+        f"{options.trials} joint trials, {options.trials * len(NAMES)} scores; computed anew {kept.rebuilt} time(s)"
+    )
+    print(
+        f"after one decision: {median(quick_ms):.1f} ms from kept cells, {median(slow_ms):.1f} ms anew"
+    )
+    print(
+        f"ratio {median(ratios):.4f} ({min(ratios):.4f} to {max(ratios):.4f}), goal {GOAL}; same answers: {same}"
+    )
     return 0 if median(ratios) <= GOAL and same else 1
 
 

@@ -1,9 +1,11 @@
-"""Cost of pages in a store with many small runs: each page over HTTP, the first answer and then p50 and p95.
+"""Cost of pages in a store with many small runs: each page over HTTP, the first answer and then p50
+and p95.
 
-    python bench/many_runs.py [--runs 20000] [--requests 12] [--store sqlite:///FILE] [--only /registry]
+    python bench/many_runs.py [--runs 20000] [--requests 12] [--store sqlite:///FILE] [--only
+    /registry]
 
-All but the newest tenth of the runs are decided, so that pages which wait for that have something to say. A store that is
-given by name is made where there is none, and kept.
+All but the newest tenth of the runs are decided, so that pages which wait for that have something
+to say. A store that is given by name is made where there is none, and kept.
 """
 
 from __future__ import annotations
@@ -110,7 +112,9 @@ def made(url: str, n: int) -> Sequence[RunId]:
     started = time.perf_counter()
     ids = fill(url, n * TRIALS, runs=n, candidates=2, lines=5)
     address = make_url(url)
-    engine = create_engine(address.set(drivername="postgresql+psycopg") if address.host else address)
+    engine = create_engine(
+        address.set(drivername="postgresql+psycopg") if address.host else address
+    )
     with engine.begin() as connection:
         for statement in DECIDE.split(";\n"):
             connection.execute(text(statement), {"last": n - n // 10})
@@ -120,7 +124,9 @@ def made(url: str, n: int) -> Sequence[RunId]:
 
 
 def measured(port: int, path: str, places: dict[str, RunId], requests: int) -> None:
-    """Print what one page takes over one connection; its first answer apart, since later ones may rest on it."""
+    """Print what one page takes over one connection; its first answer apart, since later ones may
+    rest on it.
+    """
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     taken, size = [], 0
     for number in range(requests):

@@ -1,13 +1,16 @@
-"""Time that Assay adds to each trial of a candidate that is a program, over 1,000 prompts with 50 at once.
+"""Time that Assay adds to each trial of a candidate that is a program, over 1,000 prompts with 50
+at once.
 
     PYTHONPATH=src:. python bench/programs.py [--prompts 1000] [--concurrency 50] [--rounds 3]
 
-A trial is measured whole: claimed, asked, scored and committed. From the processor time of a run, with that of its child
-processes, is taken the time of a run of `echo` in the same round, which calls nothing, and what the program needs by itself: a
-Python function that returns at once needs nothing; for `command`, the same processes started by asyncio alone; for `http`, the
-same requests sent by aiohttp alone. The rest is what Assay adds to call the program, as the median of the rounds. Processor time,
-unlike wall time, does not grow with other work on the machine. Exit 1 if the rest is above 2 ms for `python` or 10 ms for
-`command`.
+A trial is measured whole: claimed, asked, scored and committed. From the processor time of a run,
+with that of its child
+processes, is taken the time of a run of `echo` in the same round, which calls nothing, and what the
+program needs by itself: a Python function that returns at once needs nothing; for `command`, the
+same processes started by asyncio alone; for `http`, the same requests sent by aiohttp alone. The
+rest is what Assay adds to call the program, as the median of the rounds. Processor time, unlike
+wall time, does not grow with other work on the machine. Exit 1 if the rest is above 2 ms for
+`python` or 10 ms for `command`.
 """
 
 from __future__ import annotations
@@ -64,15 +67,24 @@ asyncio.run(main())
 
 def spent_s() -> float:
     """Return the processor time of this process and of its children that have ended."""
-    usages = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    usages = (
+        resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def run_ms(folder: Path, candidate: Mapping[str, object], *, prompts: int, concurrency: int) -> float:
+def run_ms(
+    folder: Path, candidate: Mapping[str, object], *, prompts: int, concurrency: int
+) -> float:
     """Return milliseconds of processor time a trial of a whole run."""
     tasks = [{"id": f"t{i}", "prompt": f"say {i}", "expected": f"say {i}"} for i in range(prompts)]
     (folder / "tasks.jsonl").write_text("".join(f"{json.dumps(task)}\n" for task in tasks), "utf-8")
-    suite = {"name": "bench", "candidates": [candidate], "score": "exact", "tasks": {"file": "tasks.jsonl"}}
+    suite = {
+        "name": "bench",
+        "candidates": [candidate],
+        "score": "exact",
+        "tasks": {"file": "tasks.jsonl"},
+    }
     (folder / "suite.json").write_text(json.dumps(suite), "utf-8")
     store = f"sqlite:///{tempfile.mkdtemp(dir=folder)}/assay.db"
     with Workspace.open(folder, options={"store": store, "results": "off"}) as workspace:
@@ -81,11 +93,16 @@ def run_ms(folder: Path, candidate: Mapping[str, object], *, prompts: int, concu
         began = spent_s()
         result = execution.run(workspace, loaded, options)
         elapsed = spent_s() - began
-    assert result.summary.trials.get("approved") == prompts, (result.summary.trials, result.failures[:1])
+    assert result.summary.trials.get("approved") == prompts, (
+        result.summary.trials,
+        result.failures[:1],
+    )
     return elapsed * 1000 / prompts
 
 
-async def bare_ms(ask: Callable[[int], Awaitable[object]], *, prompts: int, concurrency: int) -> float:
+async def bare_ms(
+    ask: Callable[[int], Awaitable[object]], *, prompts: int, concurrency: int
+) -> float:
     """Return milliseconds of processor time a call without Assay."""
     numbers = iter(range(prompts))
 
@@ -102,7 +119,9 @@ async def bare_ms(ask: Callable[[int], Awaitable[object]], *, prompts: int, conc
 
 async def command_alone(*, prompts: int, concurrency: int) -> float:
     async def ask(number: int) -> None:
-        process = await asyncio.create_subprocess_exec("echo", f"say {number}", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = await asyncio.create_subprocess_exec(
+            "echo", f"say {number}", stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         await process.communicate()
 
     return await bare_ms(ask, prompts=prompts, concurrency=concurrency)
@@ -129,7 +148,9 @@ def main() -> int:
     alone: dict[str, list[float]] = {}
     with (
         tempfile.TemporaryDirectory() as place,
-        subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True) as server,
+        subprocess.Popen(
+            [sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True
+        ) as server,
     ):
         assert server.stdout is not None
         url = f"http://127.0.0.1:{server.stdout.readline().strip()}/"
@@ -139,7 +160,10 @@ def main() -> int:
         kinds: dict[str, tuple[dict[str, object], Callable[[], float]]] = {
             "python": ({"name": "c", "python": "app.py:answer"}, lambda: 0.0),
             "python, async": ({"name": "c", "python": "app.py:later"}, lambda: 0.0),
-            "command": ({"name": "c", "command": ["echo", "{{prompt}}"]}, lambda: asyncio.run(command_alone(**size))),
+            "command": (
+                {"name": "c", "command": ["echo", "{{prompt}}"]},
+                lambda: asyncio.run(command_alone(**size)),
+            ),
             "http": ({"name": "c", "http": http}, lambda: asyncio.run(http_alone(url, **size))),
         }
         echo: list[float] = []
@@ -151,13 +175,18 @@ def main() -> int:
         server.terminate()
     print(f"echo: {statistics.median(echo):.2f} ms a trial, which is taken from the others")
     added = {
-        kind: statistics.median(all_in - own - nothing for all_in, own, nothing in zip(times, alone[kind], echo, strict=True))
+        kind: statistics.median(
+            all_in - own - nothing
+            for all_in, own, nothing in zip(times, alone[kind], echo, strict=True)
+        )
         for kind, times in whole.items()
     }
     for kind, rest in added.items():
         bound = f" (limit {LIMITS_MS[kind]:g} ms)" if kind in LIMITS_MS else ""
         middle, own = statistics.median(whole[kind]), statistics.median(alone[kind])
-        print(f"{kind}: {rest:.2f} ms added a trial{bound}; {middle:.2f} whole, {own:.2f} by itself")
+        print(
+            f"{kind}: {rest:.2f} ms added a trial{bound}; {middle:.2f} whole, {own:.2f} by itself"
+        )
     return int(any(added[kind] > limit for kind, limit in LIMITS_MS.items()))
 
 

@@ -2,8 +2,9 @@
 
     python bench/registry_pages.py [--runs 2000] [--events 200000]
 
-One run is opened through the Journal and its trials judged; the other runs, and the decisions with their hashes, are then
-filled in by plain SQL, since what is measured is reading them. Every tenth run waits for a person.
+One run is opened through the Journal and its trials judged; the other runs, and the decisions with
+their hashes, are then filled in by plain SQL, since what is measured is reading them. Every tenth
+run waits for a person.
 """
 
 from __future__ import annotations
@@ -39,8 +40,12 @@ def filled(path: Path, runs: int, events: int) -> None:
         database.execute("BEGIN")
         columns = [row[1] for row in database.execute("PRAGMA table_info(run)")]
         (first,) = database.execute("SELECT * FROM run").fetchall()
-        (content,) = database.execute("SELECT content FROM body WHERE key = ?", (first[columns.index("plan_key")],)).fetchone()
-        database.executemany("INSERT INTO suite VALUES (?, ?)", [(100 + n, f"suite-{n}") for n in range(20)])
+        (content,) = database.execute(
+            "SELECT content FROM body WHERE key = ?", (first[columns.index("plan_key")],)
+        ).fetchone()
+        database.executemany(
+            "INSERT INTO suite VALUES (?, ?)", [(100 + n, f"suite-{n}") for n in range(20)]
+        )
         names = [(200 + n, f"model-{n}", f"model-{n}") for n in range(30)]
         database.executemany("INSERT INTO candidate VALUES (?, ?, ?)", names)
         database.execute("INSERT INTO grader VALUES (900, 'judge')")
@@ -48,20 +53,43 @@ def filled(path: Path, runs: int, events: int) -> None:
         for n in range(runs):
             key, run_id = 10_000 + n, f"2025{n // 60 % 12 + 1:02}01-{n:06}-suite-{n % 20}-abcd"
             run_row = dict(zip(columns, first, strict=True)) | {
-                "key": key, "id": run_id, "suite_key": 100 + n % 20, "state": "finished", "plan_key": 1_000_000 + n,
-                "started": f"2025-{n // 60 % 12 + 1:02}-01T00:{n % 60:02}:00.000Z", "batch_id": f"night-{n // 40}",
-            }  # fmt: skip
+                "key": key,
+                "id": run_id,
+                "suite_key": 100 + n % 20,
+                "state": "finished",
+                "plan_key": 1_000_000 + n,
+                "started": f"2025-{n // 60 % 12 + 1:02}-01T00:{n % 60:02}:00.000Z",
+                "batch_id": f"night-{n // 40}",
+            }
             own = json.loads(content) | {"id": run_id, "suite": f"suite-{n % 20}", "seed": n}
-            database.execute("INSERT INTO body VALUES (?, ?)", (1_000_000 + n, json.dumps(own).encode()))
-            database.execute(f"INSERT INTO run VALUES ({','.join('?' * len(columns))})", [run_row[name] for name in columns])
+            database.execute(
+                "INSERT INTO body VALUES (?, ?)", (1_000_000 + n, json.dumps(own).encode())
+            )
+            database.execute(
+                f"INSERT INTO run VALUES ({','.join('?' * len(columns))})",
+                [run_row[name] for name in columns],
+            )
             for place in range(3):
                 who = (n + place) % 30
-                database.execute("INSERT INTO run_candidate VALUES (?, ?, ?, ?)", (key, 200 + who, place, f"model-{who}"))
+                database.execute(
+                    "INSERT INTO run_candidate VALUES (?, ?, ?, ?)",
+                    (key, 200 + who, place, f"model-{who}"),
+                )
             waits = 5 if n % 10 == 0 else 0
-            tallies = [("trial", "approved", 95), ("trial", "needs_review", waits), ("assessment", "approved", 95),
-                       ("assessment", "pending", waits)]  # fmt: skip
-            database.executemany("INSERT INTO run_tally VALUES (?, ?, ?, ?)", [(key, *tally) for tally in tallies if tally[2]])
-            database.execute("INSERT INTO run_task VALUES (?, 0, ?, 'task-0', 'Task', 1.0, 100, ?)", (key, task, 1_000_000 + n))
+            tallies = [
+                ("trial", "approved", 95),
+                ("trial", "needs_review", waits),
+                ("assessment", "approved", 95),
+                ("assessment", "pending", waits),
+            ]
+            database.executemany(
+                "INSERT INTO run_tally VALUES (?, ?, ?, ?)",
+                [(key, *tally) for tally in tallies if tally[2]],
+            )
+            database.execute(
+                "INSERT INTO run_task VALUES (?, 0, ?, 'task-0', 'Task', 1.0, 100, ?)",
+                (key, task, 1_000_000 + n),
+            )
         _decided(database, runs, events, task)
         database.execute("COMMIT")
         database.execute("ANALYZE")
@@ -74,19 +102,31 @@ def _decided(database: sqlite3.Connection, runs: int, events: int, task: int) ->
     for number in range(events):
         run, k = 10_000 + number // each, number % each + 1
         key = 5_000_000 + number
-        trial = ("INSERT INTO trial (key, run_key, task_key, position, k, state, standing, tries) VALUES "
-                 "(?, ?, ?, 0, ?, 'approved', 'counted', 0)")  # fmt: skip
+        trial = (
+            "INSERT INTO trial (key, run_key, task_key, position, k, state, standing, tries) VALUES "
+            "(?, ?, ?, 0, ?, 'approved', 'counted', 0)"
+        )
         database.execute(trial, (key, run, task, k))
         database.execute(
             "INSERT INTO assessment VALUES (?, ?, ?, ?, 900, NULL, 1, 1, 'approved', NULL, 0, 1, NULL, 1000000, '')",
             (key, run, task, key),
         )
         values: dict[str, Any] = {
-            "idempotency_key": f"key-{number}", "assessment_key": key, "run_key": run, "verb": "approve", "before": "pending",
-            "after": "approved", "reviewer": f"reviewer-{number % 7}", "via": "page", "displayed": True,
-            "reason": "It quotes what is there.", "note": "", "corrections": "[]",
-            "at": f"2025-01-{number * 28 // events + 1:02}T00:00:00.000Z", "previous_hash": previous,
-        }  # fmt: skip
+            "idempotency_key": f"key-{number}",
+            "assessment_key": key,
+            "run_key": run,
+            "verb": "approve",
+            "before": "pending",
+            "after": "approved",
+            "reviewer": f"reviewer-{number % 7}",
+            "via": "page",
+            "displayed": True,
+            "reason": "It quotes what is there.",
+            "note": "",
+            "corrections": "[]",
+            "at": f"2025-01-{number * 28 // events + 1:02}T00:00:00.000Z",
+            "previous_hash": previous,
+        }
         if number == events // 1000:
             values |= {"verb": "reject", "after": "rejected"}
         values["hash"] = previous = hash_of(values)
@@ -103,7 +143,9 @@ def timed(client: TestClient, path: str, *, times: int) -> Any:
         taken.append(1000 * (time.perf_counter() - began))
         assert answer.status_code == 200, (path, answer.text[:300])
     first, rest = taken[0], sorted(taken[1:])
-    print(f"{path[:60]:60s} first {first:7.1f} ms   p50 {rest[len(rest) // 2]:7.1f}   slowest {rest[-1]:7.1f}")
+    print(
+        f"{path[:60]:60s} first {first:7.1f} ms   p50 {rest[len(rest) // 2]:7.1f}   slowest {rest[-1]:7.1f}"
+    )
     return answer
 
 
@@ -117,16 +159,33 @@ def main() -> None:
         path = Path(name) / "assay.db"
         began = time.perf_counter()
         filled(path, asked.runs, asked.events)
-        print(f"{asked.runs} runs and {asked.events} decisions filled in within {time.perf_counter() - began:.0f} s")
-        with Workspace.open(Path(name), options={"store": f"sqlite:///{path}"}, environment={}) as workspace:
+        print(
+            f"{asked.runs} runs and {asked.events} decisions filled in within {time.perf_counter() - began:.0f} s"
+        )
+        with Workspace.open(
+            Path(name), options={"store": f"sqlite:///{path}"}, environment={}
+        ) as workspace:
             client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
             middle = client.get("/runs.json?suite=suite-7").json()["runs"][-1]["id"]
             for address in (
-                "/runs", f"/runs?before={middle}", "/runs?suite=suite-3", "/runs?candidate=model-4",
-                "/runs?q=night-3", "/runs?state=waits", "/runs.json", "/batches/night-3", "/candidates",
-                "/audit", f"/audit?before={asked.events // 2}", "/audit?reviewer=reviewer-3", "/audit?item=a5000100",
-                f"/audit?run={middle}", "/audit?verb=reject", "/audit?day=2025-01-02", "/audit.json",
-            ):  # fmt: skip
+                "/runs",
+                f"/runs?before={middle}",
+                "/runs?suite=suite-3",
+                "/runs?candidate=model-4",
+                "/runs?q=night-3",
+                "/runs?state=waits",
+                "/runs.json",
+                "/batches/night-3",
+                "/candidates",
+                "/audit",
+                f"/audit?before={asked.events // 2}",
+                "/audit?reviewer=reviewer-3",
+                "/audit?item=a5000100",
+                f"/audit?run={middle}",
+                "/audit?verb=reject",
+                "/audit?day=2025-01-02",
+                "/audit.json",
+            ):
                 timed(client, address, times=asked.times)
             began, after, parts = time.perf_counter(), 0, 0
             while True:
@@ -136,7 +195,9 @@ def main() -> None:
                     break
                 after = answer["intact_up_to"]
             took = time.perf_counter() - began
-            print(f"the chain: {took:.1f} s in {parts} answers, first broken event {answer['first_broken_event']}")
+            print(
+                f"the chain: {took:.1f} s in {parts} answers, first broken event {answer['first_broken_event']}"
+            )
             began = time.perf_counter()
             size = len(client.get("/audit/events.csv").content)
             print(f"/audit/events.csv: {size / 1e6:.1f} MB in {time.perf_counter() - began:.1f} s")

@@ -1,10 +1,12 @@
-"""Server time of the page Results for 50 candidates on 1,000 tasks, at the first visit of a new server and later.
+"""Server time of the page Results for 50 candidates on 1,000 tasks, at the first visit of a new
+server and later.
 
     python bench/results_page.py [--rounds 5]
 
-A store of jointly graded trials, all counted. Each round starts a server and visits the page three times. CPU is the time of
-all threads of the server, wall the time until the response is read; on a shared machine only the CPU time is comparable. Exits
-1 if the median first visit takes more than 0.3 s of CPU time.
+A store of jointly graded trials, all counted. Each round starts a server and visits the page three
+times. CPU is the time of all threads of the server, wall the time until the response is read; on a
+shared machine only the CPU time is comparable. Exits 1 if the median first visit takes more than
+0.3 s of CPU time.
 """
 
 from __future__ import annotations
@@ -26,11 +28,14 @@ from assay.store.opening import open_store
 N_TASKS, N_CANDIDATES = 1_000, 50
 GOAL_MS = 300.0
 SETTLED_S = 3.0
-"""Seconds from the first response of a server until it has loaded what it loads in the background."""
+"""Seconds from the first response of a server until it has loaded what it loads in the background.
+"""
 
 
 def cpu_ms(process: int) -> float:
-    """Return the CPU time of all threads so far, to the microsecond; `os.times` counts in steps of 10 ms."""
+    """Return the CPU time of all threads so far, to the microsecond; `os.times` counts in steps of
+    10 ms.
+    """
     threads = Path(f"/proc/{process}/task").iterdir()
     return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e6
 
@@ -65,8 +70,19 @@ def wait_for(port: int) -> None:
 def visits(folder: str, store: Path, times: int) -> list[tuple[float, float, int]]:
     """Start a server; return CPU and wall milliseconds and bytes on the wire of each visit."""
     port = free_port()
-    command = [sys.executable, "-m", "assay", "serve", "--port", str(port), "--store", f"sqlite:///{store}"]
-    server = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [
+        sys.executable,
+        "-m",
+        "assay",
+        "serve",
+        "--port",
+        str(port),
+        "--store",
+        f"sqlite:///{store}",
+    ]
+    server = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         wait_for(port)
         time.sleep(SETTLED_S)
@@ -74,7 +90,9 @@ def visits(folder: str, store: Path, times: int) -> list[tuple[float, float, int
         for _ in range(times):
             cpu, wall = cpu_ms(server.pid), time.perf_counter()
             body = ask(port, "/results")
-            measured.append((cpu_ms(server.pid) - cpu, 1000 * (time.perf_counter() - wall), len(body)))
+            measured.append(
+                (cpu_ms(server.pid) - cpu, 1000 * (time.perf_counter() - wall), len(body))
+            )
         return measured
     finally:
         server.terminate()
@@ -82,7 +100,9 @@ def visits(folder: str, store: Path, times: int) -> list[tuple[float, float, int
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     if not Path("/proc/self/schedstat").exists():

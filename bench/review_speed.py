@@ -1,13 +1,16 @@
-"""How fast review is with 100,000 items waiting: key to next item painted in a real browser, and the server's time.
+"""How fast review is with 100,000 items waiting: key to next item painted in a real browser, and
+the server's time.
 
-    python bench/review_speed.py [--assessments 100000] [--runs 1] [--approvals 200] [--lines 30] [--width 60]
-                                 [--candidates 3] [--words 2000] [--store URL] [--requests 60]
+    python bench/review_speed.py [--assessments 100000] [--runs 1] [--approvals 200] [--lines 30]
+                                 [--width 60] [--candidates 3] [--words 2000] [--store URL]
+                                 [--requests 60]
 
-A store that is given by name is kept. A file that exists is used as it is; each run decides some hundred of its assessments.
+A store that is given by name is kept. A file that exists is used as it is; each run decides some
+hundred of its assessments.
 
-The floor stands beside each figure, from the same run: for the keys an empty page that changes one word, for the
-server `/health`. A key's time goes from the event's own time stamp to the moment after the frame in which the next item
-is on the page.
+The floor stands beside each figure, from the same run: for the keys an empty page that changes one
+word, for the server `/health`. A key's time goes from the event's own time stamp to the moment
+after the frame in which the next item is on the page.
 """
 
 from __future__ import annotations
@@ -50,7 +53,12 @@ PAINTED = """(was) => {
 }"""
 EMPTY = "<!doctype html><title>floor</title><p id=word>0</p>"
 CHANGES = "addEventListener('keydown', () => { word.textContent = Number(word.textContent) + 1; });"
-LINE = {"offline": False, "latency": 100, "downloadThroughput": 125_000, "uploadThroughput": 125_000}
+LINE = {
+    "offline": False,
+    "latency": 100,
+    "downloadThroughput": 125_000,
+    "uploadThroughput": 125_000,
+}
 THINK_MS = 250
 """Between keys; nobody reads as fast."""
 
@@ -62,7 +70,9 @@ def main() -> None:
     parser.add_argument("--approvals", type=int, default=200)
     parser.add_argument("--lines", type=int, default=30)
     parser.add_argument("--width", type=int, default=60)
-    parser.add_argument("--words", type=int, default=0, help="of Markdown in each response, in place of code")
+    parser.add_argument(
+        "--words", type=int, default=0, help="of Markdown in each response, in place of code"
+    )
     parser.add_argument("--candidates", type=int, default=3)
     parser.add_argument("--requests", type=int, default=60)
     parser.add_argument("--store")
@@ -71,10 +81,17 @@ def main() -> None:
         url = given.store or f"sqlite:///{name}/assay.db"
         started = time.perf_counter()
         ids = stored_runs(url) or fill(
-            url, given.assessments, runs=given.runs, candidates=given.candidates, lines=given.lines, width=given.width,
+            url,
+            given.assessments,
+            runs=given.runs,
+            candidates=given.candidates,
+            lines=given.lines,
+            width=given.width,
             words=given.words,
-        )  # fmt: skip
-        print(f"{given.assessments} waiting in {len(ids)} runs: {time.perf_counter() - started:.1f} s to fill or find")
+        )
+        print(
+            f"{given.assessments} waiting in {len(ids)} runs: {time.perf_counter() - started:.1f} s to fill or find"
+        )
         with serving(url, Path(name)) as port:
             server(port, ids[-1], given.requests)
             if given.approvals:
@@ -93,30 +110,44 @@ def keys(port: int, approvals: int) -> None:
         started = time.perf_counter()
         page.goto(f"http://127.0.0.1:{port}/review")
         page.wait_for_selector("#item:not([hidden])")
-        print(f"review opened, first item on the page: {1000 * (time.perf_counter() - started):.0f} ms")
+        print(
+            f"review opened, first item on the page: {1000 * (time.perf_counter() - started):.0f} ms"
+        )
         page.wait_for_timeout(500)
         page.evaluate(f"() => ({PAINTED})(() => document.getElementById('item').dataset.id)")
         press(page, approvals, key="a")
         said("key: approved, next item painted", page.evaluate("taken"))
-        page.wait_for_function("() => !Object.keys(localStorage).some(key => key.startsWith('assay.outbox.'))")
+        page.wait_for_function(
+            "() => !Object.keys(localStorage).some(key => key.startsWith('assay.outbox.'))"
+        )
 
 
 def slowly(port: int) -> None:
     """Pages with nothing kept in the browser over 1 Mbit/s with 100 ms to and fro."""
     with browser() as running:
-        for path, ready in (("/", ".run, [data-run]"), ("/review", "#item:not([hidden])"), ("/statistics", "main")):
+        for path, ready in (
+            ("/", ".run, [data-run]"),
+            ("/review", "#item:not([hidden])"),
+            ("/statistics", "main"),
+        ):
             page = running.new_page(viewport={"width": 1360, "height": 800})
             network = page.context.new_cdp_session(page)
             network.send("Network.enable")
             network.send("Network.emulateNetworkConditions", LINE)
             sent: list[float] = []
-            network.on("Network.loadingFinished", lambda event, sent=sent: sent.append(event["encodedDataLength"]))
+            network.on(
+                "Network.loadingFinished",
+                lambda event, sent=sent: sent.append(event["encodedDataLength"]),
+            )
             started = time.perf_counter()
             page.goto(f"http://127.0.0.1:{port}{path}", wait_until="commit")
             page.wait_for_selector(ready)
             taken = 1000 * (time.perf_counter() - started)
             page.wait_for_load_state("load")
-            print(f"1 Mbit/s: {path:12s} there after {taken:5.0f} ms   {sum(sent) / 1000:.0f} kB", flush=True)
+            print(
+                f"1 Mbit/s: {path:12s} there after {taken:5.0f} ms   {sum(sent) / 1000:.0f} kB",
+                flush=True,
+            )
             page.close()
 
 
@@ -126,7 +157,9 @@ def press(page: Page, times: int, key: str = "b") -> None:
         page.wait_for_timeout(THINK_MS)
     page.wait_for_timeout(1000)
     if (painted := page.evaluate("taken.length")) != times:
-        print(f"{times - painted} of {times} keys came before the item was ready, and decided nothing")
+        print(
+            f"{times - painted} of {times} keys came before the item was ready, and decided nothing"
+        )
 
 
 def server(port: int, run: str, requests: int) -> None:
@@ -136,7 +169,12 @@ def server(port: int, run: str, requests: int) -> None:
     for number, query in enumerate(
         ("", f"&run={run}", f"&suite=waiting-{int(suite) % 7}", "&task=task-0-0", f"&judge={judge}")
     ):
-        ask(port, "GET", "/api/review/next?limit=5" + query + f"&desk=bench-{number}-{{n}}", requests)
+        ask(
+            port,
+            "GET",
+            "/api/review/next?limit=5" + query + f"&desk=bench-{number}-{{n}}",
+            requests,
+        )
     items = Items(port, requests)
     ask(port, "POST", "/api/decisions", requests, items.body)
 
@@ -151,7 +189,9 @@ class Items:
 
         for number in range(-(-n // 20)):
             connection.request("GET", f"/api/review/next?limit=20&desk=items-{number}")
-            self.ids += [item["id"] for item in json.loads(connection.getresponse().read())["items"]]
+            self.ids += [
+                item["id"] for item in json.loads(connection.getresponse().read())["items"]
+            ]
         connection.close()
 
     def body(self, n: int) -> str:
@@ -159,7 +199,9 @@ class Items:
 
 
 def ask(port: int, method: str, path: str, times: int, body: Any = None) -> None:
-    """Print how long the server took over one connection; the first answers, which fill what it remembers, apart."""
+    """Print how long the server took over one connection; the first answers, which fill what it
+    remembers, apart.
+    """
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     taken, size = [], 0
     for number in range(times):
@@ -172,7 +214,11 @@ def ask(port: int, method: str, path: str, times: int, body: Any = None) -> None
         taken.append(1000 * (time.perf_counter() - started))
         assert answer.status == 200, (path, answer.status)
     connection.close()
-    said(f"{method} {path.replace('-{n}', '')}", taken[1:], f"   first {taken[0]:.0f} ms   {size / 1000:.1f} kB")
+    said(
+        f"{method} {path.replace('-{n}', '')}",
+        taken[1:],
+        f"   first {taken[0]:.0f} ms   {size / 1000:.1f} kB",
+    )
 
 
 def said(name: str, taken: list[float], more: str = "") -> None:
@@ -187,7 +233,9 @@ def serving(url: str, folder: Path) -> Iterator[int]:
         listener.bind(("127.0.0.1", 0))
         port = int(listener.getsockname()[1])
     command = [sys.executable, "-m", "assay", "serve", "--port", str(port), "--store", url]
-    process = subprocess.Popen(command, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT / "src")})
+    process = subprocess.Popen(
+        command, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    )
     try:
         for _ in range(200):
             try:

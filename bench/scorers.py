@@ -1,10 +1,12 @@
-"""Throughput of each deterministic scorer beside its library's own floor; the promise is within 2 x.
+"""Throughput of each deterministic scorer beside its library's own floor; the promise is within 2
+x.
 
     PYTHONPATH=src python bench/scorers.py [--answers 20000] [--limit 2]
 
-Both sides do the same answers in turns, and the median of the rounds counts. The floor is the library called bare: Python's
-comparison for `exact`, that and RapidFuzz for `similarity`, RE2 for `regex`, `re` and `float` for `numeric`, `in` for
-`boolean`, math-verify's parse and verify for `math`. With `--limit`, exit 1 when one takes more than so many times its floor.
+Both sides do the same answers in turns, and the median of the rounds counts. The floor is the
+library called bare: Python's comparison for `exact`, that and RapidFuzz for `similarity`, RE2 for
+`regex`, `re` and `float` for `numeric`, `in` for `boolean`, math-verify's parse and verify for
+`math`. With `--limit`, exit 1 when one takes more than so many times its floor.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ PATTERN = re2.compile(r"(?i)answer is\s+\d+")
 
 def texts(count: int) -> list[str]:
     """Answers as models write them, each another."""
-    return [f"We add {n} and {n + 1}, which makes {2 * n + 1:,}. The answer is {2 * n + 1}." for n in range(count)]
+    return [
+        f"We add {n} and {n + 1}, which makes {2 * n + 1:,}. The answer is {2 * n + 1}."
+        for n in range(count)
+    ]
 
 
 def bare_exact(text: str) -> object:
@@ -41,7 +46,12 @@ def bare_exact(text: str) -> object:
 
 def bare_similarity(text: str) -> object:
     wanted = "The answer was 42, I am nearly sure of that, as we add 20 and 22."
-    return text == wanted or text.lower() == wanted.lower() or wanted in text or Levenshtein.distance(text, wanted)
+    return (
+        text == wanted
+        or text.lower() == wanted.lower()
+        or wanted in text
+        or Levenshtein.distance(text, wanted)
+    )
 
 
 def bare_numeric(text: str) -> object:
@@ -55,7 +65,11 @@ def ours(method: str, reference: str) -> Callable[[str], object]:
 
 def our_math(text: str) -> object:
     outcome: Any = math_scorer.begin(text, "41")
-    return math_verify.same_answer(**outcome.arguments) if isinstance(outcome, IsolatedRequest) else outcome
+    return (
+        math_verify.same_answer(**outcome.arguments)
+        if isinstance(outcome, IsolatedRequest)
+        else outcome
+    )
 
 
 def bare_math() -> Callable[[str], object]:
@@ -96,7 +110,9 @@ def main() -> int:
         mine, bare = (statistics.median(side) for side in zip(*rounds, strict=True))
         missed = missed or (asked.limit is not None and mine > asked.limit * bare)
         promise = "" if mine <= 2 * bare else "   over the 2 x promised"
-        print(f"{name:10} {1 / mine:10,.0f}/s   library alone {1 / bare:10,.0f}/s   {mine / bare:.2f} x its time{promise}")
+        print(
+            f"{name:10} {1 / mine:10,.0f}/s   library alone {1 / bare:10,.0f}/s   {mine / bare:.2f} x its time{promise}"
+        )
     return int(missed)
 
 

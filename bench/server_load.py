@@ -1,11 +1,14 @@
-"""Memory and answers of a server with 100,000 trials under load: readers of every page, or thirty people who review.
+"""Memory and answers of a server with 100,000 trials under load: readers of every page, or thirty
+people who review.
 
-    python bench/server_load.py read [--requests 16000] [--clients 6] [--trials 100000] [--store URL]
-    python bench/server_load.py review [--seconds 300] [--reviewers 30] [--trials 100000] [--store URL]
+    python bench/server_load.py read [--requests 16000] [--clients 6] [--trials 100000] [--store
+    URL] python bench/server_load.py review [--seconds 300] [--reviewers 30] [--trials 100000]
+    [--store URL]
 
-`read` asks for pages, documents and reports with changing filters. `review` reads items and decides them, each reviewer with a
-pause between two decisions. Both print the server's memory as it goes on, and how many requests failed. `read` exits 1 if the
-server's memory ever exceeds 400 MB, `review` if a request failed or if memory still rises after the first minute.
+`read` asks for pages, documents and reports with changing filters. `review` reads items and decides
+them, each reviewer with a pause between two decisions. Both print the server's memory as it goes
+on, and how many requests failed. `read` exits 1 if the server's memory ever exceeds 400 MB,
+`review` if a request failed or if memory still rises after the first minute.
 """
 
 from __future__ import annotations
@@ -71,7 +74,11 @@ PAGES = (
     "/candidates/ada",
     "/nowhere/{item}",
 )
-REPORTS = ("/results/report.html?suite={suite}", "/results/report.md?suite={suite}", "/results/report.csv?suite={suite}")
+REPORTS = (
+    "/results/report.html?suite={suite}",
+    "/results/report.md?suite={suite}",
+    "/results/report.csv?suite={suite}",
+)
 
 
 class Figures:
@@ -92,9 +99,13 @@ class Figures:
         lines = []
         for kind, seconds in sorted(self.seconds.items()):
             ordered = sorted(seconds)
-            middle, late = ordered[len(ordered) // 2], ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))]
+            middle, late = (
+                ordered[len(ordered) // 2],
+                ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))],
+            )
             times = "  ".join(
-                f"{name} {1000 * value:8.1f}" for name, value in (("p50", middle), ("p95", late), ("most", ordered[-1]))
+                f"{name} {1000 * value:8.1f}"
+                for name, value in (("p50", middle), ("p95", late), ("most", ordered[-1]))
             )
             lines.append(f"{kind:60s} n {len(ordered):6d}  {times} ms")
         lines.append(f"failed requests: {dict(self.failed) or 'none'}")
@@ -142,7 +153,10 @@ def main() -> int:
         url = given.store or f"sqlite:///{name}/assay.db"
         runs = stored_runs(url) or filled(url, given.trials)
         with serving(url, Path(name)) as (port, process):
-            print(f"{given.trials:,} trials; server at start: {resident_mb(process):.0f} MB", flush=True)
+            print(
+                f"{given.trials:,} trials; server at start: {resident_mb(process):.0f} MB",
+                flush=True,
+            )
             if given.what == "read":
                 return read(port, process, runs, given.requests, given.clients)
             return review(port, process, given.seconds, given.reviewers)
@@ -168,7 +182,8 @@ def read(port: int, process: int, runs: list[str], requests: int, clients: int) 
     def work(seed: int) -> None:
         draw, client = random.Random(SEED + seed), Client(port, figures)
         while (number := next(numbers)) < requests:
-            # One request of a hundred is for a report; every client starts with one, so that they overlap.
+            # One request of a hundred is for a report; every client starts with one, so that they
+            # overlap.
             pattern = draw.choice(REPORTS if number < clients or number % 100 == 0 else PAGES)
             run = draw.choice(runs)
             suite, index = f"waiting-{int(run.split('-')[1]) % 7}", runs.index(run)
@@ -197,7 +212,9 @@ def read(port: int, process: int, runs: list[str], requests: int, clients: int) 
         )
     time.sleep(3)
     print(figures)
-    print(f"most: {most[0]:.0f} MB, at the end {resident_mb(process):.0f} MB; promised: {PROMISED_MB} MB")
+    print(
+        f"most: {most[0]:.0f} MB, at the end {resident_mb(process):.0f} MB; promised: {PROMISED_MB} MB"
+    )
     return int(most[0] > PROMISED_MB or bool(figures.failed))
 
 
@@ -207,36 +224,57 @@ def review(port: int, process: int, seconds: int, reviewers: int) -> int:
     print("an idle server, one reviewer:", idle, sep="\n", flush=True)
     began = time.monotonic()
     threads = [
-        threading.Thread(target=decide_until, args=(began + seconds, port, figures, f"reviewer{n}")) for n in range(reviewers)
+        threading.Thread(target=decide_until, args=(began + seconds, port, figures, f"reviewer{n}"))
+        for n in range(reviewers)
     ]
     for thread in threads:
         thread.start()
     while time.monotonic() < began + seconds:
         time.sleep(10)
         memory.append((time.monotonic() - began, resident_mb(process)))
-        print(f"{memory[-1][0]:5.0f} s  {len(figures.seconds['decision']):6d} decisions  {memory[-1][1]:.0f} MB", flush=True)
+        print(
+            f"{memory[-1][0]:5.0f} s  {len(figures.seconds['decision']):6d} decisions  {memory[-1][1]:.0f} MB",
+            flush=True,
+        )
     for thread in threads:
         thread.join()
     print(figures)
     after = [mb for at, mb in memory if at > 60]
     rise = after[-1] - after[0] if after else 0.0
     print(
-        f"memory after the first minute: {after[0]:.0f} MB, at the end {after[-1]:.0f} MB" if after else "shorter than a minute"
+        f"memory after the first minute: {after[0]:.0f} MB, at the end {after[-1]:.0f} MB"
+        if after
+        else "shorter than a minute"
     )
     return int(bool(figures.failed) or rise > 0.1 * (after[0] if after else 1))
 
 
-def decide_until(end: float, port: int, figures: Figures, name: str, *, pause_s: float = PAUSE_S) -> None:
+def decide_until(
+    end: float, port: int, figures: Figures, name: str, *, pause_s: float = PAUSE_S
+) -> None:
     """Review as one person: fetch items, open each, decide it."""
-    client, draw, number = Client(port, figures, f"assay_reviewer={name}"), random.Random(name), itertools.count()
+    client, draw, number = (
+        Client(port, figures, f"assay_reviewer={name}"),
+        random.Random(name),
+        itertools.count(),
+    )
     while time.monotonic() < end:
-        items = json.loads(client.ask("next items", f"/api/review/next?limit=5&desk={name}") or b"{}").get("items", [])
+        items = json.loads(
+            client.ask("next items", f"/api/review/next?limit=5&desk={name}") or b"{}"
+        ).get("items", [])
         for item in items:
             if time.monotonic() >= end:
                 return
             time.sleep(draw.uniform(0, 2 * pause_s))
-            decision = {"key": f"{name}-{next(number):06d}-{item['id']}", "id": item["id"], "verb": "approve", "reviewer": name}
-            answer = json.loads(client.ask("decision", "/api/decisions", {"decisions": [decision]}) or b"{}")
+            decision = {
+                "key": f"{name}-{next(number):06d}-{item['id']}",
+                "id": item["id"],
+                "verb": "approve",
+                "reviewer": name,
+            }
+            answer = json.loads(
+                client.ask("decision", "/api/decisions", {"decisions": [decision]}) or b"{}"
+            )
             if not all(result.get("ok") for result in answer.get("results", [{}])):
                 figures.failed[f"decision refused: {json.dumps(answer)[:300]}"] += 1
 
@@ -267,7 +305,11 @@ def serving(url: str, folder: Path) -> Iterator[tuple[int, int]]:
     command = [sys.executable, "-m", "assay", "serve", "--port", str(port), "--store", url]
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
-            command, cwd=folder, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}
+            command,
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         )
         try:
             _wait_for(port)

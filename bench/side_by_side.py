@@ -1,8 +1,10 @@
-"""Answers side by side in a large run: the first page, a deep one, and filters, on this machine now.
+"""Answers side by side in a large run: the first page, a deep one, and filters, on this machine
+now.
 
     python bench/side_by_side.py [--tasks 200000]
 
-Two candidates answered every task of one run; the store is filled by plain SQL, since what is measured is reading.
+Two candidates answered every task of one run; the store is filled by plain SQL, since what is
+measured is reading.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ def main() -> None:
         store.journal.open_run(
             plan(),
             (
-                PlannedTask(task=planned_task.task, position=planned_task.position, trials=range(1, 2))
+                PlannedTask(
+                    task=planned_task.task, position=planned_task.position, trials=range(1, 2)
+                )
                 for planned_task in planned(n)
             ),
         )
@@ -54,10 +58,21 @@ def main() -> None:
         print(f"{n} tasks, {2 * n} answers stored in {time.perf_counter() - started:.0f} s")
         columns = tuple(AnswerColumn(run=plan().id, candidate=name) for name in ("c1", "c2"))
         workspace = cast("Any", SimpleNamespace(archive=store.archive))
-        wanted, differing = AnswerQuery(columns=columns), AnswerQuery(columns=columns, only=AnswerFilter.DISAGREE)
+        wanted, differing = (
+            AnswerQuery(columns=columns),
+            AnswerQuery(columns=columns, only=AnswerFilter.DISAGREE),
+        )
         timed("first page", lambda i: page(workspace, wanted), times=40)
-        timed("page nine tenths in", lambda i: page(workspace, wanted, after=(0, int(n * 0.9) + i)), times=40)
-        timed("page of what disagrees", lambda i: page(workspace, differing, after=(0, n // 2 + i)), times=10)
+        timed(
+            "page nine tenths in",
+            lambda i: page(workspace, wanted, after=(0, int(n * 0.9) + i)),
+            times=40,
+        )
+        timed(
+            "page of what disagrees",
+            lambda i: page(workspace, differing, after=(0, n // 2 + i)),
+            times=10,
+        )
         timed("agreement of what is counted", lambda i: agreement(workspace, wanted), times=2)
         store.close()
 

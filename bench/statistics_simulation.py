@@ -1,17 +1,20 @@
-"""Do the intervals cover and do the tests keep their level: a seeded simulation, beside the naive methods.
+"""Do the intervals cover and do the tests keep their level: a seeded simulation, beside the naive
+methods.
 
-Each scenario draws 10,000 benchmarks with a known truth and asks the array core behind `estimate` and `compare` for all
-of them at once; the first few are also put to the public functions, which must give the same numbers. A scenario with a
-promise must cover 93 to 97.5% and reject a true null at most 6%; where discreteness or one dominant task makes that
-impossible for any method known to us, the row is for information. Exits 1 when a promise is broken.
+Each scenario draws 10,000 benchmarks with a known truth and asks the array core behind `estimate`
+and `compare` for all of them at once; the first few are also put to the public functions, which
+must give the same numbers. A scenario with a promise must cover 93 to 97.5% and reject a true null
+at most 6%; where discreteness or one dominant task makes that impossible for any method known to
+us, the row is for information. Exits 1 when a promise is broken.
 
     python bench/statistics_simulation.py [--quick] [--output FILE] [--seed 20240607]
 
-Data. "beta": task means Beta with mean .75 and sd .18, trials Beta around them with sd about .08. "ceiling": a trial
-scores 1 with a task's own probability (mean .65; "near-ceiling" .85), else Beta(8, 2). "binary": 0 or 1 with the task
-mean as probability. Candidates share their task difficulties ("no interaction") or correlate .85 through a Gaussian
-copula ("interaction"). 10x5 is 10 tasks of 5 trials. "W": weights 1, ..., 1, 5, 5, 10. Joint trials: normal noise with
-the stated correlation.
+Data. "beta": task means Beta with mean .75 and sd .18, trials Beta around them with sd about .08.
+"ceiling": a trial scores 1 with a task's own probability (mean .65; "near-ceiling" .85), else
+Beta(8, 2). "binary": 0 or 1 with the task mean as probability. Candidates share their task
+difficulties ("no interaction") or correlate .85 through a Gaussian copula ("interaction"). 10x5 is
+10 tasks of 5 trials. "W": weights 1, ..., 1, 5, 5, 10. Joint trials: normal noise with the stated
+correlation.
 """
 
 import argparse
@@ -41,7 +44,9 @@ MARKS = ("<!-- simulation: begin -->", "<!-- simulation: end -->")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """Benchmarks of one candidate: scores of shape (benchmarks, tasks, trials), counted ones, and true task means."""
+    """Benchmarks of one candidate: scores of shape (benchmarks, tasks, trials), counted ones, and
+    true task means.
+    """
 
     score: Floats
     counted: Bools
@@ -58,12 +63,21 @@ class Draw:
         mean = np.where(same, low, mean)
         m2 = (np.where(self.counted, self.score - mean[:, :, None], 0.0) ** 2).sum(axis=2)
         empty = n == 0
-        return n, mean, np.where(same, 0.0, m2), np.where(empty, 0.0, low), np.where(empty, 0.0, high)
+        return (
+            n,
+            mean,
+            np.where(same, 0.0, m2),
+            np.where(empty, 0.0, low),
+            np.where(empty, 0.0, high),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line of the table: a method in a scenario. `promised`: ours, in a scenario where the band is held."""
+    """One line of the table: a method in a scenario.
+
+    `promised`: ours, in a scenario where the band is held.
+    """
 
     question: str
     scenario: str
@@ -76,10 +90,13 @@ class Row:
 
     def broken(self, slack: float) -> bool:
         outside = not COVERAGE[0] - slack <= self.covered <= COVERAGE[1] + slack
-        return self.promised and (outside or (self.rejected is not None and self.rejected > LEVEL + slack))
+        return self.promised and (
+            outside or (self.rejected is not None and self.rejected > LEVEL + slack)
+        )
 
 
-# ---- data --------------------------------------------------------------------------------------------------------
+# ---- data
+# --------------------------------------------------------------------------------------------------
 
 
 def beta_parameters(mean: float, sd: float) -> tuple[float, float]:
@@ -90,7 +107,9 @@ def beta_parameters(mean: float, sd: float) -> tuple[float, float]:
 def beta_quantiles(mean: float, sd: float, normal: Floats) -> Floats:
     """Beta quantiles at Φ(normal), from a fine table: the exact ones would take most of the run."""
     grid = np.linspace(-6, 6, 4801)
-    return np.asarray(np.interp(normal, grid, special.betaincinv(*beta_parameters(mean, sd), special.ndtr(grid))))
+    return np.asarray(
+        np.interp(normal, grid, special.betaincinv(*beta_parameters(mean, sd), special.ndtr(grid)))
+    )
 
 
 def trials(kind: str, task_mean: Floats, n: int, rng: np.random.Generator) -> Floats:
@@ -109,9 +128,16 @@ def true_means(kind: str, task_mean: Floats) -> Floats:
 
 
 def candidates(
-    kind: str, size: tuple[int, int, int], rng: np.random.Generator, *, correlation: float, rejected: float = 0.0
+    kind: str,
+    size: tuple[int, int, int],
+    rng: np.random.Generator,
+    *,
+    correlation: float,
+    rejected: float = 0.0,
 ) -> tuple[Draw, Draw]:
-    """Two candidates equal over the population of tasks; their task means correlate through a Gaussian copula."""
+    """Two candidates equal over the population of tasks; their task means correlate through a
+    Gaussian copula.
+    """
     benchmarks, tasks, n = size
     average = {"ceiling": 0.65, "near-ceiling": 0.85}.get(kind, 0.75)
     common, own = rng.standard_normal((2, benchmarks, tasks))
@@ -130,10 +156,16 @@ def candidates(
 def joint_candidates(
     size: tuple[int, int, int], rng: np.random.Generator, *, correlation: float, interaction: float
 ) -> tuple[Draw, Draw]:
-    """Jointly graded trials: normal noise of sd .06 that correlates between the two within a trial."""
+    """Jointly graded trials: normal noise of sd .06 that correlates between the two within a
+    trial.
+    """
     benchmarks, tasks, n = size
     base = rng.uniform(0.45, 0.65, (benchmarks, tasks))
-    shift = rng.normal(0.0, interaction, (benchmarks, tasks)) if interaction else np.zeros((benchmarks, tasks))
+    shift = (
+        rng.normal(0.0, interaction, (benchmarks, tasks))
+        if interaction
+        else np.zeros((benchmarks, tasks))
+    )
     noise = rng.standard_normal((2, benchmarks, tasks, n))
     noise[1] = correlation * noise[0] + np.sqrt(1 - correlation**2) * noise[1]
     draws = []
@@ -151,7 +183,8 @@ def heavy_weights(tasks: int) -> Floats:
     return weights
 
 
-# ---- methods -----------------------------------------------------------------------------------------------------
+# ---- methods
+# --------------------------------------------------------------------------------------------------
 
 
 def t_quantile(df: Floats | float) -> Floats:
@@ -171,14 +204,20 @@ def flat(draw: Draw) -> tuple[Floats, Floats, Floats]:
 
 
 def run_means(draw: Draw, share: Floats) -> Floats:
-    """Weighted mean of the tasks of each run (trial k of every task): shape (benchmarks, trials)."""
+    """Weighted mean of the tasks of each run (trial k of every task): shape (benchmarks,
+    trials).
+    """
     weight = draw.counted * share[:, :, None]
     total = weight.sum(axis=1)
-    return np.asarray((weight * np.where(draw.counted, draw.score, 0.0)).sum(axis=1) / np.maximum(total, 1e-9))
+    return np.asarray(
+        (weight * np.where(draw.counted, draw.score, 0.0)).sum(axis=1) / np.maximum(total, 1e-9)
+    )
 
 
 def mean_like_these(draw: Draw, weights: Floats) -> Iterator[tuple[str, Bounds, Bools]]:
-    """The recommended interval first, then naive ones; with the benchmarks in which the method answers."""
+    """The recommended interval first, then naive ones; with the benchmarks in which the method
+    answers.
+    """
     n, mean, _, _, _ = draw.moments()
     across = across_tasks(mean, np.where(n > 0, weights, 0.0))
     std_err = np.sqrt(across.variance)
@@ -191,10 +230,18 @@ def mean_like_these(draw: Draw, weights: Floats) -> Iterator[tuple[str, Bounds, 
     everywhere = np.ones(count.shape, np.bool_)
     yield "z on all trials", around(flat_mean, np.sqrt(flat_variance / count), Z), everywhere
     runs = run_means(draw, share)
-    yield "z on run means", around(runs.mean(axis=1), runs.std(axis=1, ddof=1) / np.sqrt(runs.shape[1]), Z), everywhere
+    yield (
+        "z on run means",
+        around(runs.mean(axis=1), runs.std(axis=1, ddof=1) / np.sqrt(runs.shape[1]), Z),
+        everywhere,
+    )
     cr1 = cr1_error(mean, across.estimate, share, across.n_tasks)
     yield "CR1, z", around(across.estimate, cr1, Z), everywhere
-    yield "CR1, t(G-1)", around(across.estimate, cr1, t_quantile(np.maximum(across.n_tasks - 1, 1))), everywhere
+    yield (
+        "CR1, t(G-1)",
+        around(across.estimate, cr1, t_quantile(np.maximum(across.n_tasks - 1, 1))),
+        everywhere,
+    )
 
 
 def cr1_error(values: Floats, centre: Floats, share: Floats, n_tasks: Floats) -> Floats:
@@ -231,14 +278,20 @@ def difference_like_these(a: Draw, b: Draw, weights: Floats) -> Iterator[tuple[s
     used = np.where((n_a > 0) & (n_b > 0), weights, 0.0)
     across = across_tasks(mean_a - mean_b, used)
     answered = (across.n_tasks >= 2) & ~across.constant
-    yield ("paired, CR2, Kish df (ours)", around(across.estimate, np.sqrt(across.variance), t_quantile(across.df)), answered)
+    yield (
+        "paired, CR2, Kish df (ours)",
+        around(across.estimate, np.sqrt(across.variance), t_quantile(across.df)),
+        answered,
+    )
     share = shares_of(used)
     cr1 = cr1_error(mean_a - mean_b, across.estimate, share, across.n_tasks)
     yield "paired, CR1, z", around(across.estimate, cr1, Z), answered
     yield from naive_differences(a, b, share, answered)
 
 
-def naive_differences(a: Draw, b: Draw, share: Floats, answered: Bools) -> Iterator[tuple[str, Bounds, Bools]]:
+def naive_differences(
+    a: Draw, b: Draw, share: Floats, answered: Bools
+) -> Iterator[tuple[str, Bounds, Bools]]:
     (count_a, flat_a, var_a), (count_b, flat_b, var_b) = flat(a), flat(b)
     error = np.sqrt(var_a / count_a + var_b / count_b)
     yield "z on all trials", around(flat_a - flat_b, error, Z), answered
@@ -250,7 +303,9 @@ def naive_differences(a: Draw, b: Draw, share: Floats, answered: Bools) -> Itera
         yield "pooled t on run means", around(centre, pooled, t_quantile(2.0 * k - 2)), answered
 
 
-def difference_these(a: Draw, b: Draw, weights: Floats, *, joint: bool) -> Iterator[tuple[str, Bounds, Bools]]:
+def difference_these(
+    a: Draw, b: Draw, weights: Floats, *, joint: bool
+) -> Iterator[tuple[str, Bounds, Bools]]:
     (n_a, mean_a, m2_a, _, _), (n_b, mean_b, m2_b, _, _) = a.moments(), b.moments()
     share = shares_of(np.where((n_a > 0) & (n_b > 0), weights, 0.0))
     centre = (share * (mean_a - mean_b)).sum(axis=1)
@@ -259,7 +314,10 @@ def difference_these(a: Draw, b: Draw, weights: Floats, *, joint: bool) -> Itera
     m2_d = ((d - d.mean(axis=2, keepdims=True)) ** 2).sum(axis=2)
     together = [within_tasks(n_a, m2_d, share)]
     for name, noise in (
-        ("paired by trial (ours)" if joint else "Welch, stratified t (ours)", together if joint else apart),
+        (
+            "paired by trial (ours)" if joint else "Welch, stratified t (ours)",
+            together if joint else apart,
+        ),
         ("Welch, stratified t" if joint else "", apart if joint else []),
     ):
         if noise:
@@ -271,7 +329,8 @@ def difference_these(a: Draw, b: Draw, weights: Floats, *, joint: bool) -> Itera
     yield from naive_differences(a, b, share, share.sum(axis=1) > 0)
 
 
-# ---- scenarios ---------------------------------------------------------------------------------------------------
+# ---- scenarios
+# --------------------------------------------------------------------------------------------------
 
 
 def judged(
@@ -328,9 +387,19 @@ def over_tasks(benchmarks: int, seed: int) -> Iterator[Row]:
         agree(a, b, weights, joint=False)
         share = shares_of(np.where(a.counted.any(axis=2), weights, 0.0))
         shared = shares_of(np.where(a.counted.any(axis=2) & b.counted.any(axis=2), weights, 0.0))
-        yield from judged("mean, tasks like these", scenario, mean_like_these(a, weights), a.population, promised=promised)
         yield from judged(
-            "mean, these tasks", scenario, mean_these(a, weights), (share * a.truth).sum(axis=1), promised=promised
+            "mean, tasks like these",
+            scenario,
+            mean_like_these(a, weights),
+            a.population,
+            promised=promised,
+        )
+        yield from judged(
+            "mean, these tasks",
+            scenario,
+            mean_these(a, weights),
+            (share * a.truth).sum(axis=1),
+            promised=promised,
         )
         yield from judged(
             "difference, tasks like these, interaction",
@@ -366,7 +435,12 @@ def over_tasks(benchmarks: int, seed: int) -> Iterator[Row]:
         )
 
 
-ONE_TASK = (("beta", 0.75, True), ("ceiling", 0.65, False), ("binary", 0.5, False), ("binary", 0.8, False))
+ONE_TASK = (
+    ("beta", 0.75, True),
+    ("ceiling", 0.65, False),
+    ("binary", 0.5, False),
+    ("binary", 0.8, False),
+)
 
 
 def one_task(benchmarks: int, seed: int) -> Iterator[Row]:
@@ -383,7 +457,13 @@ def one_task(benchmarks: int, seed: int) -> Iterator[Row]:
             a, b = draws
             scenario = f"{kind} {centre} n={n}"
             agree(a, b, np.ones(1), joint=False)
-            yield from judged("mean, one task", scenario, mean_these(a, np.ones(1)), a.truth[:, 0], promised=promised)
+            yield from judged(
+                "mean, one task",
+                scenario,
+                mean_these(a, np.ones(1)),
+                a.truth[:, 0],
+                promised=promised,
+            )
             yield from judged(
                 "difference, one task",
                 scenario,
@@ -394,13 +474,17 @@ def one_task(benchmarks: int, seed: int) -> Iterator[Row]:
             )
 
 
-JOINT = tuple((tasks, n, r) for tasks, n in ((1, 5), (3, 5), (10, 5)) for r in (-1.0, -0.5, 0.0, 0.6, 0.9))
+JOINT = tuple(
+    (tasks, n, r) for tasks, n in ((1, 5), (3, 5), (10, 5)) for r in (-1.0, -0.5, 0.0, 0.6, 0.9)
+)
 
 
 def jointly_graded(benchmarks: int, seed: int) -> Iterator[Row]:
     for place, (tasks, n, correlation) in enumerate(JOINT):
         rng = np.random.default_rng([seed, 3, place])
-        a, b = joint_candidates((benchmarks, tasks, n), rng, correlation=correlation, interaction=0.0)
+        a, b = joint_candidates(
+            (benchmarks, tasks, n), rng, correlation=correlation, interaction=0.0
+        )
         weights = np.ones(tasks)
         scenario = f"joint {tasks}x{n}, correlation {correlation:+.1f}"
         agree(a, b, weights, joint=True)
@@ -413,7 +497,9 @@ def jointly_graded(benchmarks: int, seed: int) -> Iterator[Row]:
             null=True,
         )
         if tasks > 1:
-            a, b = joint_candidates((benchmarks, tasks, n), rng, correlation=correlation, interaction=0.05)
+            a, b = joint_candidates(
+                (benchmarks, tasks, n), rng, correlation=correlation, interaction=0.05
+            )
             yield from judged(
                 "difference, tasks like these, joint trials",
                 scenario,
@@ -424,11 +510,14 @@ def jointly_graded(benchmarks: int, seed: int) -> Iterator[Row]:
             )
 
 
-# ---- the same numbers from the public functions ----------------------------------------------------------------------
+# ---- the same numbers from the public functions
+# ----------------------------------------------------------------------
 
 
 def agree(a: Draw, b: Draw, weights: Floats, *, joint: bool) -> None:
-    """The first benchmarks through `estimate` and `compare`: the simulation must speak of what is shipped."""
+    """The first benchmarks through `estimate` and `compare`: the simulation must speak of what is
+    shipped.
+    """
     tasks = a.score.shape[1]
     for i in range(min(AGREEING, len(a.score))):
         table = table_of(a, b, weights, i, joint=joint)
@@ -436,8 +525,18 @@ def agree(a: Draw, b: Draw, weights: Floats, *, joint: bool) -> None:
             if scope == "tasks_like_these" and tasks == 1:
                 continue
             mean = mean_these if scope == "these_tasks" else mean_like_these
-            draw = Draw(score=a.score[i : i + 1], counted=a.counted[i : i + 1], truth=a.truth, population=a.population)
-            two = Draw(score=b.score[i : i + 1], counted=b.counted[i : i + 1], truth=b.truth, population=b.population)
+            draw = Draw(
+                score=a.score[i : i + 1],
+                counted=a.counted[i : i + 1],
+                truth=a.truth,
+                population=a.population,
+            )
+            two = Draw(
+                score=b.score[i : i + 1],
+                counted=b.counted[i : i + 1],
+                truth=b.truth,
+                population=b.population,
+            )
             _, bounds, answered = next(mean(draw, weights))
             same(estimate(table, "A", scope).ci95, bounds, bool(answered[0]))
             methods = (
@@ -450,7 +549,9 @@ def agree(a: Draw, b: Draw, weights: Floats, *, joint: bool) -> None:
 
 
 def table_of(a: Draw, b: Draw, weights: Floats, i: int, *, joint: bool) -> ScoreTable:
-    parts = [(name, *np.nonzero(draw.counted[i]), draw.score[i]) for name, draw in (("A", a), ("B", b))]
+    parts = [
+        (name, *np.nonzero(draw.counted[i]), draw.score[i]) for name, draw in (("A", a), ("B", b))
+    ]
     return ScoreTable.from_columns(
         task=np.concatenate([task for _, task, _, _ in parts]),
         candidate=[name for name, task, _, _ in parts for _ in task],
@@ -464,12 +565,15 @@ def table_of(a: Draw, b: Draw, weights: Floats, i: int, *, joint: bool) -> Score
 def same(interval: tuple[float, float] | None, bounds: Bounds, answered: bool) -> None:
     expected = (float(bounds[0][0]), float(bounds[1][0])) if answered else None
     if (interval is None) != (expected is None) or (
-        interval is not None and expected is not None and not np.allclose(interval, expected, rtol=1e-6, atol=1e-8)
+        interval is not None
+        and expected is not None
+        and not np.allclose(interval, expected, rtol=1e-6, atol=1e-8)
     ):
         raise AssertionError(f"the public function says {interval}, the simulation {expected}")
 
 
-# ---- the table ---------------------------------------------------------------------------------------------------
+# ---- the table
+# --------------------------------------------------------------------------------------------------
 
 
 def written(rows: list[Row], slack: float, benchmarks: int) -> str:
@@ -483,12 +587,19 @@ def written(rows: list[Row], slack: float, benchmarks: int) -> str:
         mine = [row for row in rows if row.question == question]
         methods = list(dict.fromkeys(row.method for row in mine))
         lines += ["", f"### {question[0].upper()}{question[1:]}", ""]
-        lines += [f"| data | {' | '.join(methods)} | answered | width |", "| --- |" + " --- |" * (len(methods) + 2)]
+        lines += [
+            f"| data | {' | '.join(methods)} | answered | width |",
+            "| --- |" + " --- |" * (len(methods) + 2),
+        ]
         for scenario in dict.fromkeys(row.scenario for row in mine):
             by_method = {row.method: row for row in mine if row.scenario == scenario}
             ours = next(row for row in by_method.values() if row.method.endswith("(ours)"))
-            entries = [entry(by_method[name], slack) if name in by_method else "" for name in methods]
-            lines.append(f"| {scenario} | {' | '.join(entries)} | {ours.answered:.3f} | {100 * ours.width:.1f} |")
+            entries = [
+                entry(by_method[name], slack) if name in by_method else "" for name in methods
+            ]
+            lines.append(
+                f"| {scenario} | {' | '.join(entries)} | {ours.answered:.3f} | {100 * ours.width:.1f} |"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -506,14 +617,24 @@ def entry(row: Row, slack: float) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="1,000 benchmarks a scenario, bars wider by chance")
-    parser.add_argument("--output", type=Path, help="write the table there, between its marks if it has any")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="1,000 benchmarks a scenario, bars wider by chance"
+    )
+    parser.add_argument(
+        "--output", type=Path, help="write the table there, between its marks if it has any"
+    )
     parser.add_argument("--seed", type=int, default=20240607)
     options = parser.parse_args()
     benchmarks = 1_000 if options.quick else 10_000
     slack = 3 * float(np.sqrt(0.05 * 0.95 / benchmarks)) if options.quick else 0.0
-    studies: tuple[Callable[[int, int], Iterator[Row]], ...] = (over_tasks, one_task, jointly_graded)
+    studies: tuple[Callable[[int, int], Iterator[Row]], ...] = (
+        over_tasks,
+        one_task,
+        jointly_graded,
+    )
     rows = [row for study in studies for row in study(benchmarks, options.seed)]
     rows.sort(key=lambda row: row.question)
     table = written(rows, slack, benchmarks)
@@ -525,7 +646,10 @@ def main() -> int:
     promised = sum(row.promised for row in rows)
     print(f"{promised} promises, {len(broken)} broken", file=sys.stderr)
     for row in broken:
-        print(f"broken: {row.question}: {row.scenario}: covered {row.covered}, rejected {row.rejected}", file=sys.stderr)
+        print(
+            f"broken: {row.question}: {row.scenario}: covered {row.covered}, rejected {row.rejected}",
+            file=sys.stderr,
+        )
     return 1 if broken else 0
 
 

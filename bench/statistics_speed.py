@@ -1,8 +1,9 @@
-"""Speed of `assay.statistics` on a million rows, as ratios to a pandas group-by in the same process.
+"""Speed of `assay.statistics` on a million rows, as ratios to a pandas group-by in the same
+process.
 
-Q is pandas' group-by on two integer columns with mean, variance and size over the same rows. Everything is timed in
-interleaved rounds, so that a busy machine slows both sides of a ratio; the median round counts. Exits 1 when a goal
-is missed.
+Q is pandas' group-by on two integer columns with mean, variance and size over the same rows.
+Everything is timed in interleaved rounds, so that a busy machine slows both sides of a ratio; the
+median round counts. Exits 1 when a goal is missed.
 
     python bench/statistics_speed.py [--rows 1000000] [--rounds 7]
 """
@@ -18,7 +19,14 @@ from statistics import median
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]  # pandas ships no types
 
-from assay.statistics import Cells, ScoreTable, bradley_terry, kept_cells, krippendorff_alpha, report
+from assay.statistics import (
+    Cells,
+    ScoreTable,
+    bradley_terry,
+    kept_cells,
+    krippendorff_alpha,
+    report,
+)
 from assay.statistics.agreement import alpha_from_codes
 from assay.statistics.preferences import bradley_terry_from_codes
 
@@ -32,8 +40,12 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def works(rows: int) -> tuple[Callable[[], object], dict[str, tuple[Callable[[], object], float | None]]]:
-    """The baseline, and each piece of work with its goal in units of the baseline (None: for information)."""
+def works(
+    rows: int,
+) -> tuple[Callable[[], object], dict[str, tuple[Callable[[], object], float | None]]]:
+    """The baseline, and each piece of work with its goal in units of the baseline (None: for
+    information).
+    """
     rng = np.random.default_rng(20240607)
     trials = max(rows // (N_TASKS * N_CANDIDATES), 1)
     task = np.repeat(np.arange(N_TASKS), N_CANDIDATES * trials)
@@ -49,10 +61,15 @@ def works(rows: int) -> tuple[Callable[[], object], dict[str, tuple[Callable[[],
     cells = kept_cells(coded)
 
     def from_arrays(**more: object) -> object:
-        return report(ScoreTable.from_columns(task=task, candidate=candidate, trial=trial, score=score, **more))  # type: ignore[arg-type]  # keywords of the two variants below
+        columns = {"task": task, "candidate": candidate, "trial": trial, "score": score, **more}
+        return report(ScoreTable.from_columns(**columns))  # type: ignore[arg-type]
 
     def from_strings() -> object:
-        return report(ScoreTable.from_columns(task=task_names, candidate=candidate_names, trial=trial, score=score))
+        return report(
+            ScoreTable.from_columns(
+                task=task_names, candidate=candidate_names, trial=trial, score=score
+            )
+        )
 
     def from_codes() -> object:
         made = Cells.from_codes(task, candidate, score, n_tasks=N_TASKS, n_candidates=N_CANDIDATES)
@@ -74,35 +91,44 @@ def works(rows: int) -> tuple[Callable[[], object], dict[str, tuple[Callable[[],
         "whole report from string labels": (from_strings, 4.0),
         "report after one more approval": (one_more, 0.05),
         "Bradley-Terry with clustered intervals, coded": (
-            lambda: bradley_terry_from_codes(left, right, points, n_items=N_CANDIDATES, task=task, n_tasks=N_TASKS).contrast(
-                0, 1
-            ),
+            lambda: bradley_terry_from_codes(
+                left, right, points, n_items=N_CANDIDATES, task=task, n_tasks=N_TASKS
+            ).contrast(0, 1),
             0.8,
         ),
         "Bradley-Terry with clustered intervals, labels": (
             lambda: bradley_terry(left, right, points / 2, task=task).contrast(0, 1),
             0.8,
         ),
-        "Krippendorff's alpha, coded": (lambda: alpha_from_codes(unit, rating, n_units=rows // 3), 0.6),
+        "Krippendorff's alpha, coded": (
+            lambda: alpha_from_codes(unit, rating, n_units=rows // 3),
+            0.6,
+        ),
         "Krippendorff's alpha, labels": (lambda: krippendorff_alpha(unit, rating), 0.6),
     }
 
 
 def import_ratio(rounds: int) -> float:
-    """Median time of a fresh interpreter importing the room, over one importing NumPy, both less a bare start."""
+    """Median time of a fresh interpreter importing the room, over one importing NumPy, both less a
+    bare start.
+    """
 
     def start(statement: str) -> float:
         return seconds(lambda: subprocess.run([sys.executable, "-c", statement], check=True))
 
     ratios = []
     for _ in range(rounds):
-        bare, numpy_alone, ours = (start(statement) for statement in ("pass", "import numpy", "import assay.statistics"))
+        bare, numpy_alone, ours = (
+            start(statement) for statement in ("pass", "import numpy", "import assay.statistics")
+        )
         ratios.append((ours - bare) / (numpy_alone - bare))
     return median(ratios)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
@@ -123,7 +149,9 @@ def main() -> int:
     for name, (_, goal) in pieces.items():
         measured = ratios[name]
         missed |= goal is not None and median(measured) > goal
-        print(f"| {name} | {median(measured):.3f} | {min(measured):.3f} to {max(measured):.3f} | {goal} |")
+        print(
+            f"| {name} | {median(measured):.3f} | {min(measured):.3f} to {max(measured):.3f} | {goal} |"
+        )
     ratio = import_ratio(options.rounds)
     missed |= ratio > IMPORT_GOAL
     print(f"| import, over that of NumPy | {ratio:.2f} | | {IMPORT_GOAL} |")

@@ -1,10 +1,11 @@
-"""How the store answers when it is large: reads, claims and decisions at a million assessments, on this machine now.
+"""How the store answers when it is large: reads, claims and decisions at a million assessments, on
+this machine now.
 
     python bench/store_scale.py [--assessments 1000000]
 
-One run of 1,000 tasks is opened through the Journal; its assessments are then filled in by plain SQL, since what is
-measured is reading them, one claim and one decision. A bare commit of one row is printed beside, as the floor for what
-must be on disk.
+One run of 1,000 tasks is opened through the Journal; its assessments are then filled in by plain
+SQL, since what is measured is reading them, one claim and one decision. A bare commit of one row is
+printed beside, as the floor for what must be on disk.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def timed(name: str, what: Callable[[int], object], *, times: int = 100) -> None
 
 def tasks(n: int) -> Iterator[PlannedTask]:
     for planned_task in planned(1000):
-        yield PlannedTask(task=planned_task.task, position=planned_task.position, trials=range(1, n // 1000 + 1))
+        yield PlannedTask(
+            task=planned_task.task, position=planned_task.position, trials=range(1, n // 1000 + 1)
+        )
 
 
 def main() -> None:
@@ -85,30 +88,72 @@ def main() -> None:
             connection.executescript("BEGIN;" + FILL.format(body=empty.hex()) + "COMMIT;")
         archive, deep = store.archive, int(n * 0.9)
         of_run, of_task = Selection(runs=(run,)), Selection(tasks=("task-900",))
-        timed("five pending, deep in the queue", lambda i: _list(archive.assessments.matching(
-            EVERYTHING, states=PENDING, after=AssessmentKey(deep + i), limit=5)))  # fmt: skip
-        timed("five pending of one run", lambda i: _list(archive.assessments.matching(
-            of_run, states=PENDING, after=AssessmentKey(deep + i), limit=5)))  # fmt: skip
-        timed("page of fifty of one run", lambda i: _list(archive.assessments.matching(
-            of_run, after=AssessmentKey(deep + i), limit=50)))  # fmt: skip
+        timed(
+            "five pending, deep in the queue",
+            lambda i: _list(
+                archive.assessments.matching(
+                    EVERYTHING, states=PENDING, after=AssessmentKey(deep + i), limit=5
+                )
+            ),
+        )
+        timed(
+            "five pending of one run",
+            lambda i: _list(
+                archive.assessments.matching(
+                    of_run, states=PENDING, after=AssessmentKey(deep + i), limit=5
+                )
+            ),
+        )
+        timed(
+            "page of fifty of one run",
+            lambda i: _list(
+                archive.assessments.matching(of_run, after=AssessmentKey(deep + i), limit=50)
+            ),
+        )
         timed(
             "five pending of one task",
             lambda i: _list(archive.assessments.matching(of_task, states=PENDING, limit=5)),
             times=10,
         )
-        queue, again = (ReviewQueue(archive.assessments, store.leases, WallClock()) for _ in range(2))
-        timed("review queue: first of a process", lambda i: queue.take(EVERYTHING, desk="first", limit=1), times=1)
-        timed("review queue: claim one", lambda i: queue.take(EVERYTHING, desk=f"desk {i}", limit=1), times=1000)
-        timed("review queue: claim five", lambda i: queue.take(EVERYTHING, desk=f"five {i}", limit=5), times=200)
-        timed("review queue: claim five of a run", lambda i: queue.take(of_run, desk=f"run {i}", limit=5), times=200)
-        timed("review queue: claim, second process", lambda i: again.take(EVERYTHING, desk=f"second {i}", limit=1))
-        timed("one assessment with everything", lambda i: archive.assessments.detail(AssessmentKey(1 + i)))
+        queue, again = (
+            ReviewQueue(archive.assessments, store.leases, WallClock()) for _ in range(2)
+        )
+        timed(
+            "review queue: first of a process",
+            lambda i: queue.take(EVERYTHING, desk="first", limit=1),
+            times=1,
+        )
+        timed(
+            "review queue: claim one",
+            lambda i: queue.take(EVERYTHING, desk=f"desk {i}", limit=1),
+            times=1000,
+        )
+        timed(
+            "review queue: claim five",
+            lambda i: queue.take(EVERYTHING, desk=f"five {i}", limit=5),
+            times=200,
+        )
+        timed(
+            "review queue: claim five of a run",
+            lambda i: queue.take(of_run, desk=f"run {i}", limit=5),
+            times=200,
+        )
+        timed(
+            "review queue: claim, second process",
+            lambda i: again.take(EVERYTHING, desk=f"second {i}", limit=1),
+        )
+        timed(
+            "one assessment with everything",
+            lambda i: archive.assessments.detail(AssessmentKey(1 + i)),
+        )
         timed("runs with all their counts", lambda i: archive.runs.matching())
         timed("excluded", lambda i: archive.scores.excluded(EVERYTHING))
 
         def approve(number: int) -> None:
             key = AssessmentKey(1 + number)
-            decision = Decision(assessment=key, verb=Verb.APPROVE, reviewer="r", via=Via.PAGE, displayed=True)
+            decision = Decision(
+                assessment=key, verb=Verb.APPROVE, reviewer="r", via=Via.PAGE, displayed=True
+            )
             store.decisions.decide([decision])
 
         timed("one decision", approve)
@@ -116,7 +161,10 @@ def main() -> None:
             connection.executescript(
                 "BEGIN; UPDATE score SET state = 'approved'; UPDATE assessment SET state = 'approved'; COMMIT;"
             )
-        timed("pending, when none is", lambda i: _list(archive.assessments.matching(EVERYTHING, states=PENDING, limit=5)))
+        timed(
+            "pending, when none is",
+            lambda i: _list(archive.assessments.matching(EVERYTHING, states=PENDING, limit=5)),
+        )
         timed("score_columns, all", lambda i: archive.scores.columns(EVERYTHING), times=3)
         timed("score_columns, one task", lambda i: archive.scores.columns(of_task), times=5)
         store.close()

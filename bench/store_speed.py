@@ -1,10 +1,12 @@
-"""How fast a run is written: entries through the Journal beside the same rows through bare sqlite3, on this machine now.
+"""How fast a run is written: entries through the Journal beside the same rows through bare sqlite3,
+on this machine now.
 
     python bench/store_speed.py [--trials 20000] [--concurrency 50] [--store URL]
 
-Every trial is one call, one response, one deterministic assessment with one grade, as `score: exact` makes them. The
-bare loop writes exactly the rows the store wrote, by executemany in transactions of as many trials as the store's mean
-commit, with the same tables, indexes and durability.
+Every trial is one call, one response, one deterministic assessment with one grade, as `score:
+exact` makes them. The bare loop writes exactly the rows the store wrote, by executemany in
+transactions of as many trials as the store's mean commit, with the same tables, indexes and
+durability.
 """
 
 from __future__ import annotations
@@ -24,7 +26,15 @@ from assay.domain.calls import ModelRequest, Purpose, Reply, Role, Usage
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import AssessmentState, Policy
 from assay.domain.model import ModelSpec, Parameters
-from assay.domain.run import CallRecord, ClaimedTrial, Entry, NewAssessment, PlannedTask, RunPlan, Slot
+from assay.domain.run import (
+    CallRecord,
+    ClaimedTrial,
+    Entry,
+    NewAssessment,
+    PlannedTask,
+    RunPlan,
+    Slot,
+)
 from assay.domain.selection import Selection
 from assay.domain.suite import CandidateSpec, Message, Rubric, Scoring, SuiteCopy, Task
 from assay.store.opening import Store, open_store
@@ -65,7 +75,11 @@ def planned(n: int) -> list[PlannedTask]:
             task=Task(
                 id=f"task-{i}",
                 thing=f"task-{i}",
-                prompt=(Message(role="user", content=f"What is {i} + {i}? Answer with the number only."),),
+                prompt=(
+                    Message(
+                        role="user", content=f"What is {i} + {i}? Answer with the number only."
+                    ),
+                ),
                 expected=str(2 * i),
                 scoring=Scoring(method="exact"),
             ),
@@ -85,9 +99,15 @@ def entry_of(trial: ClaimedTrial) -> Entry:
         purpose=Purpose(role=Role.CANDIDATE, task=trial.task.id, trial=trial.k, candidate="echo"),
     )
     answer = "The answer is " + (trial.task.expected or "")
-    reply = Reply(text=answer, usage=Usage(input_tokens=20, output_tokens=5), latency_s=0.01, cost_usd=0.0)
-    call = CallRecord(request=request, reply=reply, failure=None, number=1, started="2025-01-01T00:00:00.000Z")
-    grade = Grade(candidate="echo", criterion="exact", score=1.0, raw_score=1.0, min_score=0.0, max_score=1.0)
+    reply = Reply(
+        text=answer, usage=Usage(input_tokens=20, output_tokens=5), latency_s=0.01, cost_usd=0.0
+    )
+    call = CallRecord(
+        request=request, reply=reply, failure=None, number=1, started="2025-01-01T00:00:00.000Z"
+    )
+    grade = Grade(
+        candidate="echo", criterion="exact", score=1.0, raw_score=1.0, min_score=0.0, max_score=1.0
+    )
     new = NewAssessment(
         slot=Slot(grader="exact", candidate="echo", by_model=False),
         attempt=1,
@@ -126,10 +146,17 @@ async def write_all(store: Store, run: RunId, *, concurrency: int, claims_s: lis
             await ready.put(None)
 
 
-def bare_seconds(source: Path, folder: Path, *, trials_a_commit: int, trials: int) -> tuple[int, float, float]:
+def bare_seconds(
+    source: Path, folder: Path, *, trials_a_commit: int, trials: int
+) -> tuple[int, float, float]:
     """Rows, wall and CPU seconds of the same rows through sqlite3 alone."""
     with closing(sqlite3.connect(source)) as old:
-        ddl = [sql for (sql,) in old.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")]
+        ddl = [
+            sql
+            for (sql,) in old.execute(
+                "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
+            )
+        ]
         rows = {table: old.execute(f'SELECT * FROM "{table}"').fetchall() for table in WRITTEN}
     with closing(sqlite3.connect(folder / "bare.db", isolation_level=None)) as new:
         new.execute("PRAGMA journal_mode=WAL")
@@ -137,7 +164,10 @@ def bare_seconds(source: Path, folder: Path, *, trials_a_commit: int, trials: in
         for statement in ddl:
             new.execute(statement)
         marks = {table: ", ".join("?" * len(table_rows[0])) for table, table_rows in rows.items()}
-        share = {table: max(1, round(len(table_rows) / trials * trials_a_commit)) for table, table_rows in rows.items()}
+        share = {
+            table: max(1, round(len(table_rows) / trials * trials_a_commit))
+            for table, table_rows in rows.items()
+        }
         wall, cpu, start = time.perf_counter(), time.process_time(), 0
         while any(start * share[table] < len(table_rows) for table, table_rows in rows.items()):
             new.execute("BEGIN IMMEDIATE")
@@ -146,7 +176,11 @@ def bare_seconds(source: Path, folder: Path, *, trials_a_commit: int, trials: in
                 new.executemany(f'INSERT INTO "{table}" VALUES ({marks[table]})', part)
             new.execute("COMMIT")
             start += 1
-        return (sum(len(table_rows) for table_rows in rows.values()), time.perf_counter() - wall, time.process_time() - cpu)
+        return (
+            sum(len(table_rows) for table_rows in rows.values()),
+            time.perf_counter() - wall,
+            time.process_time() - cpu,
+        )
 
 
 def main() -> None:
@@ -179,14 +213,18 @@ def main() -> None:
         )
         started = time.perf_counter()
         columns = store.archive.scores.columns(Selection())
-        print(f"score_columns   {len(columns.score)} rows in {1000 * (time.perf_counter() - started):.0f} ms")
+        print(
+            f"score_columns   {len(columns.score)} rows in {1000 * (time.perf_counter() - started):.0f} ms"
+        )
         store.close()
         print(f"peak memory     {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
         if options.store is None:
             rows, bare, bare_cpu = bare_seconds(
                 folder / "assay.db", folder, trials_a_commit=max(1, round(n / commits)), trials=n
             )
-            print(f"rows            store {rows / wall:.0f}/s, bare sqlite3 {rows / bare:.0f}/s, ratio {wall / bare:.2f}")
+            print(
+                f"rows            store {rows / wall:.0f}/s, bare sqlite3 {rows / bare:.0f}/s, ratio {wall / bare:.2f}"
+            )
             print(f"CPU             store {cpu:.2f} s, bare sqlite3 {bare_cpu:.2f} s")
 
 

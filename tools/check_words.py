@@ -3,13 +3,15 @@
 
 Four rules, each broken by what a newcomer has to read twice:
 
-* `first-line`: a docstring begins with a noun phrase or a verb, not with What, Whether, Those, How many or Who.
+* `first-line`: a docstring begins with a noun phrase or a verb, not with What, Whether, Those, How
+  many or Who.
 * `local-name`: a local variable is named for what it holds, never `found`, `said`, `its` or `one`.
 * `class-name`: a public class name is unique in the source.
 * `test-name`: a test's name is shorter than 70 characters.
 
-`tools/words_allowed.json` holds the number of breaches that a file had when the rule came in. A file may not go above
-its number; `--lower` writes the present numbers where they are lower. New files have no allowance.
+`tools/words_allowed.json` holds the number of breaches that a file had when the rule came in. A
+file may not go above its number; `--lower` writes the present numbers where they are lower. New
+files have no allowance.
 """
 
 from __future__ import annotations
@@ -59,9 +61,13 @@ def breaches(root: Path) -> list[Breach]:
                     classes[node.name].append((name, node.lineno))
     for name, uses in classes.items():
         for file, line in uses[1:]:
-            places.append(Breach("class-name", file, line, f"class {name} exists already in {uses[0][0]}"))
+            places.append(
+                Breach("class-name", file, line, f"class {name} exists already in {uses[0][0]}")
+            )
     for path in sorted((root / "tests").rglob("*.py")):
-        places.extend(long_test_names(ast.parse(path.read_text("utf-8")), path.relative_to(root).as_posix()))
+        places.extend(
+            long_test_names(ast.parse(path.read_text("utf-8")), path.relative_to(root).as_posix())
+        )
     return sorted(places, key=lambda place: (place.file, place.line))
 
 
@@ -72,14 +78,28 @@ def first_lines(tree: ast.Module, file: str) -> Iterator[Breach]:
             text = ast.get_docstring(node) or ""
             if match := FIRST_WORDS.match(text):
                 line = node.body[0].lineno
-                yield Breach("first-line", file, line, f"a docstring begins with {match[1]!r}: name the thing or the act")
+                yield Breach(
+                    "first-line",
+                    file,
+                    line,
+                    f"a docstring begins with {match[1]!r}: name the thing or the act",
+                )
 
 
 def vague_locals(tree: ast.Module, file: str) -> Iterator[Breach]:
     """Yield assignments to names that say nothing of their content."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in VAGUE_NAMES:
-            yield Breach("local-name", file, node.lineno, f"a local is named {node.id!r}: name it for what it holds")
+        if (
+            isinstance(node, ast.Name)
+            and isinstance(node.ctx, ast.Store)
+            and node.id in VAGUE_NAMES
+        ):
+            yield Breach(
+                "local-name",
+                file,
+                node.lineno,
+                f"a local is named {node.id!r}: name it for what it holds",
+            )
 
 
 def long_test_names(tree: ast.Module, file: str) -> Iterator[Breach]:
@@ -92,14 +112,20 @@ def long_test_names(tree: ast.Module, file: str) -> Iterator[Breach]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print breaches above the allowance and return 1 if there are any; with `--lower`, lower the allowance."""
+    """Print breaches above the allowance and return 1 if there are any; with `--lower`, lower the
+    allowance.
+    """
     places = breaches(ROOT)
     counts = Counter((place.rule, place.file) for place in places)
-    allowed: dict[str, dict[str, int]] = json.loads(ALLOWED.read_text("utf-8")) if ALLOWED.exists() else {}
+    allowed: dict[str, dict[str, int]] = (
+        json.loads(ALLOWED.read_text("utf-8")) if ALLOWED.exists() else {}
+    )
     if "--lower" in arguments:
         lowered: dict[str, dict[str, int]] = defaultdict(dict)
         for (rule, file), count in sorted(counts.items()):
-            if number := min(count, allowed.get(rule, {}).get(file, 0) if ALLOWED.exists() else count):
+            if number := min(
+                count, allowed.get(rule, {}).get(file, 0) if ALLOWED.exists() else count
+            ):
                 lowered[rule][file] = number
         ALLOWED.write_text(json.dumps(lowered, indent=1) + "\n", "utf-8")
     above = {key for key, count in counts.items() if count > allowed.get(key[0], {}).get(key[1], 0)}
@@ -107,7 +133,9 @@ def main(arguments: list[str]) -> int:
         if (place.rule, place.file) in above:
             print(place)
     for rule, file in sorted(above):
-        print(f"{file}: {counts[rule, file]} breaches of {rule}, {allowed.get(rule, {}).get(file, 0)} allowed")
+        print(
+            f"{file}: {counts[rule, file]} breaches of {rule}, {allowed.get(rule, {}).get(file, 0)} allowed"
+        )
     return 1 if above and "--lower" not in arguments else 0
 
 

@@ -1,4 +1,6 @@
-"""Compare two prompts on the rows of a CSV file; a person then reads the judge's grades. Needs OPENAI_API_KEY."""
+"""Compare two prompts on the rows of a CSV file; a person then reads the judge's grades. Needs
+OPENAI_API_KEY.
+"""
 
 import csv
 
@@ -11,8 +13,16 @@ suite = assay.Suite(
     tasks=rows,
     map={"prompt": "question", "expected": "answer"},
     candidates=[
-        {"name": "terse", "model": "openai/gpt-5-mini", "prompt": "Answer in one word: {{question}}"},
-        {"name": "long", "model": "openai/gpt-5-mini", "prompt": "Think step by step. {{question}}"},
+        {
+            "name": "terse",
+            "model": "openai/gpt-5-mini",
+            "prompt": "Answer in one word: {{question}}",
+        },
+        {
+            "name": "long",
+            "model": "openai/gpt-5-mini",
+            "prompt": "Think step by step. {{question}}",
+        },
     ],
     judge="openai/gpt-5",
 )

@@ -13,8 +13,9 @@ Its typed functions correspond to the commands of the command line::
     run = assay.run(suite)
     print(run.compare("openai/gpt-5-mini", "anthropic/claude-haiku-4-5").verdict)
 
-The functions are the methods of `assay.Project`, for the project in the current folder. The module `assay.types` has every class
-that they take or return. Functions are loaded when first used, so that `import assay` takes almost no time.
+The functions are the methods of `assay.Project`, for the project in the current folder. The module
+`assay.types` has every class that they take or return. Functions are loaded when first used, so
+that `import assay` takes almost no time.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,12 @@ if TYPE_CHECKING:
     from assay.app.imports.options import ImportOptions
     from assay.app.python_api import review
     from assay.app.python_api.completed_run import CompletedRun
-    from assay.app.python_api.drafts import CandidateDraft as Candidate, SuiteDraft as Suite, TaskDraft as Task, scorer
+    from assay.app.python_api.drafts import (
+        CandidateDraft as Candidate,
+        SuiteDraft as Suite,
+        TaskDraft as Task,
+        scorer,
+    )
     from assay.app.python_api.functions import (
         arun,
         calibrate,
@@ -45,7 +51,12 @@ if TYPE_CHECKING:
         submit_batch,
     )
     from assay.app.python_api.project import Project
-    from assay.app.statistics.results import CandidateScores, ComparisonResult, GateResult, RankingResult
+    from assay.app.statistics.results import (
+        CandidateScores,
+        ComparisonResult,
+        GateResult,
+        RankingResult,
+    )
     from assay.domain.errors import AssayError, InputError, Interrupted
     from assay.domain.run import RunOptions
     from assay.domain.selection import Selection
@@ -55,11 +66,29 @@ _RESULTS = "assay.app.statistics.results"
 _DRAFTS = "assay.app.python_api.drafts"
 _PLACES = {
     **dict.fromkeys(
-        ("arun", "calibrate", "collect_batch", "compare", "export", "extend", "gate", "import_results", "load_suite", "plan",
-         "rank", "regrade", "resume", "run", "stats", "submit_batch"),
+        (
+            "arun",
+            "calibrate",
+            "collect_batch",
+            "compare",
+            "export",
+            "extend",
+            "gate",
+            "import_results",
+            "load_suite",
+            "plan",
+            "rank",
+            "regrade",
+            "resume",
+            "run",
+            "stats",
+            "submit_batch",
+        ),
         _VERBS,
     ),
-    **dict.fromkeys(("CandidateScores", "ComparisonResult", "GateResult", "RankingResult"), _RESULTS),
+    **dict.fromkeys(
+        ("CandidateScores", "ComparisonResult", "GateResult", "RankingResult"), _RESULTS
+    ),
     **dict.fromkeys(("AssayError", "InputError", "Interrupted"), "assay.domain.errors"),
     "Candidate": f"{_DRAFTS}:CandidateDraft",
     "CompletedRun": "assay.app.python_api.completed_run",
@@ -70,16 +99,44 @@ _PLACES = {
     "Suite": f"{_DRAFTS}:SuiteDraft",
     "Task": f"{_DRAFTS}:TaskDraft",
     "scorer": _DRAFTS,
-}  # fmt: skip
+}
 """Module of each public name, and the name inside that module if it differs."""
 
 __all__ = [
-    "AssayError", "Candidate", "CandidateScores", "ComparisonResult", "CompletedRun", "GateResult",
-    "ImportOptions", "InputError", "Interrupted", "Project", "RankingResult", "RunOptions", "Selection",
-    "Suite", "Task", "arun", "calibrate", "collect_batch", "compare", "export", "extend", "gate",
-    "import_results", "load_suite", "plan", "rank", "regrade", "resume", "review", "run", "scorer",
-    "stats", "submit_batch",
-]  # fmt: skip
+    "AssayError",
+    "Candidate",
+    "CandidateScores",
+    "ComparisonResult",
+    "CompletedRun",
+    "GateResult",
+    "ImportOptions",
+    "InputError",
+    "Interrupted",
+    "Project",
+    "RankingResult",
+    "RunOptions",
+    "Selection",
+    "Suite",
+    "Task",
+    "arun",
+    "calibrate",
+    "collect_batch",
+    "compare",
+    "export",
+    "extend",
+    "gate",
+    "import_results",
+    "load_suite",
+    "plan",
+    "rank",
+    "regrade",
+    "resume",
+    "review",
+    "run",
+    "scorer",
+    "stats",
+    "submit_batch",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,7 @@
-"""Protocols that the engine calls and that other packages implement. Code above the store uses the store's classes directly."""
+"""Protocols that the engine calls and that other packages implement.
+
+Code above the store uses the store's classes directly.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,14 @@ if TYPE_CHECKING:
     from assay.domain.failure import CallFailed
     from assay.domain.identifiers import RunId, TrialKey
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
-    from assay.domain.jobs import BatchJob, BatchStatus, JobRequest, JobStage, ParkedTrial, RequestKey
+    from assay.domain.jobs import (
+        BatchJob,
+        BatchStatus,
+        JobRequest,
+        JobStage,
+        ParkedTrial,
+        RequestKey,
+    )
     from assay.domain.lifecycle import RunState
     from assay.domain.model import ModelSpec
     from assay.domain.pages import PageAnswer, PageRequest
@@ -25,13 +35,18 @@ if TYPE_CHECKING:
 
 
 class Provider(Protocol):
-    """Sends requests to models. Each call makes a single attempt, because the engine handles retries.
+    """Sends requests to models.
 
-    Requests with `tools` go only to providers with the attribute `calls_tools = True`; for others they fail as `no_tools`.
+    Each call makes a single attempt, because the engine handles retries.
+
+    Requests with `tools` go only to providers with the attribute `calls_tools = True`; for others
+    they fail as `no_tools`.
     """
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Return the model's answer; raises `CallFailed` for any other outcome, including an empty answer."""
+        """Return the model's answer; raises `CallFailed` for any other outcome, including an empty
+        answer.
+        """
         ...
 
     async def close(self) -> None:
@@ -42,8 +57,11 @@ class Provider(Protocol):
 class Allowance(Protocol):
     """The rest of a run's budget, for providers that call models by themselves."""
 
-    def call(self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int) -> AbstractAsyncContextManager[Booking]:
-        """Reserve the cost of a call with at most these tokens, and book its actual cost at the end of the context.
+    def call(
+        self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int
+    ) -> AbstractAsyncContextManager[Booking]:
+        """Reserve the cost of a call with at most these tokens, and book its actual cost at the end
+        of the context.
 
         Raises `CallFailed` before the call if the budget does not cover it or the price is unknown.
         """
@@ -52,10 +70,14 @@ class Allowance(Protocol):
 
 @runtime_checkable
 class SpendingProvider(Protocol):
-    """A provider whose answer takes several calls of models, each of which is reserved in the run's budget by itself."""
+    """A provider whose answer takes several calls of models, each of which is reserved in the run's
+    budget by itself.
+    """
 
     async def complete_within(self, request: ModelRequest, allowance: Allowance, /) -> Reply:
-        """Return the answer as `Provider.complete` does; raises `CallFailed` of kind `budget` if the budget is spent."""
+        """Return the answer as `Provider.complete` does; raises `CallFailed` of kind `budget` if
+        the budget is spent.
+        """
         ...
 
 
@@ -68,7 +90,9 @@ class ModelDirectory(Protocol):
         """Return the model's batch API; None if it has none."""
         ...
 
-    def cost_usd(self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int) -> float | None:
+    def cost_usd(
+        self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int
+    ) -> float | None:
         """Return the price of a call in US dollars; None if unknown."""
         ...
 
@@ -78,14 +102,18 @@ class ModelDirectory(Protocol):
 
 
 class NeverAnswered(Exception):
-    """Raised for a batch request that the provider neither executed nor charged, so that it can be sent again."""
+    """Raised for a batch request that the provider neither executed nor charged, so that it can be
+    sent again.
+    """
 
 
 class BatchApi(Protocol):
-    """A provider's batch API, which answers files of requests within a day. Each method makes a single attempt.
+    """A provider's batch API, which answers files of requests within a day.
 
-    `most_requests` and `most_bytes` are the limits of one batch. `share` is the price of a batch request divided by that of a
-    call.
+    Each method makes a single attempt.
+
+    `most_requests` and `most_bytes` are the limits of one batch. `share` is the price of a batch
+    request divided by that of a call.
     """
 
     place: str
@@ -98,7 +126,9 @@ class BatchApi(Protocol):
         ...
 
     def reply(self, request: ModelRequest, line: Mapping[str, object], habits: str, /) -> Reply:
-        """Decode one line of results; raises `CallFailed` for a failed request, `NeverAnswered` for one that was not executed."""
+        """Decode one line of results; raises `CallFailed` for a failed request, `NeverAnswered` for
+        one that was not executed.
+        """
         ...
 
     def habits(self, model: ModelSpec, /) -> str:
@@ -106,15 +136,22 @@ class BatchApi(Protocol):
         ...
 
     async def prepare(self, path: str, token: str, /) -> str:
-        """Upload a batch file unless it has been uploaded before, and return a mark by which `find` identifies the batch."""
+        """Upload a batch file unless it has been uploaded before, and return a mark by which `find`
+        identifies the batch.
+        """
         ...
 
     async def find(self, path: str, token: str, mark: str, requests: int, /) -> str | None:
-        """Return the id of the batch with this mark, or None; raises `CallFailed` if the provider cannot tell yet."""
+        """Return the id of the batch with this mark, or None; raises `CallFailed` if the provider
+        cannot tell yet.
+        """
         ...
 
     async def create(self, path: str, token: str, mark: str, /) -> str:
-        """Create a batch and return its id. After a failure with `charged`, the batch may exist nevertheless."""
+        """Create a batch and return its id.
+
+        After a failure with `charged`, the batch may exist nevertheless.
+        """
         ...
 
     async def look(self, remote_id: str, /) -> BatchStatus:
@@ -122,7 +159,9 @@ class BatchApi(Protocol):
         ...
 
     async def fetch(self, remote_id: str, status: BatchStatus, beside: str, /) -> tuple[str, ...]:
-        """Download the answers and errors of an ended batch to files of lines named after `beside`."""
+        """Download the answers and errors of an ended batch to files of lines named after
+        `beside`.
+        """
         ...
 
     async def cancel(self, remote_id: str, /) -> None:
@@ -131,10 +170,15 @@ class BatchApi(Protocol):
 
 
 class Workers(Protocol):
-    """Calls named pure functions in child processes, with limits on time, memory and output length."""
+    """Calls named pure functions in child processes, with limits on time, memory and output
+    length.
+    """
 
     async def call(self, request: IsolatedRequest, /) -> IsolatedAnswer:
-        """Call a function and return its value, or the reason for a failure. The function cannot harm this process."""
+        """Call a function and return its value, or the reason for a failure.
+
+        The function cannot harm this process.
+        """
         ...
 
     async def close(self) -> None:
@@ -143,12 +187,22 @@ class Workers(Protocol):
 
 
 class Shell(Protocol):
-    """Runs commands in one sandbox, one at a time. Files outlive a command, variables do not; see `ShellRequest.background`."""
+    """Runs commands in one sandbox, one at a time.
+
+    Files outlive a command, variables do not; see `ShellRequest.background`.
+    """
 
     async def run(
-        self, command: str, *, seconds: float | None = None, folder: str = "", output_bytes: int | None = None
+        self,
+        command: str,
+        *,
+        seconds: float | None = None,
+        folder: str = "",
+        output_bytes: int | None = None,
     ) -> CommandResult:
-        """Run a command with `sh -c` in a folder below the workspace; return its exit code, output or other outcome."""
+        """Run a command with `sh -c` in a folder below the workspace; return its exit code, output
+        or other outcome.
+        """
         ...
 
 
@@ -159,7 +213,9 @@ class Sandbox(Protocol):
     def name(self) -> str: ...
 
     def open(self, request: ShellRequest, /) -> AbstractAsyncContextManager[Shell]:
-        """Yield a shell in a workspace and end all of its processes afterwards; raises `SandboxError`."""
+        """Yield a shell in a workspace and end all of its processes afterwards; raises
+        `SandboxError`.
+        """
         ...
 
 
@@ -167,7 +223,10 @@ class CommandRunner(Protocol):
     """Runs single commands, each in a separate workspace."""
 
     async def run(self, request: CommandRequest, /) -> CommandResult:
-        """Run a command in a workspace with these files. The result describes every outcome, including failures."""
+        """Run a command in a workspace with these files.
+
+        The result describes every outcome, including failures.
+        """
         ...
 
 
@@ -187,7 +246,9 @@ class ModelGate(Protocol):
         ...
 
     def open(self, allowance: Allowance | None = None, /) -> AbstractAsyncContextManager[Gateway]:
-        """Listen until the end of the context; with an allowance, each call is reserved in it before it is sent."""
+        """Listen until the end of the context; with an allowance, each call is reserved in it
+        before it is sent.
+        """
         ...
 
 
@@ -202,7 +263,9 @@ class AgentWorkspace(Protocol):
         ...
 
     async def report(self, *, answer: str, end: str, turns: int | None = None) -> str:
-        """End all processes, run the validation commands, and return the report (see `domain.scenarios`) as text."""
+        """End all processes, run the validation commands, and return the report (see
+        `domain.scenarios`) as text.
+        """
         ...
 
 
@@ -218,7 +281,10 @@ class Pages(Protocol):
     """Renders web pages that models wrote, without any network access."""
 
     async def shoot(self, request: PageRequest, /) -> PageAnswer:
-        """Render a page and return a picture of each view, or the reason for a failure. The page cannot harm this process."""
+        """Render a page and return a picture of each view, or the reason for a failure.
+
+        The page cannot harm this process.
+        """
         ...
 
     async def close(self) -> None:
@@ -248,7 +314,8 @@ class Ledger(Protocol):
         ...
 
     async def reserve(self, run: RunId, reservation: Reservation, /) -> Grant:
-        """Reserve the cost of a call if the run's budget allows the call under the rule in `domain.budget`.
+        """Reserve the cost of a call if the run's budget allows the call under the rule in
+        `domain.budget`.
 
         Reservations are atomic across processes. Those of a killed process are booked as spent.
         """
@@ -260,20 +327,35 @@ class Ledger(Protocol):
 
 
 class Jobs(Protocol):
-    """Batch jobs at providers and the trials that wait for them; the store documents each method."""
+    """Batch jobs at providers and the trials that wait for them; the store documents each
+    method.
+    """
 
     def digest(self, request: ModelRequest, /) -> str: ...
     def plan(
-        self, run: RunId, /, *, token: str, stage: JobStage, place: str, model: str, base_url: str | None, habits: str
+        self,
+        run: RunId,
+        /,
+        *,
+        token: str,
+        stage: JobStage,
+        place: str,
+        model: str,
+        base_url: str | None,
+        habits: str,
     ) -> int: ...
     def claim(self, run: RunId, trials: Sequence[TrialKey], /) -> Sequence[ClaimedTrial]: ...
     def requests_of(self, trials: Sequence[TrialKey], /) -> tuple[JobRequest, ...]: ...
     def structuring(self, run: RunId, /) -> dict[str, RequestKey]: ...
     def heard(self, trials: Sequence[TrialKey], /) -> Mapping[tuple[int, str], Sequence[Reply]]: ...
-    def park(self, run: RunId, trials: Sequence[ParkedTrial], /, *, void: Iterable[RequestKey] = ()) -> frozenset[TrialKey]: ...
+    def park(
+        self, run: RunId, trials: Sequence[ParkedTrial], /, *, void: Iterable[RequestKey] = ()
+    ) -> frozenset[TrialKey]: ...
     def trials_of(self, job: int, /) -> tuple[TrialKey, ...]: ...
     def stranded(self, run: RunId, /) -> tuple[TrialKey, ...]: ...
-    def of_runs(self, runs: Sequence[RunId] = (), /, *, only_open: bool = False) -> tuple[BatchJob, ...]: ...
+    def of_runs(
+        self, runs: Sequence[RunId] = (), /, *, only_open: bool = False
+    ) -> tuple[BatchJob, ...]: ...
     def hold(self, job: int, /) -> BatchJob | None: ...
     def let_go(self, job: int, /) -> None: ...
     def note(self, job: int, /, **changes: object) -> None: ...
@@ -288,7 +370,9 @@ class TrialJournal(Ledger, Protocol):
     """Records the progress of trials, and finds earlier results that can be reused."""
 
     def structured(self, request: ModelRequest, /) -> str | None:
-        """Return the structuring model's stored reply to the same request in any run; None if the store has no such reply."""
+        """Return the structuring model's stored reply to the same request in any run; None if the
+        store has no such reply.
+        """
         ...
 
 
@@ -299,23 +383,35 @@ class Journal(TrialJournal, Protocol):
     """
 
     def begin(self, run: RunId, *, retry_failed: bool) -> None:
-        """Mark the run as running and release trials of ended processes; with `retry_failed`, also release failed trials."""
+        """Mark the run as running and release trials of ended processes; with `retry_failed`, also
+        release failed trials.
+        """
         ...
 
     def state_of(self, run: RunId, /) -> RunState:
-        """Return the run's state. The engine stops starting trials when it is `PAUSED` or `CANCELLED`."""
+        """Return the run's state.
+
+        The engine stops starting trials when it is `PAUSED` or `CANCELLED`.
+        """
         ...
 
     def set_state(self, run: RunId, state: RunState, /) -> None:
-        """Set the run's state. `FINISHED` takes effect only if no trial of the run is pending or claimed."""
+        """Set the run's state.
+
+        `FINISHED` takes effect only if no trial of the run is pending or claimed.
+        """
         ...
 
     def leave_paused(self, run: RunId, /) -> None:
-        """Record that this process stops executing the run, and pause the run unless another process goes on."""
+        """Record that this process stops executing the run, and pause the run unless another
+        process goes on.
+        """
         ...
 
     def claim(self, run: RunId, /, *, limit: int) -> Sequence[ClaimedTrial]:
-        """Claim up to `limit` pending trials of the run in the order of the plan; empty if no trial is pending."""
+        """Claim up to `limit` pending trials of the run in the order of the plan; empty if no trial
+        is pending.
+        """
         ...
 
     async def record_together(self, entries: Sequence[Entry], /) -> None:

@@ -1,6 +1,8 @@
-"""Pytest plugin: the fixture `assay_run` runs a suite in a test, and the verdict appears in pytest's report.
+"""Pytest plugin: the fixture `assay_run` runs a suite in a test, and the verdict appears in
+pytest's report.
 
-pytest imports this module at every start, so the module imports Assay only when a test uses the fixture.
+pytest imports this module at every start, so the module imports Assay only when a test uses the
+fixture.
 """
 
 from __future__ import annotations
@@ -24,13 +26,25 @@ _APPROVALS: Final = "assay_approvals"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the plugin's options to pytest."""
     group = parser.getgroup("assay", "Assay")
-    group.addoption("--assay-store", metavar="URL", help="store for the runs; same default as for the assay command")
-    group.addoption("--assay-batch", metavar="ID", help="label for the runs of this session, for `assay gate --baseline`")
+    group.addoption(
+        "--assay-store",
+        metavar="URL",
+        help="store for the runs; same default as for the assay command",
+    )
+    group.addoption(
+        "--assay-batch",
+        metavar="ID",
+        help="label for the runs of this session, for `assay gate --baseline`",
+    )
 
 
 @pytest.fixture
-def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> Callable[..., Any]:
-    """Return a function that runs a suite and fails the test if a requirement of `Demands` is not met."""
+def assay_run(
+    request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> Callable[..., Any]:
+    """Return a function that runs a suite and fails the test if a requirement of `Demands` is not
+    met.
+    """
 
     def run(
         suite: SuiteLike,
@@ -69,7 +83,8 @@ def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, ob
                 trials=trials,
             )
         except AssayError as error:
-            # The message is complete without a traceback, and `from None` keeps pytest from printing it twice.
+            # The message is complete without a traceback, and `from None` keeps pytest from
+            # printing it twice.
             raise pytest.fail.Exception(str(error), pytrace=False) from None
         record_property(_RUN, completed.id)
         record_property(_VERDICT, verdict.text)
@@ -84,7 +99,12 @@ def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, ob
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Print the verdict of each run, including the runs of all pytest-xdist workers."""
     reports = [report for group in terminalreporter.stats.values() for report in group]
-    lines = [line for report in reports if getattr(report, "when", "") == "call" for line in _lines(report)]
+    lines = [
+        line
+        for report in reports
+        if getattr(report, "when", "") == "call"
+        for line in _lines(report)
+    ]
     if lines:
         terminalreporter.section("assay")
         for line in lines:
@@ -92,7 +112,12 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _lines(report: Any) -> list[str]:
-    values = [str(value) for name, value in report.user_properties if name in (_RUN, _VERDICT, _APPROVALS)]
+    values = [
+        str(value) for name, value in report.user_properties if name in (_RUN, _VERDICT, _APPROVALS)
+    ]
     runs = zip(values[::3], values[1::3], values[2::3], strict=True)
     mark = "passed" if report.passed else "failed"
-    return [f"{mark} {report.nodeid} · run {run}\n  {verdict.splitlines()[0]}\n  {given}" for run, verdict, given in runs]
+    return [
+        f"{mark} {report.nodeid} · run {run}\n  {verdict.splitlines()[0]}\n  {given}"
+        for run, verdict, given in runs
+    ]

@@ -1,12 +1,16 @@
 """Classes and types that the functions of Assay take or return, to annotate your own code with.
 
-The checked forms of a suite and a task are `CheckedSuite` and `CheckedTask`, because `assay.Suite` and `assay.Task` are the
-drafts that a program writes. The records of the statistics are in `assay.statistics`.
+The checked forms of a suite and a task are `CheckedSuite` and `CheckedTask`, because `assay.Suite`
+and `assay.Task` are the drafts that a program writes. The records of the statistics are in
+`assay.statistics`.
 """
 
 from typing import TypeAlias
 
-from assay.analysis.agreement import JudgeAgainstPeople as JudgeAgainstPeople, JudgesAmongThemselves as JudgesAmongThemselves
+from assay.analysis.agreement import (
+    JudgeAgainstPeople as JudgeAgainstPeople,
+    JudgesAmongThemselves as JudgesAmongThemselves,
+)
 from assay.analysis.anytime import Anytime as Anytime, Looks as Looks
 from assay.analysis.calibration import JudgedReference as JudgedReference, Trust as Trust
 from assay.analysis.costs import TrialCost as TrialCost
@@ -16,7 +20,11 @@ from assay.analysis.diagnostics import (
     Split as Split,
     VerdictDiagnostics as VerdictDiagnostics,
 )
-from assay.analysis.fair_play import FairPlay as FairPlay, PairRejection as PairRejection, ReviewRates as ReviewRates
+from assay.analysis.fair_play import (
+    FairPlay as FairPlay,
+    PairRejection as PairRejection,
+    ReviewRates as ReviewRates,
+)
 from assay.analysis.figures import Figure as Figure
 from assay.analysis.partial_review import (
     CalibratedPair as CalibratedPair,
@@ -48,11 +56,19 @@ from assay.app.python_api.project import Folder as Folder
 from assay.app.python_api.review_desk import ReviewDesk as ReviewDesk
 from assay.app.runs.causes import Cause as Cause, Pause as Pause
 from assay.app.runs.execution import RunResult as RunResult
-from assay.app.runs.regrade import Conclusion as Conclusion, GradeChange as GradeChange, Regraded as Regraded
+from assay.app.runs.regrade import (
+    Conclusion as Conclusion,
+    GradeChange as GradeChange,
+    Regraded as Regraded,
+)
 from assay.app.runs.remaining_cost import RemainingCost as RemainingCost
 from assay.app.statistics.basis import Basis as Basis, StillOpen as StillOpen
 from assay.app.statistics.notebooks import Frame as Frame, FrameLibrary as FrameLibrary
-from assay.app.statistics.power import PairPlan as PairPlan, PowerPlan as PowerPlan, SampleSize as SampleSize
+from assay.app.statistics.power import (
+    PairPlan as PairPlan,
+    PowerPlan as PowerPlan,
+    SampleSize as SampleSize,
+)
 from assay.domain.agent_limits import AgentLimits as AgentLimits, Spent as Spent
 from assay.domain.assessment import (
     Assessment as Assessment,
@@ -63,7 +79,11 @@ from assay.domain.assessment import (
     Verification as Verification,
 )
 from assay.domain.attention import Attention as Attention
-from assay.domain.calibration import CalibrationRecord as CalibrationRecord, JudgeIdentity as JudgeIdentity, Tier as Tier
+from assay.domain.calibration import (
+    CalibrationRecord as CalibrationRecord,
+    JudgeIdentity as JudgeIdentity,
+    Tier as Tier,
+)
 from assay.domain.calls import Role as Role
 from assay.domain.conversation import SimulatedUser as SimulatedUser, Turn as Turn
 from assay.domain.events import (
@@ -75,8 +95,17 @@ from assay.domain.events import (
     TrialEnded as TrialEnded,
 )
 from assay.domain.failure import Failure as Failure, Fault as Fault
-from assay.domain.first_look import FirstLook as FirstLook, SampleAnswer as SampleAnswer, Sign as Sign, SignKind as SignKind
-from assay.domain.identifiers import AssessmentKey as AssessmentKey, RunId as RunId, TrialKey as TrialKey
+from assay.domain.first_look import (
+    FirstLook as FirstLook,
+    SampleAnswer as SampleAnswer,
+    Sign as Sign,
+    SignKind as SignKind,
+)
+from assay.domain.identifiers import (
+    AssessmentKey as AssessmentKey,
+    RunId as RunId,
+    TrialKey as TrialKey,
+)
 from assay.domain.import_records import Held as Held, Noted as Noted, Skipped as Skipped
 from assay.domain.lifecycle import (
     AssessmentPurpose as AssessmentPurpose,
@@ -89,7 +118,12 @@ from assay.domain.lifecycle import (
 from assay.domain.margins import Margin as Margin
 from assay.domain.model import ModelSpec as ModelSpec, Parameters as Parameters, Price as Price
 from assay.domain.one_or_many import Identifier as Identifier, OneOrMany as OneOrMany
-from assay.domain.programs import Agent as Agent, Command as Command, Function as Function, WebService as WebService
+from assay.domain.programs import (
+    Agent as Agent,
+    Command as Command,
+    Function as Function,
+    WebService as WebService,
+)
 from assay.domain.protocol import Protocol as Protocol
 from assay.domain.remaining_cost import CallsAhead as CallsAhead
 from assay.domain.review import (
@@ -100,9 +134,22 @@ from assay.domain.review import (
     Road as Road,
     Via as Via,
 )
-from assay.domain.review_sample import ReviewRule as ReviewRule, ReviewSample as ReviewSample, SampledBy as SampledBy
-from assay.domain.run_choice import ChosenRuns as ChosenRuns, RunChoice as RunChoice, RunRead as RunRead, RunsRead as RunsRead
-from assay.domain.scenarios import CheckCommand as CheckCommand, EvaluatorSpec as EvaluatorSpec, Scenario as Scenario
+from assay.domain.review_sample import (
+    ReviewRule as ReviewRule,
+    ReviewSample as ReviewSample,
+    SampledBy as SampledBy,
+)
+from assay.domain.run_choice import (
+    ChosenRuns as ChosenRuns,
+    RunChoice as RunChoice,
+    RunRead as RunRead,
+    RunsRead as RunsRead,
+)
+from assay.domain.scenarios import (
+    CheckCommand as CheckCommand,
+    EvaluatorSpec as EvaluatorSpec,
+    Scenario as Scenario,
+)
 from assay.domain.selection import (
     AssessmentDetail as AssessmentDetail,
     AssessmentRow as AssessmentRow,

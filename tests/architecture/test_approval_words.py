@@ -1,4 +1,6 @@
-"""A number of approved grades is worded in one module, so that no surface presents a script's approvals as reviews."""
+"""A number of approved grades is worded in one module, so that no surface presents a script's
+approvals as reviews.
+"""
 
 from __future__ import annotations
 
@@ -15,34 +17,57 @@ NUMBER = "\0"
 """Stands for a formatted value in the text of an f-string."""
 
 WORD = r"\bapprov(?:ed|als?)\b"
-COUNTED = re.compile(rf"{NUMBER}[^.;:,{NUMBER}]{{0,40}}{WORD}|{WORD}[^.;\w{NUMBER}]{{0,3}}{NUMBER}", re.IGNORECASE)
+COUNTED = re.compile(
+    rf"{NUMBER}[^.;:,{NUMBER}]{{0,40}}{WORD}|{WORD}[^.;\w{NUMBER}]{{0,3}}{NUMBER}", re.IGNORECASE
+)
 PLACEHOLDER = r"(?:%\(\w+\)s|\{\{[^}]*\}\}|\$?\{\w+\})"
 IN_TEMPLATE = re.compile(
-    rf"{PLACEHOLDER}[^.;<{{]{{0,30}}{WORD}|{WORD}:? {PLACEHOLDER}|\{{\{{[^}}]*\bapproved\b *(?:\||\}})", re.IGNORECASE
+    rf"{PLACEHOLDER}[^.;<{{]{{0,30}}{WORD}|{WORD}:? {PLACEHOLDER}|\{{\{{[^}}]*\bapproved\b *(?:\||\}})",
+    re.IGNORECASE,
 )
 
 NO_COUNTS = (
     "web/texts/review.toml: {what} approved",  # the item that was approved
-    "report/wording/attention.py: {…} approvals in a row by one reviewer",  # a habit: only decisions on a screen have it
+    # a habit: only decisions on a screen have it
+    "report/wording/attention.py: {…} approvals in a row by one reviewer",
 )
 """Matches that are not a number of approved grades."""
 
 
 def counts_in_python(text: str) -> Iterator[str]:
-    """Yield f-strings with a value beside the word, and calls that put a number before it, such as `count(n, "approval")`."""
+    """Yield f-strings with a value beside the word, and calls that put a number before it, such as
+    `count(n, "approval")`.
+    """
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.JoinedStr):
-            written = "".join(str(part.value) if isinstance(part, ast.Constant) else NUMBER for part in node.values)
+            written = "".join(
+                str(part.value) if isinstance(part, ast.Constant) else NUMBER
+                for part in node.values
+            )
             if COUNTED.search(written):
                 yield written.replace(NUMBER, "{…}")
         elif isinstance(node, ast.Call):
-            words = [arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in {"count", "counted", "plural"} and any(re.search(WORD, word) for word in words):
+            words = [
+                arg.value
+                for arg in node.args
+                if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
+            ]
+            name = (
+                node.func.attr
+                if isinstance(node.func, ast.Attribute)
+                else getattr(node.func, "id", "")
+            )
+            if name in {"count", "counted", "plural"} and any(
+                re.search(WORD, word) for word in words
+            ):
                 yield ast.unparse(node)
             if name == "get" and words[:1] == ["approved"]:
                 yield ast.unparse(node)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and IN_TEMPLATE.search(node.value):
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and IN_TEMPLATE.search(node.value)
+        ):
             yield node.value
 
 
@@ -62,7 +87,9 @@ def places() -> Iterator[str]:
 
 
 def test_only_one_module_words_a_number_of_approved_grades() -> None:
-    assert [place for place in places() if place not in NO_COUNTS] == [], "Take the words from `report/wording/approvals.py`."
+    assert [place for place in places() if place not in NO_COUNTS] == [], (
+        "Take the words from `report/wording/approvals.py`."
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +123,12 @@ def test_the_check_recognises_a_count_in_a_template(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['f"{where} has no score, so it cannot be approved"', '"Approved without reading?"', "approved = True"]
+    "text",
+    [
+        'f"{where} has no score, so it cannot be approved"',
+        '"Approved without reading?"',
+        "approved = True",
+    ],
 )
 def test_the_check_accepts_the_word_without_a_count(text: str) -> None:
     assert not list(counts_in_python(text))

@@ -45,17 +45,24 @@ PROJECT: dict[str, Any] = {
     "name": "assay-bench",
     "version": "1.0",
     "dependencies": ["click>=8"],
-    "optional-dependencies": {"charts": ["Altair>=5"], "all": ["assay-bench[charts]"], "dev": ["pytest"]},
+    "optional-dependencies": {
+        "charts": ["Altair>=5"],
+        "all": ["assay-bench[charts]"],
+        "dev": ["pytest"],
+    },
 }
 
 
 @pytest.fixture(scope="module")
 def check() -> ModuleType:
     """The script as a module."""
-    spec = importlib.util.spec_from_file_location("check_supply", ROOT / "tools" / "check_supply.py")
+    spec = importlib.util.spec_from_file_location(
+        "check_supply", ROOT / "tools" / "check_supply.py"
+    )
     assert spec is not None
     assert spec.loader is not None
-    module = sys.modules["check_supply"] = importlib.util.module_from_spec(spec)  # dataclasses look their module up
+    # dataclasses look their module up
+    module = sys.modules["check_supply"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
@@ -70,7 +77,13 @@ def about(**fields: str | list[str]) -> Message:
 
 def test_a_lock_is_read_with_versions_hashes_and_needers(check: ModuleType) -> None:
     entries = {(entry.name, entry.version): entry for entry in check.read_lock(TEST)}
-    assert set(entries) == {("click", "8.1"), ("numpy", "2.4"), ("numpy", "2.5"), ("altair", "5.5"), ("pytest", "9.0")}
+    assert set(entries) == {
+        ("click", "8.1"),
+        ("numpy", "2.4"),
+        ("numpy", "2.5"),
+        ("altair", "5.5"),
+        ("pytest", "9.0"),
+    }
     assert entries["altair", "5.5"].hashes == (DIGEST, DIGEST[::-1])
     assert entries["altair", "5.5"].needed_by == {"assay-bench"}
     assert entries["numpy", "2.4"].needed_by == {"altair"}
@@ -84,10 +97,15 @@ def test_a_lock_is_read_with_versions_hashes_and_needers(check: ModuleType) -> N
         ("all", ["assay-bench[zstd]"], "all: there is no extra 'zstd'"),
     ],
 )
-def test_a_requirement_that_is_not_locked_is_named(check: ModuleType, part: str, needs: list[str], problem: str) -> None:
+def test_a_requirement_that_is_not_locked_is_named(
+    check: ModuleType, part: str, needs: list[str], problem: str
+) -> None:
     base, test = check.read_lock(BASE), check.read_lock(TEST)
     assert list(check.uncovered(PROJECT, base, test)) == []
-    project = {**PROJECT, "optional-dependencies": {**PROJECT["optional-dependencies"], part: needs}}
+    project = {
+        **PROJECT,
+        "optional-dependencies": {**PROJECT["optional-dependencies"], part: needs},
+    }
     (stated,) = check.uncovered(project, base, test)
     assert problem in stated
 
@@ -102,8 +120,16 @@ def test_a_requirement_that_is_not_locked_is_named(check: ModuleType, part: str,
         ({"License_Expression": "LGPL-3.0-only"}, "LGPL-3.0-only", True),
         ({"License_Expression": "MIT OR ("}, "MIT OR (", True),
         ({"Classifier": ["License :: OSI Approved :: MIT License"]}, "MIT", False),
-        ({"License": "A long text", "Classifier": ["License :: OSI Approved :: BSD License"]}, "LicenseRef-BSD", False),
-        ({"License": "BSD-3-Clause", "Classifier": ["License :: OSI Approved :: BSD License"]}, "BSD-3-Clause", False),
+        (
+            {"License": "A long text", "Classifier": ["License :: OSI Approved :: BSD License"]},
+            "LicenseRef-BSD",
+            False,
+        ),
+        (
+            {"License": "BSD-3-Clause", "Classifier": ["License :: OSI Approved :: BSD License"]},
+            "BSD-3-Clause",
+            False,
+        ),
         (
             {
                 "License": "MIT",
@@ -135,7 +161,12 @@ def test_only_named_packages_may_have_lgpl(check: ModuleType) -> None:
 
 def test_the_bill_of_materials_fits_its_standard(check: ModuleType) -> None:
     base, test = check.read_lock(BASE), check.read_lock(TEST)
-    licences = {"click": "BSD-3-Clause", "numpy": "BSD-3-Clause AND MIT", "altair": "LicenseRef-BSD", "pytest": "MIT"}
+    licences = {
+        "click": "BSD-3-Clause",
+        "numpy": "BSD-3-Clause AND MIT",
+        "altair": "LicenseRef-BSD",
+        "pytest": "MIT",
+    }
     text = check.bill_of_materials(PROJECT, licences, base, test)
     assert check.JsonStrictValidator(check.SchemaVersion.V1_6).validate_str(text) is None
     bill = json.loads(text)
@@ -154,12 +185,21 @@ def test_the_bill_of_materials_fits_its_standard(check: ModuleType) -> None:
 def test_the_output_of_pip_audit_is_told_from_its_absence(check: ModuleType) -> None:
     flaw = {"id": "PYSEC-1", "fix_versions": ["2.0"], "aliases": [], "description": "Bad."}
     audited = {"name": "a", "version": "1", "vulns": [flaw]}
-    skipped = {"name": "b", "skip_reason": "Dependency not found on PyPI and could not be audited: b (1)"}
-    assert check.read_audit(json.dumps({"dependencies": [audited]}), "") == (["a 1: PYSEC-1, fixed in 2.0"], "")
+    skipped = {
+        "name": "b",
+        "skip_reason": "Dependency not found on PyPI and could not be audited: b (1)",
+    }
+    assert check.read_audit(json.dumps({"dependencies": [audited]}), "") == (
+        ["a 1: PYSEC-1, fixed in 2.0"],
+        "",
+    )
     vulnerable, unaudited = check.read_audit(json.dumps({"dependencies": [audited, skipped]}), "")
     assert vulnerable
     assert unaudited.startswith("1 of 2 packages")
-    assert check.read_audit("", "Traceback\nConnectionError: no route") == ([], "ConnectionError: no route")
+    assert check.read_audit("", "Traceback\nConnectionError: no route") == (
+        [],
+        "ConnectionError: no route",
+    )
 
 
 def test_an_audit_that_hangs_is_ended(check: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,8 +212,14 @@ def test_an_audit_that_hangs_is_ended(check: ModuleType, monkeypatch: pytest.Mon
 
 def test_the_lock_files_cover_the_project_and_every_extra(check: ModuleType) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    base, test = (check.read_lock((ROOT / "requirements" / f"{name}.lock").read_text("utf-8")) for name in ("base", "test"))
+    base, test = (
+        check.read_lock((ROOT / "requirements" / f"{name}.lock").read_text("utf-8"))
+        for name in ("base", "test")
+    )
     assert list(check.uncovered(project, base, test)) == []
     assert {"distributed", "json-five"} <= {entry.name for entry in test}
     (extras,) = re.findall(r"^Extras: (.*?)\. ", (ROOT / "README.md").read_text("utf-8"), re.M)
-    assert set(re.findall(r"`([a-z]+)`", extras)) == project["optional-dependencies"].keys() - {"dev", *UNUSED}
+    assert set(re.findall(r"`([a-z]+)`", extras)) == project["optional-dependencies"].keys() - {
+        "dev",
+        *UNUSED,
+    }

@@ -50,15 +50,22 @@ def test_check_words_reports_each_rule_with_its_place(check: ModuleType, tmp_pat
 
 
 def test_check_words_fails_only_above_the_allowance(
-    check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    check: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    root = written(tmp_path, first='"""One place."""\n\ndef look():\n    found = 1\n    return found\n')
+    root = written(
+        tmp_path, first='"""One place."""\n\ndef look():\n    found = 1\n    return found\n'
+    )
     monkeypatch.setattr(check, "ROOT", root)
     monkeypatch.setattr(check, "ALLOWED", root / "allowed.json")
     assert check.main([]) == 1
     assert "src/assay/first.py:4: a local is named 'found'" in capsys.readouterr().out
     assert check.main(["--lower"]) == 0
     assert check.main([]) == 0, "the first allowance is the present number"
-    written(root, first='"""One place."""\n\ndef look():\n    found = its = 1\n    return found, its\n')
+    written(
+        root, first='"""One place."""\n\ndef look():\n    found = its = 1\n    return found, its\n'
+    )
     assert check.main(["--lower"]) == 0
     assert check.main([]) == 1, "an allowance only falls"

@@ -34,7 +34,16 @@ OF_THE_CONTRACT = {
     "init": set(),
     "config": set(),
     "review": {"--run"},
-    "stats": {"--run", "--suite", "--batch-id", "--task", "--tag", "--language", "--criterion", "--judge"},
+    "stats": {
+        "--run",
+        "--suite",
+        "--batch-id",
+        "--task",
+        "--tag",
+        "--language",
+        "--criterion",
+        "--judge",
+    },
     "compare": {"--scope", "--margin", "--run"},
     "rank": {"--run"},
     "plan": {"--detect", "--power", "--run"},
@@ -53,7 +62,12 @@ def command(name: str) -> click.Command:
 
 
 def options(of: click.Command) -> dict[str, click.Option]:
-    return {name: option for option in of.params if isinstance(option, click.Option) for name in option.opts}
+    return {
+        name: option
+        for option in of.params
+        if isinstance(option, click.Option)
+        for name in option.opts
+    }
 
 
 @pytest.mark.parametrize("name", OF_THE_CONTRACT)
@@ -105,7 +119,9 @@ def test_help_takes_less_than_three_tenths_of_a_second_of_cpu() -> None:
 
 
 def test_a_misspelt_command_is_answered_with_a_likely_one() -> None:
-    done = subprocess.run([sys.executable, "-m", "assay", "rveiew"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "assay", "rveiew"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2
     assert "Did you mean 'review'?" in done.stderr
     assert done.stdout == ""
@@ -114,7 +130,9 @@ def test_a_misspelt_command_is_answered_with_a_likely_one() -> None:
 def test_the_package_and_the_command_know_the_version() -> None:
     import assay
 
-    done = subprocess.run([sys.executable, "-m", "assay", "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "assay", "--version"], capture_output=True, text=True, check=True
+    )
     assert done.stdout == f"assay, version {assay.__version__}\n"
     assert assay.__version__[0].isdigit()
 
@@ -124,12 +142,17 @@ def test_each_shell_gets_a_script_that_completes_commands_and_options(shell: str
     def completed(instruction: str, **words: str) -> str:
         environment = {**os.environ, "_ASSAY_COMPLETE": f"{shell}_{instruction}", **words}
         return subprocess.run(
-            [sys.executable, "-m", "assay"], env=environment, capture_output=True, text=True, check=True
+            [sys.executable, "-m", "assay"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
 
     script = completed("source")
     assert f"_ASSAY_COMPLETE={shell}_complete" in script
-    if executable := shutil.which(shell):  # each of the shells that this machine has checks the script's grammar
+    # each of the shells that this machine has checks the script's grammar
+    if executable := shutil.which(shell):
         subprocess.run([executable, "-n"], input=script, text=True, check=True)
     second = "st" if shell == "fish" else "1"
     assert "stats" in completed("complete", COMP_WORDS="assay st", COMP_CWORD=second)
@@ -140,9 +163,15 @@ def test_each_shell_gets_a_script_that_completes_commands_and_options(shell: str
 def test_completing_a_command_imports_none() -> None:
     script = "import sys; from assay.cli.main import main; main()"
     environment = {
-        **os.environ, "_ASSAY_COMPLETE": "bash_complete", "COMP_WORDS": "assay ", "COMP_CWORD": "1", "PYTHONPROFILEIMPORTTIME": "1"
-    }  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+        **os.environ,
+        "_ASSAY_COMPLETE": "bash_complete",
+        "COMP_WORDS": "assay ",
+        "COMP_CWORD": "1",
+        "PYTHONPROFILEIMPORTTIME": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
     assert len(done.stdout.splitlines()) == len(COMMANDS)
     assert "assay.cli.main" in done.stderr
     assert "assay.cli.statistics" not in done.stderr

@@ -1,4 +1,6 @@
-"""The documentation beside the program: what can be used is documented, and what is documented works."""
+"""The documentation beside the program: what can be used is documented, and what is documented
+works.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +37,17 @@ DOCS = ROOT / "docs"
 PAGES = (ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted(DOCS.rglob("*.md")))
 
 SHARED = {"--json", "--store", "--read-only", "--help"}
-FILTERS = {"--run", "--suite", "--batch-id", "--task", "--tag", "--language", "--criterion", "--judge", "--family-by"} | {
-    "--all-runs",
-    "--pool-anyway",
-}
+FILTERS = {
+    "--run",
+    "--suite",
+    "--batch-id",
+    "--task",
+    "--tag",
+    "--language",
+    "--criterion",
+    "--judge",
+    "--family-by",
+} | {"--all-runs", "--pool-anyway"}
 FILTERED = {"stats", "compare", "rank", "plan", "gate", "chart", "export"}
 
 NAMED_BY_USERS = {"scores", "corrections", "judge_scores", "labels"}
@@ -48,7 +57,9 @@ OF_THE_STATISTICS = "Parts of every answer", "Verdicts", "Diagnostics", "While m
 
 JUDGE_REPLY = {
     "candidates": {
-        "{{label:ann}}": {"correct": {"score": 9, "reason": "It is right.", "evidence": ["not in the answer"]}},
+        "{{label:ann}}": {
+            "correct": {"score": 9, "reason": "It is right.", "evidence": ["not in the answer"]}
+        },
         "{{label:bob}}": {"correct": {"score": 4, "reason": "It is half right."}},
     },
     "report": "Only **ann** is right.",
@@ -60,7 +71,9 @@ def page(name: str) -> str:
 
 
 def sections(text: str) -> dict[str, str]:
-    """The text below each heading, up to the next heading of any level; fenced blocks are no headings."""
+    """The text below each heading, up to the next heading of any level; fenced blocks are no
+    headings.
+    """
     found: dict[str, list[str]] = {"": []}
     name, fenced = "", False
     for line in text.splitlines():
@@ -77,7 +90,9 @@ def code_in(text: str) -> set[str]:
     """Every word written as code, in spans and in JSON examples."""
     spans = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
     blocks = re.findall(r"^```json\n(.*?)^```", text, re.M | re.S)
-    words = {word for span in spans for word in re.findall(r"--?[a-z][a-z-]*|\$?[A-Za-z_][\w.]*", span)}
+    words = {
+        word for span in spans for word in re.findall(r"--?[a-z][a-z-]*|\$?[A-Za-z_][\w.]*", span)
+    }
     return words | {key for block in blocks for key in re.findall(r'"(\w+)":', block)}
 
 
@@ -93,10 +108,16 @@ def command(name: str) -> click.Command:
 
 
 def options(of: click.Command) -> set[str]:
-    return {name for one in of.params if isinstance(one, click.Option) for name in one.opts if name.startswith("--")}
+    return {
+        name
+        for one in of.params
+        if isinstance(one, click.Option)
+        for name in one.opts
+        if name.startswith("--")
+    }
 
 
-# --- commands.md ---------------------------------------------------------------------------------------------------
+# --- commands.md ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -119,7 +140,9 @@ def test_the_filters_of_the_statistics_are_documented() -> None:
 
 def test_every_command_has_a_section_and_every_section_a_command() -> None:
     headings = {
-        heading.removeprefix("assay ") for heading in sections(page("reference/commands.md")) if heading[:6] == "assay "
+        heading.removeprefix("assay ")
+        for heading in sections(page("reference/commands.md"))
+        if heading[:6] == "assay "
     }
     assert set(COMMANDS) - headings == set()
     assert headings - set(COMMANDS) == set()
@@ -136,33 +159,45 @@ def test_settings_states_flags_faults_and_warnings_are_documented() -> None:
     words = code_in(page("reference/commands.md"))
     assert {setting.key for setting in SETTINGS} <= words
     assert {f"ASSAY_{setting.key.upper().replace('.', '_')}" for setting in SETTINGS} <= words
-    assert {str(state) for states in (AssessmentState, TrialState, RunState) for state in states} <= words
+    assert {
+        str(state) for states in (AssessmentState, TrialState, RunState) for state in states
+    } <= words
     assert {str(kind) for kind in FlagKind} <= words
     assert {str(fault) for fault in Fault} <= words
     of_single_functions = {"task_variance_below_zero_clipped", "incomplete_units_left_out"}
     sources = [*(ROOT / "src/assay/analysis").glob("*.py"), *(ROOT / "src/assay/app").glob("*.py")]
-    codes = {code for file in sources for code in re.findall(r'\bcode="(\w+)"', file.read_text("utf-8"))}
+    codes = {
+        code for file in sources for code in re.findall(r'\bcode="(\w+)"', file.read_text("utf-8"))
+    }
     assert sorted((set(SENTENCES) | codes) - of_single_functions - words) == []
 
 
-# --- the JSON that commands print ----------------------------------------------------------------------------------
+# --- the JSON that commands print -----------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with a judged run of which one trial failed, one grade was corrected, one rejected and one waits."""
+    """A folder with a judged run of which one trial failed, one grade was corrected, one rejected
+    and one waits.
+    """
     folder = tmp_path_factory.mktemp("documented")
     before = Path.cwd()
     kept = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("ASSAY_")}
     os.chdir(folder)
     lines = [
         {"match": {"role": "judge"}, "reply": {"text": JUDGE_REPLY}},
-        {"match": {"role": "judge", "trial": 2}, "error": {"kind": "timeout", "detail": "too late."}},
+        {
+            "match": {"role": "judge", "trial": 2},
+            "error": {"kind": "timeout", "detail": "too late."},
+        },
     ]
     Path("judge.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
     Path("suite.yaml").write_text(
         "name: small\ntrials: 4\nmargin: 3pts\nrubric: [correct]\njudge: replay/judge.jsonl\ntasks:\n"
-        + "".join(f"  - {{id: {task}, prompt: p, snippets: {{ann: right, bob: half}}}}\n" for task in ("x", "y")),
+        + "".join(
+            f"  - {{id: {task}, prompt: p, snippets: {{ann: right, bob: half}}}}\n"
+            for task in ("x", "y")
+        ),
         "utf-8",
     )
     yield folder
@@ -178,7 +213,9 @@ def printed(project: Path) -> dict[str, Any]:
     found["review list"] = said("review", "list")
     ids = [row["id"] for row in found["review list"]["assessments"]]
     said("review", "approve", *ids[:3])
-    found["decision"] = said("review", "correct", ids[3], "--score", "bob/correct=0.2", "--reason", "too kind")
+    found["decision"] = said(
+        "review", "correct", ids[3], "--score", "bob/correct=0.2", "--reason", "too kind"
+    )
     said("review", "reject", ids[4], "--reason", "wrong")
     found["review show"] = said("review", "show", ids[3])
     found["stats"] = said("stats")
@@ -214,7 +251,11 @@ def keys_of(document: Any) -> set[str]:
         return set().union(*map(keys_of, document)) if document else set()
     if not isinstance(document, dict):
         return set()
-    below = [keys_of(value) for key, value in document.items() if key not in NAMED_BY_USERS or isinstance(value, list)]
+    below = [
+        keys_of(value)
+        for key, value in document.items()
+        if key not in NAMED_BY_USERS or isinstance(value, list)
+    ]
     return set(document).union(*below)
 
 
@@ -236,7 +277,9 @@ def keys_of(document: Any) -> set[str]:
         ("doctor", ("assay doctor",)),
     ],
 )
-def test_every_key_a_command_prints_is_documented(printed: dict[str, Any], which: str, headings: tuple[str, ...]) -> None:
+def test_every_key_a_command_prints_is_documented(
+    printed: dict[str, Any], which: str, headings: tuple[str, ...]
+) -> None:
     of_calls = keys_of(printed[which].pop("call", {})) if which == "review show" else set()
     assert sorted(keys_of(printed[which]) - documented(*headings) - of_calls) == []
 
@@ -245,7 +288,7 @@ def test_every_key_of_a_shown_run_is_documented(printed: dict[str, Any]) -> None
     assert sorted(set(printed["show"]) - documented("assay show", "assay runs", "assay run")) == []
 
 
-# --- suites.md and providers.md ------------------------------------------------------------------------------------
+# --- suites.md and providers.md -------------------------------------------------------------------
 
 
 def schema_keys(schema: Any) -> Iterator[str]:
@@ -278,7 +321,9 @@ def complete(text: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", ["reference/suites.md", "reference/providers.md"])
-def test_every_complete_example_is_valid(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_complete_example_is_valid(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     text = page(name)
     for block in re.findall(r"^```csv\n(.*?)^```", text, re.M | re.S):
@@ -287,7 +332,9 @@ def test_every_complete_example_is_valid(name: str, tmp_path: Path, monkeypatch:
     assert len(found) == text.count("<!-- complete") > 0
     for number, (kind, block) in enumerate(found):
         Path(f"{number}.{kind}").write_text(block, "utf-8")
-    answer = said("validate", *(f"{number}.{kind}" for number, (kind, _) in enumerate(found)), code=None)
+    answer = said(
+        "validate", *(f"{number}.{kind}" for number, (kind, _) in enumerate(found)), code=None
+    )
     assert [file["problems"] for file in answer["files"]] == [[] for _ in found]
 
 
@@ -313,22 +360,33 @@ def masked(text: str) -> str:
 def test_providers_variables_and_recording_keys_are_documented() -> None:
     words = code_in(page("reference/providers.md"))
     assert {*PROVIDERS.own, "human"} <= words
-    assert {name for vendor in VENDORS.values() for name in (vendor.key_variable, vendor.address_variable)} <= words
+    assert {
+        name
+        for vendor in VENDORS.values()
+        for name in (vendor.key_variable, vendor.address_variable)
+    } <= words
     assert {*MATCHED, "reply", "error", "finish_reason", "usage", "transient"} <= words
 
 
-# --- python.md -----------------------------------------------------------------------------------------------------
+# --- python.md ------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_the_examples_for_python_run_one_after_the_other(tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", page("reference/python.md"), re.M | re.S)
     assert len(blocks) >= 5
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")
+    }
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(blocks)],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=180,
-    )  # fmt: skip
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
     assert done.returncode == 0, done.stderr
     for block in re.findall(r"^```text\n(.*?)^```", page("reference/python.md"), re.M | re.S):
         assert block in done.stdout
@@ -348,7 +406,7 @@ def test_every_verb_is_documented() -> None:
     assert verbs <= words
 
 
-# --- every page ----------------------------------------------------------------------------------------------------
+# --- every page -----------------------------------------------------------------------------------
 
 
 def anchor(heading: str) -> str:
@@ -358,7 +416,9 @@ def anchor(heading: str) -> str:
 
 def anchors(text: str) -> set[str]:
     """Headings and named places of a page."""
-    return {anchor(heading) for heading in sections(text)} | set(re.findall(r'<a name="([^"]+)"></a>', text))
+    return {anchor(heading) for heading in sections(text)} | set(
+        re.findall(r'<a name="([^"]+)"></a>', text)
+    )
 
 
 @pytest.mark.parametrize("file", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -383,10 +443,16 @@ def test_no_page_names_a_place_on_somebody_s_machine(file: Path) -> None:
 
 def test_the_index_names_every_page() -> None:
     text = page("README.md")
-    pages = (page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md") if page.name != "README.md")
+    pages = (
+        page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md") if page.name != "README.md"
+    )
     assert [page for page in pages if f"({page})" not in text] == []
 
 
 def test_every_format_that_is_imported_has_a_line() -> None:
-    rows = [line.split("|")[1] for line in page("reference/formats.md").splitlines() if line.startswith("| `")]
+    rows = [
+        line.split("|")[1]
+        for line in page("reference/formats.md").splitlines()
+        if line.startswith("| `")
+    ]
     assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} >= set(IMPORTERS.own)

@@ -23,7 +23,9 @@ OWN_METHODS = {"__init__", "__call__"}
 
 
 def public_objects(module: ModuleType) -> dict[str, object]:
-    names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
+    names = getattr(module, "__all__", None) or [
+        name for name in vars(module) if not name.startswith("_")
+    ]
     return {name: getattr(module, name) for name in names}
 
 
@@ -34,14 +36,20 @@ def names_in(module: str) -> dict[str, Any]:
     names = dict(vars(source))
     for node in ast.parse(inspect.getsource(source)).body:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            imports = [each for each in node.body if "pandas" not in ast.unparse(each) and "polars" not in ast.unparse(each)]
+            imports = [
+                each
+                for each in node.body
+                if "pandas" not in ast.unparse(each) and "polars" not in ast.unparse(each)
+            ]
             exec(compile(ast.Module(imports, []), module, "exec"), names)
     return {**names, "pandas": _Foreign, "polars": _Foreign}
 
 
 @cache
 def aliases() -> dict[str, Any]:
-    """Type aliases that are written as text, because they name classes that are only imported for type checking."""
+    """Type aliases that are written as text, because they name classes that are only imported for
+    type checking.
+    """
     values: dict[str, Any] = {}
     for module in (drafts, notebooks):
         names = names_in(module.__name__)
@@ -92,21 +100,30 @@ def functions_of(kind: type) -> Iterator[tuple[str, Callable[..., object]]]:
     """Public methods and properties of a class, those of its own base classes included."""
     for base in kind.__mro__:
         for name, member in vars(base).items() if ours(base) else ():
-            function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
-            generated = name == "__init__" and getattr(vars(base).get("__dataclass_params__"), "init", False)
+            function = (
+                member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+            )
+            generated = name == "__init__" and getattr(
+                vars(base).get("__dataclass_params__"), "init", False
+            )
             public = (not name.startswith("_") or name in OWN_METHODS) and not generated
             if public and inspect.isfunction(function) and ours(function):
                 yield name, function
 
 
 def reachable() -> dict[Any, str]:
-    """Every class that the public functions, methods, properties and fields mention, with a place that mentions it."""
+    """Every class that the public functions, methods, properties and fields mention, with a place
+    that mentions it.
+    """
     places: dict[Any, str] = {}
     waiting: list[tuple[str, object]] = []
     for module in PUBLIC_MODULES:
         for name, value in public_objects(module).items():
             if inspect.isfunction(value) and ours(value):
-                waiting += [(f"{module.__name__}.{name}: {argument}", hint) for argument, hint in hints_of(value).items()]
+                waiting += [
+                    (f"{module.__name__}.{name}: {argument}", hint)
+                    for argument, hint in hints_of(value).items()
+                ]
             elif inspect.isclass(value) and ours(value):
                 waiting.append((f"{module.__name__}.{name}", value))
     while waiting:
@@ -118,10 +135,21 @@ def reachable() -> dict[Any, str]:
             if not inspect.isclass(part):
                 continue
             if dataclasses.is_dataclass(part):
-                fields = {field.name for field in dataclasses.fields(part) if not field.name.startswith("_")}
-                waiting += [(f"{part.__name__}.{name}", hint) for name, hint in hints_of(part).items() if name in fields]
+                fields = {
+                    field.name
+                    for field in dataclasses.fields(part)
+                    if not field.name.startswith("_")
+                }
+                waiting += [
+                    (f"{part.__name__}.{name}", hint)
+                    for name, hint in hints_of(part).items()
+                    if name in fields
+                ]
             for name, function in functions_of(part):
-                waiting += [(f"{part.__name__}.{name}: {argument}", each) for argument, each in hints_of(function).items()]
+                waiting += [
+                    (f"{part.__name__}.{name}: {argument}", each)
+                    for argument, each in hints_of(function).items()
+                ]
     return places
 
 
@@ -151,8 +179,20 @@ def test_public_signatures_say_more_than_any() -> None:
 
 def test_short_forms_take_what_the_methods_of_a_project_take() -> None:
     desk = assay.types.ReviewDesk
-    of_project = {name: value for name, value in public_objects(assay).items() if hasattr(assay.Project, name)}
-    assert {"stats", "compare", "rank", "gate", "plan", "export", "run", "arun", "load_suite"} <= set(of_project)
+    of_project = {
+        name: value for name, value in public_objects(assay).items() if hasattr(assay.Project, name)
+    }
+    assert {
+        "stats",
+        "compare",
+        "rank",
+        "gate",
+        "plan",
+        "export",
+        "run",
+        "arun",
+        "load_suite",
+    } <= set(of_project)
     of_desk = {name: value for name, value in public_objects(review).items() if hasattr(desk, name)}
     for owner, functions in ((assay.Project, of_project), (desk, of_desk)):
         for name, function in functions.items():

@@ -1,4 +1,6 @@
-"""Attacks use the command line, the model server and the project folder of the journeys, and count their cases."""
+"""Attacks use the command line, the model server and the project folder of the journeys, and count
+their cases.
+"""
 
 from collections.abc import Generator
 from typing import Any

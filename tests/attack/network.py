@@ -1,4 +1,5 @@
-"""A network that leads every connection to one server on this machine, which keeps the bytes it receives.
+"""A network that leads every connection to one server on this machine, which keeps the bytes it
+receives.
 
 Names resolve as the test says, and no packet leaves this machine, whatever address is asked.
 """
@@ -51,11 +52,19 @@ class CapturedNetwork:
         def resolve(host: str, port: int, *_: Any, **__: Any) -> list[Any]:
             families = {True: socket.AF_INET6, False: socket.AF_INET}
             return [
-                (families[":" in address], socket.SOCK_STREAM, 6, "", (address, port, 0, 0) if ":" in address else (address, port))
+                (
+                    families[":" in address],
+                    socket.SOCK_STREAM,
+                    6,
+                    "",
+                    (address, port, 0, 0) if ":" in address else (address, port),
+                )
                 for address in self.addresses(host)
-            ]  # fmt: skip
+            ]
 
-        async def captured(loop: BaseSelectorEventLoop, opened: socket.socket, address: Any) -> None:
+        async def captured(
+            loop: BaseSelectorEventLoop, opened: socket.socket, address: Any
+        ) -> None:
             self.destinations.append((address[0], address[1]))
             if opened.family == socket.AF_INET6:
                 raise ConnectionRefusedError
@@ -90,7 +99,9 @@ def each(
     at_once: int = 8,
     close: Callable[[], Awaitable[None]] | None = None,
 ) -> int:
-    """Carry out attempts in one event loop, some at once, and then `close`; return the number of attempts."""
+    """Carry out attempts in one event loop, some at once, and then `close`; return the number of
+    attempts.
+    """
 
     async def all_of_them() -> int:
         limit, number = asyncio.Semaphore(at_once), 0

@@ -1,4 +1,6 @@
-"""Agents that attack: what they try is stopped, recorded and scored, and the host stays as it was, in every sandbox present."""
+"""Agents that attack: what they try is stopped, recorded and scored, and the host stays as it was,
+in every sandbox present.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ from tests.support.agent_trials import SECRET, Trial
 
 pytestmark = pytest.mark.slow
 
-KINDS = [(kind, ordinary) for kind in ("namespaces", "bubblewrap", "container") for ordinary in (False, True)]
+KINDS = [
+    (kind, ordinary)
+    for kind in ("namespaces", "bubblewrap", "container")
+    for ordinary in (False, True)
+]
 MARK = "987650"
 ATTACKS = {
     "nothing": "true",
@@ -43,9 +49,13 @@ ATTACKS = {
 _problems: dict[str, str | None] = {}
 
 
-@pytest.fixture(scope="module", params=KINDS, ids=lambda kind: f"{kind[0]}-{('own', 'ordinary')[kind[1]]}-user")
+@pytest.fixture(
+    scope="module", params=KINDS, ids=lambda kind: f"{kind[0]}-{('own', 'ordinary')[kind[1]]}-user"
+)
 def trials(request: pytest.FixtureRequest) -> Iterator[dict[str, Trial]]:
-    """A trial for each attack, of one kind of sandbox; the checks afterwards are those of the host."""
+    """A trial for each attack, of one kind of sandbox; the checks afterwards are those of the
+    host.
+    """
     kind, ordinary = request.param
     if kind not in _problems:
         _problems[kind] = sandboxes.problem(kind)
@@ -61,7 +71,9 @@ def trials(request: pytest.FixtureRequest) -> Iterator[dict[str, Trial]]:
         agent_trials.prepare(base)
         with sandboxes.listening() as (port, knocks):
             commands = {
-                name: text.replace("{base}", str(base)).replace("{port}", str(port)).replace("{pid}", str(os.getpid()))
+                name: text.replace("{base}", str(base))
+                .replace("{port}", str(port))
+                .replace("{pid}", str(os.getpid()))
                 for name, text in ATTACKS.items()
             }
             run = agent_trials.run_as_ordinary_user if ordinary else agent_trials.run
@@ -73,7 +85,11 @@ def trials(request: pytest.FixtureRequest) -> Iterator[dict[str, Trial]]:
             assert (scenario / name).read_text("utf-8") == text
         assert before == [Path(name).read_bytes() for name in ("/etc/passwd", "/etc/hosts")]
         deadline = time.monotonic() + 10
-        while MARK in (listing := subprocess.run(["ps", "axo", "args"], capture_output=True, text=True, check=True).stdout):
+        while MARK in (
+            listing := subprocess.run(
+                ["ps", "axo", "args"], capture_output=True, text=True, check=True
+            ).stdout
+        ):
             assert time.monotonic() < deadline, listing
     finally:
         del os.environ["OPENAI_API_KEY"]
@@ -84,7 +100,9 @@ def trials(request: pytest.FixtureRequest) -> Iterator[dict[str, Trial]]:
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_an_attack_is_graded_like_any_other_work(trials: dict[str, Trial], attack: str) -> None:
     trial = trials[attack]
-    assert not trial.failure, "an attack that ended as the harness's fault would cost the agent nothing"
+    assert not trial.failure, (
+        "an attack that ended as the harness's fault would cost the agent nothing"
+    )
     assert trial.scores["test"] == 0, "the original tests ran, and nothing was mended"
     assert SECRET not in trial.report
     assert "daemon:*" not in trial.report, "a line of /etc/shadow"
@@ -102,7 +120,9 @@ def test_an_attack_is_graded_like_any_other_work(trials: dict[str, Trial], attac
         ("left behind", ["done"]),
     ],
 )
-def test_the_end_of_an_attack_is_recorded(trials: dict[str, Trial], attack: str, ends: list[str]) -> None:
+def test_the_end_of_an_attack_is_recorded(
+    trials: dict[str, Trial], attack: str, ends: list[str]
+) -> None:
     assert any(trials[attack].end.startswith(end) for end in ends), trials[attack].end
 
 

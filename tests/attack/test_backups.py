@@ -1,4 +1,6 @@
-"""A backup is whole or absent: killed at any stage, or on a full disk, it leaves no store that looks valid and is empty."""
+"""A backup is whole or absent: killed at any stage, or on a full disk, it leaves no store that
+looks valid and is empty.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +46,17 @@ STAGES = ("suite_copy", "body", "run", "trial", "response", "assessment", "score
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_killed_backup_leaves_no_file_of_that_name(assay: Command, project: Path, stage: str) -> None:
+def test_a_killed_backup_leaves_no_file_of_that_name(
+    assay: Command, project: Path, stage: str
+) -> None:
     assert assay("init").code == 0
     assert assay("run", "suites/first.yaml").code == 0
-    killed = subprocess.run([sys.executable, "-c", COPY_AND_DIE, stage, "kept.db"], cwd=project, check=False, timeout=120)
+    killed = subprocess.run(
+        [sys.executable, "-c", COPY_AND_DIE, stage, "kept.db"],
+        cwd=project,
+        check=False,
+        timeout=120,
+    )
     assert killed.returncode == -signal.SIGKILL
     assert not (project / "kept.db").exists()
     assert list(project.glob(".kept.db.*.part*")), "the unfinished copy is hidden"
@@ -59,18 +68,29 @@ def test_a_killed_backup_leaves_no_file_of_that_name(assay: Command, project: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["run", "trial"])
-def test_a_copy_cut_off_in_an_existing_file_is_no_valid_store(assay: Command, project: Path, stage: str) -> None:
+def test_a_copy_cut_off_in_an_existing_file_is_no_valid_store(
+    assay: Command, project: Path, stage: str
+) -> None:
     assert assay("init").code == 0
     assert assay("run", "suites/first.yaml").code == 0
     (project / "kept.db").touch()
-    killed = subprocess.run([sys.executable, "-c", COPY_AND_DIE, stage, "kept.db"], cwd=project, check=False, timeout=120)
+    killed = subprocess.run(
+        [sys.executable, "-c", COPY_AND_DIE, stage, "kept.db"],
+        cwd=project,
+        check=False,
+        timeout=120,
+    )
     assert killed.returncode == -signal.SIGKILL
     refused = assay("runs", "--store", "kept.db")
     assert (refused.code, "unfinished copy" in refused.err) == (2, True)
     checked = assay("doctor", "--store", "kept.db", "--json")
-    assert {check["what"]: check["state"] for check in checked.document["checks"]}["store"] == "broken"
+    assert {check["what"]: check["state"] for check in checked.document["checks"]}[
+        "store"
+    ] == "broken"
     assert assay("store", "copy", "kept.db").code == 0
-    assert assay("stats", "--json", "--store", "kept.db").document == assay("stats", "--json").document
+    assert (
+        assay("stats", "--json", "--store", "kept.db").document == assay("stats", "--json").document
+    )
 
 
 @pytest.mark.slow
@@ -82,7 +102,15 @@ def test_a_backup_on_a_full_disk_leaves_nothing(assay: Command, project: Path, m
     script = f"import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most})); "
     script += "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from assay.cli.main import main; main()"
     command = [sys.executable, "-c", script, "store", "backup", "kept.db"]
-    full = subprocess.run(command, cwd=project, check=False, capture_output=True, text=True, timeout=120, env=dict(os.environ))
+    full = subprocess.run(
+        command,
+        cwd=project,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=dict(os.environ),
+    )
     assert full.returncode == 2, full.stderr
     assert "Traceback" not in full.stderr
     assert not list(project.glob("*kept.db*")) + list(project.glob(".kept.db*"))

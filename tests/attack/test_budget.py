@@ -1,4 +1,6 @@
-"""Attacks on the budget: servers that hide or inflate their counts, time-outs, cancelled calls, and kill -9."""
+"""Attacks on the budget: servers that hide or inflate their counts, time-outs, cancelled calls, and
+kill -9.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ REQUEST = ModelRequest(
 
 @dataclass
 class Server:
-    """A model that answers, fails or hangs as `outcome` decides for its n-th call; counts calls and those in flight."""
+    """A model that answers, fails or hangs as `outcome` decides for its n-th call; counts calls and
+    those in flight.
+    """
 
     outcome: Callable[[int], Reply | CallFailed | None]
     calls: int = 0
@@ -139,10 +143,14 @@ def asker(store: Store, server: Server) -> Asker:
     ledger = StoredLedger(store)
     directory = Priced(server)
     spending = Spending(RUN, ledger, directory)
-    return Asker(spending=spending, journal=ledger, directory=directory, clock=FakeClock(), listener=nobody)
+    return Asker(
+        spending=spending, journal=ledger, directory=directory, clock=FakeClock(), listener=nobody
+    )
 
 
-async def ask_many(asking: Asker, times: int, *, at_once: int = 5, request: ModelRequest = REQUEST) -> list[GaveUp | None]:
+async def ask_many(
+    asking: Asker, times: int, *, at_once: int = 5, request: ModelRequest = REQUEST
+) -> list[GaveUp | None]:
     slots = asyncio.Semaphore(at_once)
 
     async def ask() -> GaveUp | None:
@@ -165,12 +173,16 @@ def test_replies_without_a_token_count_are_booked_at_the_worst_case(store: Store
     assert len(refused) == 590
     assert {failure.fault for failure in refused} == {Fault.BUDGET}
     assert "The cost of 10 calls is unknown and booked at the worst case." in refused[-1].detail
-    publish("call under a budget, answered without a token count", tried=600, through=server.calls - 10)
+    publish(
+        "call under a budget, answered without a token count", tried=600, through=server.calls - 10
+    )
 
 
 def test_time_outs_and_lost_connections_are_booked_at_the_worst_case(store: Store) -> None:
     kinds = ("timeout", "connection", "bad_response")
-    server = Server(lambda n: CallFailed(kinds[n % 3], "it is lost.", transient=True, fault=Fault.PROVIDER))
+    server = Server(
+        lambda n: CallFailed(kinds[n % 3], "it is lost.", transient=True, fault=Fault.PROVIDER)
+    )
     wait(ask_many(asker(store, server), 100))
     assert server.calls == 10
     assert booked(store) == pytest.approx(0.1)
@@ -189,7 +201,9 @@ def test_a_cancelled_call_in_flight_is_booked_at_the_worst_case(store: Store) ->
     asking = asker(store, server)
 
     async def cancel() -> None:
-        call = asyncio.create_task(asking.answer(REQUEST, lambda reply: reply.text, trial=TrialKey(1)))
+        call = asyncio.create_task(
+            asking.answer(REQUEST, lambda reply: reply.text, trial=TrialKey(1))
+        )
         await server.asked.wait()
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -205,7 +219,9 @@ def test_a_call_cancelled_while_it_reserves_leaves_no_reservation(store: Store) 
     asking = asker(store, server)
 
     async def cancel() -> None:
-        call = asyncio.create_task(asking.answer(REQUEST, lambda reply: reply.text, trial=TrialKey(1)))
+        call = asyncio.create_task(
+            asking.answer(REQUEST, lambda reply: reply.text, trial=TrialKey(1))
+        )
         await asyncio.sleep(0)  # it has sent its reservation to the writing thread
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -219,7 +235,9 @@ def test_a_call_cancelled_while_it_reserves_leaves_no_reservation(store: Store) 
 
 @pytest.mark.parametrize("factor", [1.5, 3.0, 40.0])
 @pytest.mark.parametrize("at_once", [1, 5, 20])
-def test_a_server_that_counts_more_passes_the_budget_by_one_call(store: Store, factor: float, at_once: int) -> None:
+def test_a_server_that_counts_more_passes_the_budget_by_one_call(
+    store: Store, factor: float, at_once: int
+) -> None:
     server = Server(lambda _: Reply(text="yes", cost_usd=factor * WORST))
     wait(ask_many(asker(store, server), 100, at_once=at_once))
     assert server.charged_usd == pytest.approx(booked(store))
@@ -239,7 +257,9 @@ def test_programs_that_state_their_cost_pass_the_budget_by_one_call(
     assert server.charged_usd <= 0.1 + 0.03
 
 
-def test_calls_run_in_parallel_while_ten_times_their_cost_is_left(opened: Callable[[], Store]) -> None:
+def test_calls_run_in_parallel_while_ten_times_their_cost_is_left(
+    opened: Callable[[], Store],
+) -> None:
     in_flight: list[int] = []
 
     def answer(_: int) -> Reply:
@@ -257,7 +277,8 @@ def test_calls_run_in_parallel_while_ten_times_their_cost_is_left(opened: Callab
 
 @pytest.mark.parametrize("processes", [1, 3])
 @pytest.mark.parametrize(
-    ("steady", "factor", "budget"), [(1, 3, 0.1), (1, 40, 0.1), (1, 10, 1), (9, 10, 0.3), (25, 10, 1), (25, 40, 0.4)]
+    ("steady", "factor", "budget"),
+    [(1, 3, 0.1), (1, 40, 0.1), (1, 10, 1), (9, 10, 0.3), (25, 10, 1), (25, 40, 0.4)],
 )
 def test_a_server_that_begins_to_count_more_passes_the_budget_by_one_call(
     opened: Callable[[], Store], steady: int, factor: int, budget: float, processes: int
@@ -291,7 +312,9 @@ def test_processes_make_the_first_calls_of_a_program_one_at_a_time(
     assert server.charged_usd <= 0.1 + 0.07
 
 
-def test_a_reservation_survives_its_process_and_is_booked_on_resume(opened: Callable[[], Store]) -> None:
+def test_a_reservation_survives_its_process_and_is_booked_on_resume(
+    opened: Callable[[], Store],
+) -> None:
     store = budgeted(opened(), 1.0)
     for _ in range(5):  # five processes that die with a call in flight
         process = opened()

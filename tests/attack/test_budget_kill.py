@@ -1,4 +1,6 @@
-"""Killed and concurrent processes on a run with a budget: the provider charges no more than the budget and one call."""
+"""Killed and concurrent processes on a run with a budget: the provider charges no more than the
+budget and one call.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ candidates:
 """
 
 
-def test_killed_runs_do_not_pass_their_budget(assay: Command, server: ModelServer, project: Path) -> None:
+def test_killed_runs_do_not_pass_their_budget(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     (project / "paid.yaml").write_text(SUITE, "utf-8")
     charged = 0.0
 
@@ -68,7 +72,9 @@ def test_killed_runs_do_not_pass_their_budget(assay: Command, server: ModelServe
 def test_processes_on_a_run_pass_its_budget_by_one_call(
     assay: Command, server: ModelServer, project: Path, steady: int
 ) -> None:
-    """The server counts eight times the worst case from its first call on, or begins to while 20 calls are in flight."""
+    """The server counts eight times the worst case from its first call on, or begins to while 20
+    calls are in flight.
+    """
     (project / "paid.yaml").write_text(SUITE.replace("500", "200"), "utf-8")
     charges: list[float] = []
 
@@ -89,7 +95,9 @@ def test_processes_on_a_run_pass_its_budget_by_one_call(
     assert len(charges) > steady
     assert sum(charges) <= 0.1 + max(charges)
     (run,) = assay("runs", "--json").document["runs"]
-    assert assay("resume", run["run_id"], "--json").document["budget"]["booked_usd"] == pytest.approx(sum(charges))
+    assert assay("resume", run["run_id"], "--json").document["budget"][
+        "booked_usd"
+    ] == pytest.approx(sum(charges))
 
 
 AGENT = """\
@@ -115,8 +123,12 @@ def owners(project: Path) -> int:
         return int(connection.execute("SELECT count(DISTINCT owner) FROM trial").fetchone()[0])
 
 
-def test_unpriced_calls_of_processes_end_though_one_is_killed(assay: Command, project: Path) -> None:
-    """A first call without a price may cost $10, so under $5 each process waits for the calls of the others."""
+def test_unpriced_calls_of_processes_end_though_one_is_killed(
+    assay: Command, project: Path
+) -> None:
+    """A first call without a price may cost $10, so under $5 each process waits for the calls of
+    the others.
+    """
     (project / "unpriced.yaml").write_text(UNPRICED.replace("PYTHON", sys.executable), "utf-8")
     (project / "agent.py").write_text(AGENT, "utf-8")
     hold, calls = project / "hold", project / "calls.txt"

@@ -1,4 +1,6 @@
-"""The clock of the machine goes back between a run and its regrade: the later grading counts all the same."""
+"""The clock of the machine goes back between a run and its regrade: the later grading counts all
+the same.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def test_a_regrade_counts_after_the_clock_went_back_also_rebuilt(
     assert mean(assay) < 1.0
     with monkeypatch.context() as earlier:
         earlier.setattr(SystemClock, "now", lambda _: "2001-01-01T00:00:00.000Z")
-        again = assay("regrade", first["run_id"], "--suite", suite(project / "new.yaml", "numeric"), "--json")
+        again = assay(
+            "regrade", first["run_id"], "--suite", suite(project / "new.yaml", "numeric"), "--json"
+        )
     assert again.code == 0, again.err
     assert again.document["run_id"] < first["run_id"]
     assert mean(assay) == 1.0

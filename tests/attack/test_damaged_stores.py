@@ -1,4 +1,6 @@
-"""Bytes of a store that a disk or another program changed: every command names the damage, or is right without it."""
+"""Bytes of a store that a disk or another program changed: every command names the damage, or is
+right without it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,13 @@ from assay.domain.arena import Choice, Pairing, Vote
 from assay.domain.identifiers import RunId
 
 FILES = 1_000
-COMMANDS = (("runs",), ("stats",), ("review", "list"), ("show", "{run}"), ("doctor", "--check-store"))
+COMMANDS = (
+    ("runs",),
+    ("stats",),
+    ("review", "list"),
+    ("show", "{run}"),
+    ("doctor", "--check-store"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -66,15 +74,21 @@ def flip(project: Path, seed: int, content: bytes, used: list[int]) -> None:
     (project / "damaged.db").write_bytes(damaged)
 
 
-@pytest.mark.parametrize("seed", [pytest.param(n, marks=[pytest.mark.slow] if n > 1 else []) for n in range(8)])
-def test_flipped_bytes_never_end_as_an_error_of_assay(assay: Command, project: Path, whole: str, seed: int) -> None:
+@pytest.mark.parametrize(
+    "seed", [pytest.param(n, marks=[pytest.mark.slow] if n > 1 else []) for n in range(8)]
+)
+def test_flipped_bytes_never_end_as_an_error_of_assay(
+    assay: Command, project: Path, whole: str, seed: int
+) -> None:
     content = (project / "whole.db").read_bytes()
     flip(project, seed, content, used_places(content))
     try_all(assay, whole)
 
 
 @pytest.mark.slow
-def test_a_thousand_damaged_stores_are_named_or_read(assay: Command, project: Path, whole: str) -> None:
+def test_a_thousand_damaged_stores_are_named_or_read(
+    assay: Command, project: Path, whole: str
+) -> None:
     through: list[str] = []
     content = (project / "whole.db").read_bytes()
     used = used_places(content)
@@ -107,14 +121,18 @@ def test_a_thousand_damaged_stores_are_named_or_read(assay: Command, project: Pa
         "DELETE FROM trial WHERE key = 1",
     ],
 )
-def test_a_damaged_value_is_named(assay: Command, project: Path, whole: str, statement: str) -> None:
+def test_a_damaged_value_is_named(
+    assay: Command, project: Path, whole: str, statement: str
+) -> None:
     shutil.copy(project / "whole.db", project / "damaged.db")
     with sqlite3.connect(project / "damaged.db") as connection:
         connection.execute(statement)
     assert try_all(assay, whole)[-1] == 1, "`doctor --check-store` finds the damage"
 
 
-def test_statistics_name_a_state_that_does_not_exist(assay: Command, project: Path, whole: str) -> None:
+def test_statistics_name_a_state_that_does_not_exist(
+    assay: Command, project: Path, whole: str
+) -> None:
     shutil.copy(project / "whole.db", project / "damaged.db")
     with sqlite3.connect(project / "damaged.db") as connection:
         connection.execute("UPDATE assessment SET state = 'aproved' WHERE key = 1")
@@ -122,9 +140,12 @@ def test_statistics_name_a_state_that_does_not_exist(assay: Command, project: Pa
     assert (done.code, "a state that does not exist" in done.err) == (2, True), done.err
 
 
-def test_a_whole_store_has_no_findings(assay: Command, project: Path, whole: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whole_store_has_no_findings(
+    assay: Command, project: Path, whole: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.copy(project / "whole.db", project / "damaged.db")
-    monkeypatch.setenv("ASSAY_STORE", "damaged.db")  # as a setting, because --store would name another project's store
+    # as a setting, because --store would name another project's store
+    monkeypatch.setenv("ASSAY_STORE", "damaged.db")
     checks = assay("doctor", "--check-store", "--json").document["checks"]
     parts = {check["what"]: check["state"] for check in checks if check["what"].startswith("store")}
     assert parts == dict.fromkeys(parts, "good")
@@ -134,7 +155,12 @@ def test_a_whole_store_has_no_findings(assay: Command, project: Path, whole: str
 
 @pytest.mark.parametrize(
     ("of_record", "to"),
-    [(b'"scores"', b'"scorez"'), (b"A first suite", b"A worse suite"), (b'"graders"', b'"graderz"'), (b"\n", b"}\n")],
+    [
+        (b'"scores"', b'"scorez"'),
+        (b"A first suite", b"A worse suite"),
+        (b'"graders"', b'"graderz"'),
+        (b"\n", b"}\n"),
+    ],
 )
 def test_a_results_file_that_differs_from_the_store_is_named(
     assay: Command, project: Path, whole: str, of_record: bytes, to: bytes
@@ -154,10 +180,13 @@ def test_a_changed_vote_is_named(assay: Command, project: Path, whole: str) -> N
         pairing = Pairing(position=0, k=1, left=0, right=1)
         workspace.arena.cast(
             Vote(
-                run_id=RunId(whole), pairing=pairing, choice=Choice.LEFT, reviewer="ann",
+                run_id=RunId(whole),
+                pairing=pairing,
+                choice=Choice.LEFT,
+                reviewer="ann",
                 idempotency_key="the first",
             )
-        )  # fmt: skip
+        )
     assert assay("doctor", "--check-store").code == 0
     with sqlite3.connect(project / ".assay" / "assay.db") as connection:
         connection.execute("UPDATE vote SET choice = 'right'")
@@ -166,7 +195,9 @@ def test_a_changed_vote_is_named(assay: Command, project: Path, whole: str) -> N
 
 
 @pytest.mark.slow
-def test_an_import_of_each_format_leaves_a_store_without_damage(assay: Command, project: Path) -> None:
+def test_an_import_of_each_format_leaves_a_store_without_damage(
+    assay: Command, project: Path
+) -> None:
     for name, write in SAMPLES.items():
         (project / "in" / name).mkdir(parents=True)
         assay("import", write(project / "in" / name))
@@ -179,8 +210,13 @@ def test_an_import_of_each_format_leaves_a_store_without_damage(assay: Command, 
 
 
 def test_results_folders_of_two_stores_are_restored_together(assay: Command, project: Path) -> None:
-    (project / "s.yaml").write_text("candidates: [echo]\ntasks: [{id: t, prompt: x, expected: x, score: exact}]\n", "utf-8")
-    runs = [assay("run", "s.yaml", "--store", name, "--json").document["run_id"] for name in ("one.db", "two.db")]
+    (project / "s.yaml").write_text(
+        "candidates: [echo]\ntasks: [{id: t, prompt: x, expected: x, score: exact}]\n", "utf-8"
+    )
+    runs = [
+        assay("run", "s.yaml", "--store", name, "--json").document["run_id"]
+        for name in ("one.db", "two.db")
+    ]
     restored = assay("import", "results", "--rebuild")
     assert restored.code == 0, restored.err
     assert {run["run_id"] for run in assay("runs", "--json").document["runs"]} == set(runs)
@@ -188,10 +224,14 @@ def test_results_folders_of_two_stores_are_restored_together(assay: Command, pro
 
 
 @pytest.mark.parametrize("cost", ["1e308", "1e+13", "-1", "inf"])
-def test_an_imported_amount_without_bounds_is_unknown(assay: Command, project: Path, cost: str) -> None:
+def test_an_imported_amount_without_bounds_is_unknown(
+    assay: Command, project: Path, cost: str
+) -> None:
     rows = "".join(f"t{n},bob,1,y,{cost},{cost}\n" for n in range(3))
     (project / "rows.csv").write_text(f"t,c,s,a,usd,took\n{rows}", "utf-8")
-    (project / "map.yaml").write_text("{task: t, candidate: c, score: s, answer: a, cost_usd: usd, latency_s: took}", "utf-8")
+    (project / "map.yaml").write_text(
+        "{task: t, candidate: c, score: s, answer: a, cost_usd: usd, latency_s: took}", "utf-8"
+    )
     assert assay("import", "rows.csv", "--map", "map.yaml").code == 0
     (run,) = assay("runs", "--json").document["runs"]
     assert not run["cost_usd"]
@@ -205,4 +245,7 @@ def test_an_import_leaves_a_store_without_damage(assay: Command, project: Path, 
 
 def test_the_documentation_states_the_damages_that_were_tried() -> None:
     publish_cases("value of a store that nothing can read", test_a_damaged_value_is_named)
-    publish_cases("record that differs from its store", test_a_results_file_that_differs_from_the_store_is_named)
+    publish_cases(
+        "record that differs from its store",
+        test_a_results_file_that_differs_from_the_store_is_named,
+    )

@@ -1,4 +1,6 @@
-"""Servers of documents that hang, loop, flood, redirect to private addresses, or change their address after the check."""
+"""Servers of documents that hang, loop, flood, redirect to private addresses, or change their
+address after the check.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,12 @@ from tests.support.document_server import DocumentServer
 
 from assay.domain.failure import CallFailed
 from assay.providers.address_rules import FetchRules
-from assay.providers.documents import LARGEST_DOCUMENT, MOST_REDIRECTS, FetchedDocument, fetch_document
+from assay.providers.documents import (
+    LARGEST_DOCUMENT,
+    MOST_REDIRECTS,
+    FetchedDocument,
+    fetch_document,
+)
 from assay.providers.origin import is_public, origin_of
 
 PUBLIC = "93.184.216.34"
@@ -50,11 +57,31 @@ def allowing(server: DocumentServer, **how: Any) -> FetchRules:
 @pytest.mark.parametrize(
     "host",
     [
-        "127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "１２７.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0",
-        "10.0.0.7", "172.16.3.4", "192.168.1.1", "169.254.169.254", "100.64.0.1", "[fe80::1]", "[fd00::1]", "[fec0::1]",
-        "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[2001:0:7f00:1::]", "224.0.0.1", "[ff02::1]", "255.255.255.255",
+        "127.0.0.1",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "１２７.0.0.1",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "0.0.0.0",
+        "10.0.0.7",
+        "172.16.3.4",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "[fe80::1]",
+        "[fd00::1]",
+        "[fec0::1]",
+        "[64:ff9b::7f00:1]",
+        "[2002:7f00:1::]",
+        "[2001:0:7f00:1::]",
+        "224.0.0.1",
+        "[ff02::1]",
+        "255.255.255.255",
     ],
-)  # fmt: skip
+)
 def test_no_private_address_is_called(network: CapturedNetwork, host: str) -> None:
     assert "not public" in refusal(f"http://{host}/doc")
     assert not network.destinations
@@ -73,15 +100,27 @@ def test_the_connection_uses_the_addresses_that_were_checked(network: CapturedNe
     network.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Type: text/plain\r\n\r\nhi"
     assert fetched("http://docs.example.com/") == FetchedDocument(b"hi", "text/plain")
     assert [host for host, _ in network.destinations] == [PUBLIC]
-    assert "not public" in refusal("http://docs.example.com/")  # the name has changed its address meanwhile
+    # the name has changed its address meanwhile
+    assert "not public" in refusal("http://docs.example.com/")
 
 
 @pytest.mark.parametrize(
-    "target", ["http://127.0.0.1:6379/", "http://169.254.169.254/latest/meta-data", "file:///etc/passwd", "ftp://10.0.0.1/"]
+    "target",
+    [
+        "http://127.0.0.1:6379/",
+        "http://169.254.169.254/latest/meta-data",
+        "file:///etc/passwd",
+        "ftp://10.0.0.1/",
+    ],
 )
 def test_no_redirect_reaches_a_private_address(network: CapturedNetwork, target: str) -> None:
-    network.answer = f"HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode()
-    assert "not public" in (detail := refusal("http://docs.example.com/")) or "not an address" in detail
+    network.answer = (
+        f"HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode()
+    )
+    assert (
+        "not public" in (detail := refusal("http://docs.example.com/"))
+        or "not an address" in detail
+    )
     assert [host for host, _ in network.destinations] == [PUBLIC]
 
 
@@ -129,20 +168,38 @@ def test_a_compressed_page_is_unpacked(documents: DocumentServer) -> None:
     assert fetched(f"{documents.url}/gzip", allowing(documents)).content == b"<p>Main</p>"
 
 
-@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:93.184.216.34"])
+@pytest.mark.parametrize(
+    "address", ["93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:93.184.216.34"]
+)
 def test_public_addresses_are_public(address: str) -> None:
     assert is_public(address)
 
 
 @pytest.mark.parametrize(
-    "address", ["192.88.99.1", "192.0.0.9", "3fff::1", "3fff:fff:ffff::1", "2001:1::1", "5f00::1", "::ffff:192.88.99.1"]
+    "address",
+    [
+        "192.88.99.1",
+        "192.0.0.9",
+        "3fff::1",
+        "3fff:fff:ffff::1",
+        "2001:1::1",
+        "5f00::1",
+        "::ffff:192.88.99.1",
+    ],
 )
 def test_special_addresses_of_the_iana_registries_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 
 @pytest.mark.parametrize(
-    "url", ["http://user:key@docs.example.com/", "javascript:alert(1)", "http://", "http://a b/", "http://[x]/"]
+    "url",
+    [
+        "http://user:key@docs.example.com/",
+        "javascript:alert(1)",
+        "http://",
+        "http://a b/",
+        "http://[x]/",
+    ],
 )
 def test_an_odd_address_is_refused_in_one_sentence(network: CapturedNetwork, url: str) -> None:
     assert "is not an address of a document" in refusal(url)

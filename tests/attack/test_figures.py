@@ -26,26 +26,35 @@ def outcomes(monkeypatch: pytest.MonkeyPatch, **counts: int) -> None:
     monkeypatch.setitem(figures._OUTCOMES, figures._name(an_attack), Counter(counts))
 
 
-def test_a_skipped_case_is_not_counted_as_tried(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_skipped_case_is_not_counted_as_tried(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outcomes(monkeypatch, passed=2, skipped=1)
     page.write_text("| forging | 2 (1 skipped) | 0 |\n", "utf-8")
     figures.publish_cases("forging", an_attack)
     page.write_text("| forging | 3 | 0 |\n", "utf-8")
-    with pytest.raises(pytest.skip.Exception, match="1 of 3 cases were skipped here, 0 where the table was measured"):
+    with pytest.raises(
+        pytest.skip.Exception,
+        match="1 of 3 cases were skipped here, 0 where the table was measured",
+    ):
         figures.publish_cases("forging", an_attack)
     monkeypatch.setenv("ASSAY_FIGURES", "write")
     figures.publish_cases("forging", an_attack)
     assert page.read_text("utf-8") == "| forging | 2 (1 skipped) | 0 |\n"
 
 
-def test_a_row_that_states_skipped_cases_fails_where_all_ran(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_states_skipped_cases_fails_where_all_ran(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outcomes(monkeypatch, passed=3)
     page.write_text("| forging | 2 (1 skipped) | 0 |\n", "utf-8")
     with pytest.raises(AssertionError, match=r"does not state: \| forging \| 3 \| 0 \|"):
         figures.publish_cases("forging", an_attack)
 
 
-def test_a_case_that_is_skipped_everywhere_is_none(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_case_that_is_skipped_everywhere_is_none(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outcomes(monkeypatch, skipped=3)
     page.write_text("| forging | 0 (3 skipped) | 0 |\n", "utf-8")
     with pytest.raises(AssertionError, match="skipped everywhere"):
@@ -59,7 +68,9 @@ def test_a_failed_case_got_through(page: Path, monkeypatch: pytest.MonkeyPatch) 
         figures.publish_cases("forging", an_attack)
 
 
-def test_cases_that_were_not_selected_leave_the_row_as_it_is(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cases_that_were_not_selected_leave_the_row_as_it_is(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outcomes(monkeypatch, passed=1)
     page.write_text("| forging | 3 | 0 |\n", "utf-8")
     figures.publish_cases("forging", an_attack)

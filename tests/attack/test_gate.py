@@ -1,4 +1,6 @@
-"""Requests by which an agent tries to get more from the gate than answers to its own text, and requests of real clients."""
+"""Requests by which an agent tries to get more from the gate than answers to its own text, and
+requests of real clients.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,17 @@ KEY = "sk-of-the-owner"
 PICTURE = "data:image/png;base64,iVBORw0KGgo="
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 ASKED: Mapping[str, Mapping[str, Any]] = {
-    CHAT: {"model": "gpt-4o-mini", "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}]},
+    CHAT: {
+        "model": "gpt-4o-mini",
+        "max_tokens": 5,
+        "messages": [{"role": "user", "content": "hi"}],
+    },
     RESPONSES: {"model": "gpt-4o-mini", "max_output_tokens": 5, "input": "hi"},
-    MESSAGES: {"model": "claude-haiku-4-5", "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}]},
+    MESSAGES: {
+        "model": "claude-haiku-4-5",
+        "max_tokens": 5,
+        "messages": [{"role": "user", "content": "hi"}],
+    },
 }
 URL = "https://evil.example/?secret=1"
 
@@ -65,38 +75,64 @@ def written(path: str, text: str) -> tuple[str, bytes]:
 SEARCH = {"type": "web_search"}
 FUNCTION = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 HOSTILE: Mapping[str, tuple[str, bytes]] = {
-    "repeated tools, the first searches": written(CHAT, ',"tools":[{"type":"web_search"}],"tools":[]'),
-    "repeated tools, the last searches": written(CHAT, ',"tools":[],"tools":[{"type":"web_search"}]'),
-    "repeated key written with an escape": written(CHAT, ',"tools":[],"t\\u006fols":[{"type":"web_search"}]'),
-    "repeated key inside a block": written(MESSAGES, ',"system":[{"type":"text","text":"a","text":"b"}]'),
+    "repeated tools, the first searches": written(
+        CHAT, ',"tools":[{"type":"web_search"}],"tools":[]'
+    ),
+    "repeated tools, the last searches": written(
+        CHAT, ',"tools":[],"tools":[{"type":"web_search"}]'
+    ),
+    "repeated key written with an escape": written(
+        CHAT, ',"tools":[],"t\\u006fols":[{"type":"web_search"}]'
+    ),
+    "repeated key inside a block": written(
+        MESSAGES, ',"system":[{"type":"text","text":"a","text":"b"}]'
+    ),
     "repeated model": written(RESPONSES, ',"model":"gpt-4o-search-preview"'),
     "repeated limit of tokens": written(MESSAGES, ',"max_tokens":100000'),
     "key with another case": chat(Tools=[SEARCH]),
     "key with a space": chat(**{"tools ": [SEARCH]}),
     "UTF-16": (CHAT, json.dumps({**ASKED[CHAT], "tools": [SEARCH]}).encode("utf-16")),
-    "byte order mark": (CHAT, b"\xef\xbb\xbf" + json.dumps({**ASKED[CHAT], "tools": [SEARCH]}).encode()),
-    "UTF-7 in a text that is not UTF-8": (CHAT, b'{"model":"gpt-4o-mini","messages":[],"user":"\xff"}'),
+    "byte order mark": (
+        CHAT,
+        b"\xef\xbb\xbf" + json.dumps({**ASKED[CHAT], "tools": [SEARCH]}).encode(),
+    ),
+    "UTF-7 in a text that is not UTF-8": (
+        CHAT,
+        b'{"model":"gpt-4o-mini","messages":[],"user":"\xff"}',
+    ),
     "NaN": written(CHAT, ',"temperature":NaN'),
     "a second document": (CHAT, json.dumps(ASKED[CHAT]).encode() + b"{}"),
     "no object": (CHAT, b"[]"),
     "nested 100,000 times": written(CHAT, f',"tools":{"[" * 100_000}{"]" * 100_000}'),
-    "nested arguments": block(type="tool_use", id="t", name="n", input=json.loads("[" * 90 + "]" * 90)),
+    "nested arguments": block(
+        type="tool_use", id="t", name="n", input=json.loads("[" * 90 + "]" * 90)
+    ),
     "type that hides an image address": chat_part(type="tool_use", image_url={"url": URL}),
-    "function call that hides an image": item(type="function_call", name="f", arguments="", image_url=URL),
+    "function call that hides an image": item(
+        type="function_call", name="f", arguments="", image_url=URL
+    ),
     "text that hides an image address": chat_part(type="text", text="a", image_url={"url": URL}),
     "type that is a list": chat_part(type=["image_url"], image_url={"url": URL}),
     "image without a type": chat_part(image_url={"url": URL}),
     "image by address": chat_part(type="image_url", image_url={"url": URL}),
     "image by bare address": chat_part(type="image_url", image_url=URL),
-    "image by data: and an address": chat_part(type="image_url", image_url={"url": f"{PICTURE} {URL}"}),
+    "image by data: and an address": chat_part(
+        type="image_url", image_url={"url": f"{PICTURE} {URL}"}
+    ),
     "image by DATA: in capitals": chat_part(type="image_url", image_url={"url": f"DATA:,{URL}"}),
     "image by a file address": chat_part(type="image_url", image_url={"url": "file:///etc/passwd"}),
-    "image by a storage address": chat_part(type="image_url", image_url={"url": "gs://bucket/object"}),
-    "data: of another kind": chat_part(type="image_url", image_url={"url": "data:text/html;base64,AA=="}),
+    "image by a storage address": chat_part(
+        type="image_url", image_url={"url": "gs://bucket/object"}
+    ),
+    "data: of another kind": chat_part(
+        type="image_url", image_url={"url": "data:text/html;base64,AA=="}
+    ),
     "video": chat_part(type="video_url", video_url={"url": URL}),
     "sound": chat_part(type="input_audio", input_audio={"data": "AA==", "format": "wav"}),
     "file of the owner": chat_part(type="file", file={"file_id": "file-1"}),
-    "file of the owner beside data": chat_part(type="file", file={"file_data": "data:text/plain;base64,AA==", "file_id": "file-1"}),
+    "file of the owner beside data": chat_part(
+        type="file", file={"file_data": "data:text/plain;base64,AA==", "file_id": "file-1"}
+    ),
     "sound of the owner": chat(messages=[{"role": "assistant", "audio": {"id": "audio_1"}}]),
     "search by a tool": chat(tools=[SEARCH]),
     "search by options": chat(web_search_options={}),
@@ -105,7 +141,9 @@ HOSTILE: Mapping[str, tuple[str, bytes]] = {
     "function that also is a search": chat(tools=[{**FUNCTION, "web_search": {"enable": True}}]),
     "tool without a type": chat(tools=[{"function": FUNCTION["function"], "server_url": URL}]),
     "server of tools": chat(mcp_servers=[{"url": URL}]),
-    "schema at an address": chat(tools=[{"type": "function", "function": {"name": "f", "parameters": {"$ref": URL}}}]),
+    "schema at an address": chat(
+        tools=[{"type": "function", "function": {"name": "f", "parameters": {"$ref": URL}}}]
+    ),
     "model that searches": chat(model="gpt-4o-search-preview"),
     "model with :online": chat(model="openai/gpt-5:online"),
     "model with :nitro": chat(model="openai/gpt-5:nitro"),
@@ -128,15 +166,29 @@ HOSTILE: Mapping[str, tuple[str, bytes]] = {
     "negative number of answers": chat(n=-5),
     "hosted shell": responses(tools=[{"type": "shell", "environment": {"type": "container_auto"}}]),
     "hosted Python": responses(tools=[{"type": "code_interpreter", "container": {"type": "auto"}}]),
-    "hosted computer": responses(tools=[{"type": "computer_use_preview", "environment": "browser"}]),
-    "hosted pictures": responses(tools=[{"type": "image_generation"}]),
-    "files of the owner by a tool": responses(tools=[{"type": "file_search", "vector_store_ids": ["vs_1"]}]),
-    "MCP server": responses(tools=[{"type": "mcp", "server_label": "a", "server_url": URL}]),
-    "MCP connector of the owner": responses(tools=[{"type": "mcp", "server_label": "a", "connector_id": "connector_gmail"}]),
-    "namespace with an MCP server": responses(
-        tools=[{"type": "namespace", "name": "a", "tools": [{"type": "mcp", "server_label": "a", "server_url": URL}]}]
+    "hosted computer": responses(
+        tools=[{"type": "computer_use_preview", "environment": "browser"}]
     ),
-    "namespace with an address": responses(tools=[{"type": "namespace", "name": "a", "tools": [], "server_url": URL}]),
+    "hosted pictures": responses(tools=[{"type": "image_generation"}]),
+    "files of the owner by a tool": responses(
+        tools=[{"type": "file_search", "vector_store_ids": ["vs_1"]}]
+    ),
+    "MCP server": responses(tools=[{"type": "mcp", "server_label": "a", "server_url": URL}]),
+    "MCP connector of the owner": responses(
+        tools=[{"type": "mcp", "server_label": "a", "connector_id": "connector_gmail"}]
+    ),
+    "namespace with an MCP server": responses(
+        tools=[
+            {
+                "type": "namespace",
+                "name": "a",
+                "tools": [{"type": "mcp", "server_label": "a", "server_url": URL}],
+            }
+        ]
+    ),
+    "namespace with an address": responses(
+        tools=[{"type": "namespace", "name": "a", "tools": [], "server_url": URL}]
+    ),
     "stored prompt": responses(prompt={"id": "pmpt_1"}),
     "stored response": responses(previous_response_id="resp_1"),
     "stored conversation": responses(conversation="conv_1"),
@@ -151,30 +203,54 @@ HOSTILE: Mapping[str, tuple[str, bytes]] = {
     "picture by address in a result": item(
         type="function_call_output", call_id="c", output=[{"type": "input_image", "image_url": URL}]
     ),
-    "approval of an MCP call": item(type="mcp_approval_response", approval_request_id="r", approve=True),
+    "approval of an MCP call": item(
+        type="mcp_approval_response", approval_request_id="r", approve=True
+    ),
     "choice of a hosted tool": responses(tool_choice={"type": "web_search_preview"}),
     "search by Anthropic": messages(tools=[{"type": "web_search_20250305", "name": "web_search"}]),
     "fetch by Anthropic": messages(tools=[{"type": "web_fetch_20250910", "name": "web_fetch"}]),
-    "Python by Anthropic": messages(tools=[{"type": "code_execution_20250825", "name": "code_execution"}]),
+    "Python by Anthropic": messages(
+        tools=[{"type": "code_execution_20250825", "name": "code_execution"}]
+    ),
     "MCP tools by Anthropic": messages(tools=[{"type": "mcp_toolset", "mcp_server_name": "a"}]),
     "MCP server of Anthropic": messages(mcp_servers=[{"type": "url", "url": URL, "name": "a"}]),
-    "container of Anthropic": messages(container={"skills": [{"type": "anthropic", "skill_id": "pdf"}]}),
+    "container of Anthropic": messages(
+        container={"skills": [{"type": "anthropic", "skill_id": "pdf"}]}
+    ),
     "tool called by hosted code": messages(
-        tools=[{"name": "a", "input_schema": {"type": "object"}, "allowed_callers": ["code_execution_20250825"]}]
+        tools=[
+            {
+                "name": "a",
+                "input_schema": {"type": "object"},
+                "allowed_callers": ["code_execution_20250825"],
+            }
+        ]
     ),
     "tool with a kind of its own making": messages(tools=[{"type": "bash_*", "name": "bash"}]),
     "image by address for Anthropic": block(type="image", source={"type": "url", "url": URL}),
-    "image of the owner for Anthropic": block(type="image", source={"type": "file", "file_id": "file_1"}),
+    "image of the owner for Anthropic": block(
+        type="image", source={"type": "file", "file_id": "file_1"}
+    ),
     "document by address for Anthropic": block(type="document", source={"type": "url", "url": URL}),
-    "document of the owner for Anthropic": block(type="document", source={"type": "file", "file_id": "file_1"}),
+    "document of the owner for Anthropic": block(
+        type="document", source={"type": "file", "file_id": "file_1"}
+    ),
     "upload to a container": block(type="container_upload", file_id="file_1"),
     "image by address in a result of Anthropic": block(
-        type="tool_result", tool_use_id="t", content=[{"type": "image", "source": {"type": "url", "url": URL}}]
+        type="tool_result",
+        tool_use_id="t",
+        content=[{"type": "image", "source": {"type": "url", "url": URL}}],
     ),
     "image by address in a document": block(
-        type="document", source={"type": "content", "content": [{"type": "image", "source": {"type": "url", "url": URL}}]}
+        type="document",
+        source={
+            "type": "content",
+            "content": [{"type": "image", "source": {"type": "url", "url": URL}}],
+        },
     ),
-    "image by address in the system prompt": messages(system=[{"type": "image", "source": {"type": "url", "url": URL}}]),
+    "image by address in the system prompt": messages(
+        system=[{"type": "image", "source": {"type": "url", "url": URL}}]
+    ),
     "fast mode": messages(speed="fast"),
     "dearer region": messages(inference_geo="us"),
     "keys of the account": ("/v1/organization/admin_api_keys", b"{}"),
@@ -183,7 +259,7 @@ HOSTILE: Mapping[str, tuple[str, bytes]] = {
     "path with an escape": ("/v1/chat%2Fcompletions", json.dumps(ASKED[CHAT]).encode()),
     "path with two slashes": ("/v1//chat/completions", json.dumps(ASKED[CHAT]).encode()),
     "parameter of the address": (f"{CHAT}?api-version=2", json.dumps(ASKED[CHAT]).encode()),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -202,16 +278,23 @@ def send(
     network: bool = False,
     model: str = "",
 ) -> tuple[int, str, Mapping[str, str]]:
-    """Send a request to the gate of its protocol as an agent does; return status, text and headers of the reply."""
+    """Send a request to the gate of its protocol as an agent does; return status, text and headers
+    of the reply.
+    """
     provider = "anthropic" if path.startswith(MESSAGES) else "openai"
     addresses = {"ANTHROPIC_BASE_URL": server.address, "OPENAI_BASE_URL": server.url}
     environment = {**addresses, "ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
 
     async def ask() -> tuple[int, str, Mapping[str, str]]:
         directory = Directory(environment, base_folder=Path())
-        gate = directory.gate(f"{provider}/{model}" if model else provider, network=network, limits=AgentLimits())
+        gate = directory.gate(
+            f"{provider}/{model}" if model else provider, network=network, limits=AgentLimits()
+        )
         try:
-            async with gate.open() as gateway, ClientSession(connector=UnixConnector(gateway.socket)) as client:
+            async with (
+                gate.open() as gateway,
+                ClientSession(connector=UnixConnector(gateway.socket)) as client,
+            ):
                 (token,) = gateway.variables.values()
                 sent = {"x-api-key": token, "content-type": "application/json", **(headers or {})}
                 async with client.post(f"http://gate{path}", data=body, headers=sent) as reply:
@@ -235,7 +318,10 @@ def test_a_request_for_more_than_an_answer_is_refused(server: ModelServer, attac
 
 def test_the_hostile_requests_are_counted() -> None:
     assert len(HOSTILE) >= 40
-    publish_cases("request of an agent for more than an answer", test_a_request_for_more_than_an_answer_is_refused)
+    publish_cases(
+        "request of an agent for more than an answer",
+        test_a_request_for_more_than_an_answer_is_refused,
+    )
 
 
 HEADERS = {
@@ -246,7 +332,15 @@ HEADERS = {
 
 def test_headers_that_open_more_are_left_out(server: ModelServer) -> None:
     path, body = messages()
-    assert send(server, path, body, headers={**HEADERS, "OpenAI-Organization": "org-1", "X-Anything": "a"})[0] == 200
+    assert (
+        send(
+            server,
+            path,
+            body,
+            headers={**HEADERS, "OpenAI-Organization": "org-1", "X-Anything": "a"},
+        )[0]
+        == 200
+    )
     sent = {name.lower(): value for name, value in server.calls[-1].headers.items()}
     assert sent["anthropic-beta"] == "interleaved-thinking-2025-05-14"
     assert not {"openai-beta", "openai-organization", "x-anything"} & sent.keys()
@@ -259,30 +353,59 @@ def test_an_agent_with_one_model_may_ask_no_other(server: ModelServer) -> None:
 
 
 CACHED = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
-SCHEMA = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {"url": {"type": "string"}}}
+SCHEMA = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "type": "object",
+    "properties": {"url": {"type": "string"}},
+}
 CLAUDE_CODE = {
     "model": "claude-haiku-4-5",
     "max_tokens": 32000,
     "stream": True,
     "temperature": 1,
-    "system": [{"type": "text", "text": "You are an agent."}, {"type": "text", "text": "Work.", **CACHED}],
+    "system": [
+        {"type": "text", "text": "You are an agent."},
+        {"type": "text", "text": "Work.", **CACHED},
+    ],
     "metadata": {"user_id": "user_1_account__session_2"},
     "thinking": {"type": "enabled", "budget_tokens": 31999},
     "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
     "output_config": {"effort": "high"},
     "tools": [
-        {"name": "WebFetch", "description": "Fetch.", "input_schema": SCHEMA, "eager_input_streaming": True},
-        {"type": "custom", "name": "Bash", "description": "Run.", "input_schema": {"type": "object"}, **CACHED},
+        {
+            "name": "WebFetch",
+            "description": "Fetch.",
+            "input_schema": SCHEMA,
+            "eager_input_streaming": True,
+        },
+        {
+            "type": "custom",
+            "name": "Bash",
+            "description": "Run.",
+            "input_schema": {"type": "object"},
+            **CACHED,
+        },
         {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"},
     ],
     "messages": [
-        {"role": "user", "content": [{"type": "text", "text": "Fix it."}, {"type": "text", "text": "Now.", **CACHED}]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Fix it."},
+                {"type": "text", "text": "Now.", **CACHED},
+            ],
+        },
         {
             "role": "assistant",
             "content": [
                 {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
                 {"type": "redacted_thinking", "data": "ZGF0YQ=="},
-                {"type": "tool_use", "id": "toolu_1", "name": "WebFetch", "input": {"url": "https://a.example", "type": "url"}},
+                {
+                    "type": "tool_use",
+                    "id": "toolu_1",
+                    "name": "WebFetch",
+                    "input": {"url": "https://a.example", "type": "url"},
+                },
             ],
         },
         {
@@ -294,10 +417,24 @@ CLAUDE_CODE = {
                     "is_error": False,
                     "content": [
                         {"type": "text", "text": "ok"},
-                        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}},
+                        {
+                            "type": "image",
+                            "source": {
+                                "type": "base64",
+                                "media_type": "image/png",
+                                "data": "iVBORw0KGgo=",
+                            },
+                        },
                     ],
                 },
-                {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}},
+                {
+                    "type": "document",
+                    "source": {
+                        "type": "base64",
+                        "media_type": "application/pdf",
+                        "data": "JVBERi0=",
+                    },
+                },
             ],
         },
     ],
@@ -306,10 +443,25 @@ CODEX = {
     "model": "gpt-4o-mini",
     "instructions": "You are an agent.",
     "input": [
-        {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Rules."}]},
+        {
+            "type": "message",
+            "role": "developer",
+            "content": [{"type": "input_text", "text": "Rules."}],
+        },
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Fix it."}]},
-        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "a"}], "encrypted_content": "AAAA"},
-        {"type": "function_call", "id": "fc_1", "name": "shell", "arguments": '{"command":["ls"]}', "call_id": "call_1"},
+        {
+            "type": "reasoning",
+            "id": "rs_1",
+            "summary": [{"type": "summary_text", "text": "a"}],
+            "encrypted_content": "AAAA",
+        },
+        {
+            "type": "function_call",
+            "id": "fc_1",
+            "name": "shell",
+            "arguments": '{"command":["ls"]}',
+            "call_id": "call_1",
+        },
         {"type": "function_call_output", "call_id": "call_1", "output": "README.md"},
         {
             "type": "custom_tool_call",
@@ -319,12 +471,29 @@ CODEX = {
             "status": "completed",
         },
         {"type": "custom_tool_call_output", "call_id": "call_2", "output": "Done!"},
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]},
-        {"role": "user", "content": [{"type": "input_image", "image_url": PICTURE, "detail": "auto"}]},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Done."}],
+        },
+        {
+            "role": "user",
+            "content": [{"type": "input_image", "image_url": PICTURE, "detail": "auto"}],
+        },
     ],
     "tools": [
-        {"type": "function", "name": "shell", "description": "Run.", "strict": False, "parameters": {"type": "object"}},
-        {"type": "custom", "name": "apply_patch", "format": {"type": "grammar", "syntax": "lark", "definition": "start: x"}},
+        {
+            "type": "function",
+            "name": "shell",
+            "description": "Run.",
+            "strict": False,
+            "parameters": {"type": "object"},
+        },
+        {
+            "type": "custom",
+            "name": "apply_patch",
+            "format": {"type": "grammar", "syntax": "lark", "definition": "start: x"},
+        },
         {"type": "local_shell"},
     ],
     "tool_choice": "auto",
@@ -340,23 +509,40 @@ CHATTING = {
     "model": "gpt-4o-mini",
     "messages": [
         {"role": "system", "content": "You are an agent."},
-        {"role": "user", "content": [{"type": "text", "text": "Look."}, {"type": "image_url", "image_url": {"url": PICTURE}}]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Look."},
+                {"type": "image_url", "image_url": {"url": PICTURE}},
+            ],
+        },
         {
             "role": "assistant",
             "content": None,
             "refusal": None,
-            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "fetch", "arguments": f'{{"url":"{URL}"}}'}}],
+            "tool_calls": [
+                {
+                    "id": "c1",
+                    "type": "function",
+                    "function": {"name": "fetch", "arguments": f'{{"url":"{URL}"}}'},
+                }
+            ],
         },
         {"role": "tool", "tool_call_id": "c1", "content": "ok"},
     ],
-    "tools": [{"type": "function", "function": {"name": "fetch", "parameters": SCHEMA, "strict": True}}],
+    "tools": [
+        {"type": "function", "function": {"name": "fetch", "parameters": SCHEMA, "strict": True}}
+    ],
     "tool_choice": {"type": "function", "function": {"name": "fetch"}},
     "max_completion_tokens": 100,
     "reasoning_effort": "low",
     "stop": ["END"],
     "n": 1,
     "seed": 7,
-    "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}, "strict": True}},
+    "response_format": {
+        "type": "json_schema",
+        "json_schema": {"name": "a", "schema": {"type": "object"}, "strict": True},
+    },
 }
 
 
@@ -365,7 +551,9 @@ CHATTING = {
     [(f"{MESSAGES}?beta=true", CLAUDE_CODE), (RESPONSES, CODEX), (CHAT, CHATTING)],
     ids=["claude-code", "codex", "chat"],
 )
-def test_requests_of_real_clients_pass_as_they_are(server: ModelServer, path: str, document: Mapping[str, Any]) -> None:
+def test_requests_of_real_clients_pass_as_they_are(
+    server: ModelServer, path: str, document: Mapping[str, Any]
+) -> None:
     body = json.dumps(document).encode()
     rules = GateRules(vendor=VENDORS["anthropic" if path.startswith(MESSAGES) else "openai"])
     assert rules.read(path.partition("?")[0], body).document == document
@@ -385,6 +573,18 @@ def test_hints_are_left_out_with_a_note(server: ModelServer) -> None:
 def test_a_trial_with_a_network_may_let_the_provider_search(server: ModelServer) -> None:
     search = messages(tools=[{"type": "web_search_20250305", "name": "web_search", "max_uses": 2}])
     assert send(server, *search, network=True)[0] == 200
-    assert send(server, *chat_part(type="image_url", image_url={"url": "https://a.example/a.png"}), network=True)[0] == 200
-    for name in ("MCP server", "hosted shell", "files of the owner by a tool", "document of the owner for Anthropic"):
+    assert (
+        send(
+            server,
+            *chat_part(type="image_url", image_url={"url": "https://a.example/a.png"}),
+            network=True,
+        )[0]
+        == 200
+    )
+    for name in (
+        "MCP server",
+        "hosted shell",
+        "files of the owner by a tool",
+        "document of the owner for Anthropic",
+    ):
         assert send(server, *HOSTILE[name], network=True)[0] == 403

@@ -32,7 +32,12 @@ from assay.store.opening import Store
 __all__ = ["opened"]
 pytestmark = pytest.mark.slow
 
-CHAT, RESPONSES, COMPLETIONS, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/completions", "/v1/messages"
+CHAT, RESPONSES, COMPLETIONS, MESSAGES = (
+    "/v1/chat/completions",
+    "/v1/responses",
+    "/v1/completions",
+    "/v1/messages",
+)
 ASK = [{"role": "user", "content": "hi"}]
 BUDGET_USD = 0.1
 CALLS = 40
@@ -44,7 +49,9 @@ class Spender:
     """An agent's requests, the server's behaviour, and the number of calls at once."""
 
     path: str = CHAT
-    fields: Mapping[str, Any] = field(default_factory=lambda: {"messages": ASK, "max_tokens": 16_000})
+    fields: Mapping[str, Any] = field(
+        default_factory=lambda: {"messages": ASK, "max_tokens": 16_000}
+    )
     server: str = "honest"
     at_once: int = 1
     trials: int = 1
@@ -52,7 +59,11 @@ class Spender:
 
 
 STREAM = {"messages": ASK, "max_tokens": 16_000, "stream": True}
-CACHED = {"type": "text", "text": "word " * 3000, "cache_control": {"type": "ephemeral", "ttl": "1h"}}
+CACHED = {
+    "type": "text",
+    "text": "word " * 3000,
+    "cache_control": {"type": "ephemeral", "ttl": "1h"},
+}
 SPENDERS: Mapping[str, Spender] = {
     "one by one": Spender(),
     "ten at once": Spender(at_once=10),
@@ -61,14 +72,20 @@ SPENDERS: Mapping[str, Spender] = {
     "no limit of tokens, ten at once": Spender(fields={"messages": ASK}, at_once=10),
     "ten answers": Spender(fields={"messages": ASK, "max_tokens": 4_000, "n": 10}),
     "ten answers without a limit": Spender(fields={"messages": ASK, "n": 10}),
-    "two limits": Spender(fields={"messages": ASK, "max_tokens": 1, "max_completion_tokens": 16_000}),
+    "two limits": Spender(
+        fields={"messages": ASK, "max_tokens": 1, "max_completion_tokens": 16_000}
+    ),
     "null as a limit": Spender(fields={"messages": ASK, "max_tokens": None}),
-    "a long prompt": Spender(fields={"messages": [{"role": "user", "content": "x" * 100_000}], "max_tokens": 10}),
+    "a long prompt": Spender(
+        fields={"messages": [{"role": "user", "content": "x" * 100_000}], "max_tokens": 10}
+    ),
     "long tools": Spender(
         fields={
             "messages": ASK,
             "max_tokens": 10,
-            "tools": [{"type": "function", "function": {"name": "f", "description": "x" * 100_000}}],
+            "tools": [
+                {"type": "function", "function": {"name": "f", "description": "x" * 100_000}}
+            ],
         }
     ),
     "no usage in replies": Spender(server="silent"),
@@ -81,11 +98,17 @@ SPENDERS: Mapping[str, Spender] = {
     "responses": Spender(path=RESPONSES, fields={"input": "hi", "max_output_tokens": 16_000}),
     "responses without a limit": Spender(path=RESPONSES, fields={"input": "hi"}),
     "completions": Spender(path=COMPLETIONS, fields={"prompt": "hi", "max_tokens": 16_000}),
-    "the best of ten": Spender(path=COMPLETIONS, fields={"prompt": "hi", "max_tokens": 4_000, "best_of": 10}),
+    "the best of ten": Spender(
+        path=COMPLETIONS, fields={"prompt": "hi", "max_tokens": 4_000, "best_of": 10}
+    ),
     "ten prompts": Spender(path=COMPLETIONS, fields={"prompt": ["hi"] * 10, "max_tokens": 4_000}),
     "messages": Spender(path=MESSAGES, fields={"messages": ASK, "max_tokens": 4_000}),
-    "messages that are cut off": Spender(path=MESSAGES, fields={**STREAM, "max_tokens": 4_000}, server="cut"),
-    "a prompt cached for an hour": Spender(path=MESSAGES, fields={"messages": ASK, "system": [CACHED], "max_tokens": 10}),
+    "messages that are cut off": Spender(
+        path=MESSAGES, fields={**STREAM, "max_tokens": 4_000}, server="cut"
+    ),
+    "a prompt cached for an hour": Spender(
+        path=MESSAGES, fields={"messages": ASK, "system": [CACHED], "max_tokens": 10}
+    ),
 }
 
 
@@ -101,10 +124,15 @@ class Meter:
         body = await request.read()
         document = json.loads(body)
         self.requests.append(document)
-        limits = [document.get(name) or 0 for name in ("max_tokens", "max_completion_tokens", "max_output_tokens")]
+        limits = [
+            document.get(name) or 0
+            for name in ("max_tokens", "max_completion_tokens", "max_output_tokens")
+        ]
         assert max(limits) > 0, "a request without a limit of tokens may cost anything"
         prompts = document.get("prompt")
-        answers = max(document.get("n", 1), document.get("best_of", 1)) * (len(prompts) if isinstance(prompts, list) else 1)
+        answers = max(document.get("n", 1), document.get("best_of", 1)) * (
+            len(prompts) if isinstance(prompts, list) else 1
+        )
         output = max(limits) * answers
         into, hour = len(body), len(CACHED["text"]) if "system" in document else 0
         input_usd, output_usd = PRICES[document["model"]]
@@ -125,13 +153,22 @@ class Meter:
         )
         usage: dict[str, Any] = {names[0]: into - hour, names[1]: output}
         if hour:
-            usage |= {"cache_creation_input_tokens": hour, "cache_creation": {"ephemeral_1h_input_tokens": hour}}
+            usage |= {
+                "cache_creation_input_tokens": hour,
+                "cache_creation": {"ephemeral_1h_input_tokens": hour},
+            }
         if not document.get("stream"):
             return web.json_response({} if self.behaviour == "silent" else {"usage": usage})
         start: dict[str, Any] = (
-            {"type": "message_start", "message": {"usage": {**usage, "output_tokens": 1}}} if anthropic else {"choices": [{}]}
+            {"type": "message_start", "message": {"usage": {**usage, "output_tokens": 1}}}
+            if anthropic
+            else {"choices": [{}]}
         )
-        end: dict[str, Any] = {"type": "message_delta", "usage": usage} if anthropic else {"choices": [], "usage": usage}
+        end: dict[str, Any] = (
+            {"type": "message_delta", "usage": usage}
+            if anthropic
+            else {"choices": [], "usage": usage}
+        )
         events = [start] if self.behaviour in ("silent", "cut") else [start, end]
         text = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
         return web.Response(text=text, content_type="text/event-stream")
@@ -148,26 +185,39 @@ async def metered(behaviour: str) -> AsyncIterator[tuple[Meter, str]]:
 
 def directory_for(address: str) -> Directory:
     addresses = {"ANTHROPIC_BASE_URL": address, "OPENAI_BASE_URL": f"{address}/v1"}
-    return Directory({**addresses, "ANTHROPIC_API_KEY": "sk-a", "OPENAI_API_KEY": "sk-o"}, base_folder=Path())
+    return Directory(
+        {**addresses, "ANTHROPIC_API_KEY": "sk-a", "OPENAI_API_KEY": "sk-o"}, base_folder=Path()
+    )
 
 
 async def spend(spender: Spender, store: Store) -> tuple[Meter, list[int], list[CallFailed]]:
-    """Let the agent's trials call until the budget refuses; return the server, all statuses, and the refusals of the gates."""
+    """Let the agent's trials call until the budget refuses; return the server, all statuses, and
+    the refusals of the gates.
+    """
     statuses: list[int] = []
     refusals: list[CallFailed] = []
     async with metered(spender.server) as (meter, address):
         directory = directory_for(address)
         spending = Spending(RUN, StoredLedger(store), directory)
-        provider, model = ("anthropic", "claude-haiku-4-5") if spender.path == MESSAGES else ("openai", "gpt-4o-mini")
+        provider, model = (
+            ("anthropic", "claude-haiku-4-5")
+            if spender.path == MESSAGES
+            else ("openai", "gpt-4o-mini")
+        )
 
         async def trial() -> None:
             gate = directory.gate(provider, network=False, limits=AgentLimits(turns=10_000))
-            async with gate.open(spending) as gateway, ClientSession(connector=UnixConnector(gateway.socket)) as client:
+            async with (
+                gate.open(spending) as gateway,
+                ClientSession(connector=UnixConnector(gateway.socket)) as client,
+            ):
                 (token,) = gateway.variables.values()
 
                 async def call() -> None:
                     document = {"model": model, **spender.fields}
-                    asking = client.post(f"http://gate{spender.path}", json=document, headers={"x-api-key": token})
+                    asking = client.post(
+                        f"http://gate{spender.path}", json=document, headers={"x-api-key": token}
+                    )
                     with suppress(TimeoutError, ClientError):
                         async with asyncio.timeout(0.1 if spender.leaves else 60), asking as reply:
                             await reply.read()
@@ -199,10 +249,15 @@ def test_an_agent_spends_no_more_than_the_budget(opened: Callable[[], Store], na
 
 
 def test_the_spenders_are_counted() -> None:
-    publish_cases("agent that spends all that its requests allow, under a budget", test_an_agent_spends_no_more_than_the_budget)
+    publish_cases(
+        "agent that spends all that its requests allow, under a budget",
+        test_an_agent_spends_no_more_than_the_budget,
+    )
 
 
-async def ask(store: Store, document: object, *, path: str = CHAT, price: Price | None = None) -> tuple[int, Any, Meter]:
+async def ask(
+    store: Store, document: object, *, path: str = CHAT, price: Price | None = None
+) -> tuple[int, Any, Meter]:
     """Send one request under the budget, and return status, document and server."""
     async with metered("honest") as (meter, address):
         directory = directory_for(address)
@@ -213,9 +268,14 @@ async def ask(store: Store, document: object, *, path: str = CHAT, price: Price 
             priced=lambda model: replace(model, price=price),
         )
         spending = Spending(RUN, StoredLedger(store), directory)
-        async with gate.open(spending) as gateway, ClientSession(connector=UnixConnector(gateway.socket)) as client:
+        async with (
+            gate.open(spending) as gateway,
+            ClientSession(connector=UnixConnector(gateway.socket)) as client,
+        ):
             (token,) = gateway.variables.values()
-            async with client.post(f"http://gate{path}", json=document, headers={"x-api-key": token}) as reply:
+            async with client.post(
+                f"http://gate{path}", json=document, headers={"x-api-key": token}
+            ) as reply:
                 status, text = reply.status, await reply.text()
         await directory.close()
     return status, json.loads(text) if text.startswith("{") else text, meter
@@ -260,12 +320,18 @@ def test_a_stream_is_counted_without_an_event_nobody_asked_for(opened: Callable[
 
 
 def test_a_message_that_was_cut_off_has_no_count_of_its_output() -> None:
-    start: dict[str, Any] = {"type": "message_start", "message": {"usage": {"input_tokens": 10, "output_tokens": 1}}}
+    start: dict[str, Any] = {
+        "type": "message_start",
+        "message": {"usage": {"input_tokens": 10, "output_tokens": 1}},
+    }
     assert usage_in(b"data: " + json.dumps(start).encode()) == (Usage(input_tokens=10), 0, None)
 
 
 def test_writing_to_the_cache_costs_more() -> None:
-    written = {"cache_creation_input_tokens": 1000, "cache_creation": {"ephemeral_1h_input_tokens": 600}}
+    written = {
+        "cache_creation_input_tokens": 1000,
+        "cache_creation": {"ephemeral_1h_input_tokens": 600},
+    }
     assert cache_surcharge(json.dumps({"usage": written}).encode()) == 100 + 600
 
 

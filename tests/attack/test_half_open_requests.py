@@ -43,7 +43,11 @@ def test_a_body_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
         raise AssertionError
 
     with pytest.raises(HTTPException) as refused:
-        asyncio.run(BodyLimit(reads_all)({"type": "http", "headers": [(b"content-length", b"9")]}, receive, never_sent))
+        asyncio.run(
+            BodyLimit(reads_all)(
+                {"type": "http", "headers": [(b"content-length", b"9")]}, receive, never_sent
+            )
+        )
     assert refused.value.status_code == 408
 
 
@@ -58,7 +62,11 @@ def test_a_complete_request_may_wait_for_its_end(monkeypatch: pytest.MonkeyPatch
         await asyncio.sleep(0.05)
         return {"type": "http.disconnect"}
 
-    asyncio.run(BodyLimit(reads_all)({"type": "http", "headers": [(b"content-length", b"9")]}, receive, never_sent))
+    asyncio.run(
+        BodyLimit(reads_all)(
+            {"type": "http", "headers": [(b"content-length", b"9")]}, receive, never_sent
+        )
+    )
 
 
 HEAD = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -143,7 +151,9 @@ def test_half_open_requests_are_closed(monkeypatch: pytest.MonkeyPatch, tmp_path
             stopped.set()
             for connection in [*opened, dripping]:
                 connection.close()
-    figures.publish("connection without a complete request, held past the limit", tried=301, through=held)
+    figures.publish(
+        "connection without a complete request, held past the limit", tried=301, through=held
+    )
 
 
 def test_a_request_that_is_being_answered_has_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,9 +23,16 @@ def test_charts_with_hostile_names_are_drawn() -> None:
         name = f"a{chr(code)}b"
         row: Row = {"candidate": name, "rank": 1, "low": 1, "high": 1, "label": name, SPOKEN: name}
         chart = Chart(kind="ranks", title=name, about=name, rows=(row,), settings={"most": 1})
-        failed += ElementTree.fromstring(output.as_svg(chart).encode("utf-8", "replace")).tag != f"{{{SVG}}}svg"
+        failed += (
+            ElementTree.fromstring(output.as_svg(chart).encode("utf-8", "replace")).tag
+            != f"{{{SVG}}}svg"
+        )
         failed += not output.as_png(chart).startswith(b"\x89PNG")
-    figures.publish("name with a character that ends the process that draws", tried=2 * len(CODES), through=failed)
+    figures.publish(
+        "name with a character that ends the process that draws",
+        tried=2 * len(CODES),
+        through=failed,
+    )
 
 
 ENTRANCES = {
@@ -39,7 +46,9 @@ ENTRANCES = {
 
 
 @pytest.mark.parametrize("command", ENTRANCES.values(), ids=ENTRANCES)
-def test_a_hostile_name_is_refused_at_every_entrance(assay: Command, project: Path, command: tuple[str, ...]) -> None:
+def test_a_hostile_name_is_refused_at_every_entrance(
+    assay: Command, project: Path, command: tuple[str, ...]
+) -> None:
     task = '{"id": "t", "prompt": "p", "expected": "x", "score": "exact", "snippets": {"bob": "x"}}'
     (project / "hostile.yaml").write_text('{"name": "a\\u202eb", "tasks": [' + task + "]}", "utf-8")
     (project / "fair.yaml").write_text('{"name": "fair", "tasks": [' + task + "]}", "utf-8")

@@ -39,7 +39,9 @@ DOCUMENTS = {
     "one emoji": '["🎉\\"'.encode() + b"x" * 99999 + b'"]',
     "one escaped emoji": b'["\\ud83c\\udf89' + b"x" * 99999 + b'"]',
     "one Chinese sign": '["分'.encode() + b"x" * 99999 + b'"]',
-    "records": orjson.dumps([{"task": f"t{n}", "answer": "hello " * 40, "score": n} for n in range(1000)]),
+    "records": orjson.dumps(
+        [{"task": f"t{n}", "answer": "hello " * 40, "score": n} for n in range(1000)]
+    ),
 }
 ROW = b'{"task":"t","model":"m","score":1}\n'
 BOMBS: dict[str, Iterable[bytes]] = {
@@ -93,8 +95,12 @@ def test_pipes_and_devices_are_refused_by_name(tmp_path: Path, place: str) -> No
         input_file(tmp_path / place)
 
 
-@pytest.mark.parametrize("rows", [b"x" * 200 + b"\n", b"a," * 100 + b"\n", b'"' + b"x\n" * 100, b'"x\n",' * 50])
-def test_a_row_beyond_the_limit_ends_the_table(monkeypatch: pytest.MonkeyPatch, rows: bytes) -> None:
+@pytest.mark.parametrize(
+    "rows", [b"x" * 200 + b"\n", b"a," * 100 + b"\n", b'"' + b"x\n" * 100, b'"x\n",' * 50]
+)
+def test_a_row_beyond_the_limit_ends_the_table(
+    monkeypatch: pytest.MonkeyPatch, rows: bytes
+) -> None:
     monkeypatch.setattr(separated, "MOST_ROW_CHARACTERS", 100)
     (first, rest) = list(separated_rows(io.BytesIO(b"a,b\n1,2\n" + rows), delimiter=","))
     assert first == (2, {"a": "1", "b": "2"})
@@ -111,7 +117,9 @@ def test_a_tar_header_of_any_length_is_not_read_at_once(tmp_path: Path, packed: 
         list(archive_members(tmp_path / "a.tar", "a.tar"))
 
 
-def test_a_zip_with_a_long_list_of_members_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zip_with_a_long_list_of_members_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         for number in range(20):
             archive.writestr(f"{number}.json", b"{}")
@@ -128,7 +136,9 @@ def parquet_bombs(folder: Path) -> dict[str, Path]:
     columns = {
         "a page": pa.array([long] * 100, pa.large_string()),
         "a dictionary": pa.DictionaryArray.from_arrays(one, pa.array([long])),
-        "lists": pa.ListArray.from_arrays(pa.array([0, 20_000_000], pa.int32()), pa.nulls(20_000_000, pa.int8())),
+        "lists": pa.ListArray.from_arrays(
+            pa.array([0, 20_000_000], pa.int32()), pa.nulls(20_000_000, pa.int8())
+        ),
         "rows": pa.nulls(20_000_000),
     }
     files = {}
@@ -141,15 +151,22 @@ def parquet_bombs(folder: Path) -> dict[str, Path]:
 
 
 @pytest.mark.slow
-def test_parquet_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_format, "_FREE_ROWS", 100 * MB)  # the files need not be larger than this shows
+def test_parquet_that_unpacks_to_far_more_than_its_size_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the files need not be larger than this shows
+    monkeypatch.setattr(parquet_format, "_FREE_ROWS", 100 * MB)
     through = 0
     files = parquet_bombs(tmp_path)
     for path in files.values():
         taken, last = 0, ""
         with path.open("rb") as stream:
             for _, row in parquet_rows(stream):
-                taken, last = (taken, row) if isinstance(row, str) else (taken + len(str(row.get("task"))), "")
+                taken, last = (
+                    (taken, row)
+                    if isinstance(row, str)
+                    else (taken + len(str(row.get("task"))), "")
+                )
         through += "far more than its size allows" not in last or taken > 100 * MB
     figures.publish("Parquet file that unpacks to gigabytes", tried=len(files), through=through)
 
@@ -180,7 +197,9 @@ def test_a_file_without_usable_rows_is_not_read_to_its_end(
     monkeypatch.setattr(mapped_columns, "_MOST_WAITING", 100)
     header = "model,score" if row == "bob,1" else "task,model,score"
     (project / "rows.csv").write_text(f"{header}\n" + f"{row}\n" * 1000, "utf-8")
-    (project / "map.json").write_text('{"task":"task","candidate":"model","score":"score"}', "utf-8")
+    (project / "map.json").write_text(
+        '{"task":"task","candidate":"model","score":"score"}', "utf-8"
+    )
     done = assay("import", "rows.csv", "--map", "map.json", "--json")
     assert done.code == 1
     reasons = [each["why"] for each in done.document["skipped"]]
@@ -190,7 +209,9 @@ def test_a_file_without_usable_rows_is_not_read_to_its_end(
     assert ("which none of the first 200 rows has" in notes) is (header == "model,score")
 
 
-@pytest.mark.parametrize(("error", "named"), [(KeyError("score"), True), (AssertionError("ours"), False)])
+@pytest.mark.parametrize(
+    ("error", "named"), [(KeyError("score"), True), (AssertionError("ours"), False)]
+)
 def test_only_errors_of_damaged_files_are_taken_for_the_file(
     assay: Command, project: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, named: bool
 ) -> None:
@@ -209,10 +230,18 @@ def test_only_errors_of_damaged_files_are_taken_for_the_file(
 @pytest.mark.slow
 def test_long_answers_of_a_small_parquet_file_stay_under_600_mb(tmp_path: Path) -> None:
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    answers = pa.DictionaryArray.from_arrays(pa.array([0] * 3000, pa.int32()), pa.array(["x" * 300_000]))
-    table = pa.table({"task": [str(number) for number in range(3000)], "score": [1] * 3000, "answer": answers})
-    parquet.write_table(table, tmp_path / "a.parquet", compression="zstd", use_dictionary=["answer"])
-    (tmp_path / "map.json").write_text('{"task":"task","candidate":"=m","answer":"answer","score":"score"}', "utf-8")
+    answers = pa.DictionaryArray.from_arrays(
+        pa.array([0] * 3000, pa.int32()), pa.array(["x" * 300_000])
+    )
+    table = pa.table(
+        {"task": [str(number) for number in range(3000)], "score": [1] * 3000, "answer": answers}
+    )
+    parquet.write_table(
+        table, tmp_path / "a.parquet", compression="zstd", use_dictionary=["answer"]
+    )
+    (tmp_path / "map.json").write_text(
+        '{"task":"task","candidate":"=m","answer":"answer","score":"score"}', "utf-8"
+    )
     done = measured("import", "a.parquet", "--map", "map.json", folder=tmp_path, limit_s=120)
     assert done.status == 1, done.err[-500:]
     assert done.peak < MOST_MEMORY
@@ -233,4 +262,8 @@ def test_no_import_takes_more_than_600_mb(tmp_path: Path, name: str, mapped: boo
     assert "Traceback" not in done.err
     assert "internal error in Assay" not in done.err
     through = int(done.peak > MOST_MEMORY)
-    figures.publish("import of a file that unpacks or parses to gigabytes", tried=2 * len(BOMBS), through=through)
+    figures.publish(
+        "import of a file that unpacks or parses to gigabytes",
+        tried=2 * len(BOMBS),
+        through=through,
+    )

@@ -36,8 +36,12 @@ tasks:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("odd")
     (place / "one.yaml").write_text(SUITE, "utf-8")
-    reply = json.dumps({"candidates": {label: {"right": {"score": 5, "reason": "."}} for label in "AB"}})
-    (place / "judge.jsonl").write_text(json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}), "utf-8")
+    reply = json.dumps(
+        {"candidates": {label: {"right": {"score": 5, "reason": "."}} for label in "AB"}}
+    )
+    (place / "judge.jsonl").write_text(
+        json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}), "utf-8"
+    )
     return place
 
 
@@ -64,23 +68,35 @@ def status(client: TestClient, path: str, body: object) -> int:
 
 @pytest.mark.parametrize("text", ["\ud800", "\udfff\ud800", "openai/\ud800", "a\ud800\0"])
 @pytest.mark.parametrize("field", ["models", "samples", "pasted", "suite"])
-def test_half_a_character_in_a_calibration_is_no_500(client: TestClient, field: str, text: str) -> None:
+def test_half_a_character_in_a_calibration_is_no_500(
+    client: TestClient, field: str, text: str
+) -> None:
     body: dict[str, object] = {"models": ["openai/m"], "samples": "none.jsonl"}
     body[field] = [text] if field == "models" else text
     assert status(client, "/api/calibrations", body) in (404, 422)
 
 
-@pytest.mark.parametrize("judge", ["echo", "echo/x", "replay/none.jsonl", "nobody/x", "", "\ud800", "openai/x\0"])
+@pytest.mark.parametrize(
+    "judge", ["echo", "echo/x", "replay/none.jsonl", "nobody/x", "", "\ud800", "openai/x\0"]
+)
 @pytest.mark.parametrize("only_look", [True, False])
-def test_a_judge_that_cannot_grade_is_no_500(client: TestClient, workspace: Workspace, judge: str, only_look: bool) -> None:
+def test_a_judge_that_cannot_grade_is_no_500(
+    client: TestClient, workspace: Workspace, judge: str, only_look: bool
+) -> None:
     (run,) = workspace.archive.runs.matching(Selection())
-    assert status(client, f"/api/runs/{run.id}/regrade", {"judge": judge, "only_look": only_look}) in (400, 404, 422)
+    assert status(
+        client, f"/api/runs/{run.id}/regrade", {"judge": judge, "only_look": only_look}
+    ) in (400, 404, 422)
 
 
 def test_a_nul_in_a_filter_is_refused_on_postgresql(postgres: str) -> None:
     store = open_store(new_database(postgres, "nul"), clock=StandingClock())
     try:
-        for selection in (Selection(suites=("a\0b",)), Selection(tasks=("a\0b",)), Selection(batch_ids=("\0",))):
+        for selection in (
+            Selection(suites=("a\0b",)),
+            Selection(tasks=("a\0b",)),
+            Selection(batch_ids=("\0",)),
+        ):
             with pytest.raises(InputError, match=r"NUL|there is no"):
                 store.archive.scores.columns(selection)
     finally:

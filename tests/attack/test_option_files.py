@@ -13,8 +13,12 @@ from assay.exchange.parsing.json_values import NotJson
 from assay.exchange.parsing.yaml_documents import parse_yaml
 
 OPTIONS = ("--map", "--fields", "--criteria", "--model-info")
-LAUGHS = "a0: &a0 [ha]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
-MERGES = "a0: &a0 {x: 1}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 10))
+LAUGHS = "a0: &a0 [ha]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10)
+)
+MERGES = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 10)
+)
 GROWING = {
     "aliases": (LAUGHS, ("more than 100,000 values",)),
     "merged aliases": (MERGES, ("more than 100,000 values",)),
@@ -40,7 +44,11 @@ def rows(project: Path) -> Path:
 def test_pipes_devices_and_huge_files_are_refused(assay: Command) -> None:
     held = 0
     for option in OPTIONS:
-        for place, problem in (("pipe", "not a regular file"), ("/dev/zero", "not a regular file"), ("huge", "has 20,480 MB")):
+        for place, problem in (
+            ("pipe", "not a regular file"),
+            ("/dev/zero", "not a regular file"),
+            ("huge", "has 20,480 MB"),
+        ):
             refused = assay("import", "rows.csv", option, place)
             held += refused.code != 2 or problem not in refused.err
     figures.publish("file of an option that is a pipe, a device or huge", tried=12, through=held)
@@ -53,7 +61,11 @@ def test_yaml_that_grows_is_refused(assay: Command, rows: Path) -> None:
         for option in ("--map", "--fields"):
             refused = assay("import", "rows.csv", option, "growing.yaml")
             through += refused.code != 2 or not any(problem in refused.err for problem in problems)
-    figures.publish("YAML of an option that grows by aliases or nesting", tried=2 * len(GROWING), through=through)
+    figures.publish(
+        "YAML of an option that grows by aliases or nesting",
+        tried=2 * len(GROWING),
+        through=through,
+    )
 
 
 def test_a_document_of_many_short_values_is_refused() -> None:
@@ -62,4 +74,8 @@ def test_a_document_of_many_short_values_is_refused() -> None:
 
 
 def test_aliases_that_stay_small_are_followed() -> None:
-    assert parse_yaml(b"a: &a {x: 1}\nb: *a\nc: {<<: *a, y: 2}\n") == {"a": {"x": 1}, "b": {"x": 1}, "c": {"x": 1, "y": 2}}
+    assert parse_yaml(b"a: &a {x: 1}\nb: *a\nc: {<<: *a, y: 2}\n") == {
+        "a": {"x": 1},
+        "b": {"x": 1},
+        "c": {"x": 1, "y": 2},
+    }

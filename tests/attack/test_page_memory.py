@@ -47,19 +47,25 @@ BOMBS = {
 
 
 def resident(pids: Iterable[int]) -> int:
-    """Return the resident memory of processes, with each page that several of them share counted once (PSS)."""
+    """Return the resident memory of processes, with each page that several of them share counted
+    once (PSS).
+    """
     total = 0
     for pid in pids:
         with suppress(OSError):  # it has ended
             sizes = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
-            total += sum(int(kilobytes) * 1024 for kilobytes in re.findall(r"^Pss: +(\d+) kB", sizes, re.M))
+            total += sum(
+                int(kilobytes) * 1024 for kilobytes in re.findall(r"^Pss: +(\d+) kB", sizes, re.M)
+            )
     return total
 
 
 def shot_and_peak(html: str) -> tuple[PageAnswer, int]:
-    """Render a page; return the answer and the peak memory of all child processes that come with it.
+    """Render a page; return the answer and the peak memory of all child processes that come with
+    it.
 
-    Memory is what `memory_of` counts or, if it is more, the resident memory with programs and libraries.
+    Memory is what `memory_of` counts or, if it is more, the resident memory with programs and
+    libraries.
     """
     peak, done = 0, threading.Event()
     before = set(tree_of(os.getpid()))  # servers of earlier tests in this process go on
@@ -77,7 +83,9 @@ def shot_and_peak(html: str) -> tuple[PageAnswer, int]:
     watching = threading.Thread(target=watch)
     watching.start()
     try:
-        return asyncio.run(ChromiumPages(str(BROWSER)).shoot(PageRequest(html=html, time_limit_s=20))), peak
+        return asyncio.run(
+            ChromiumPages(str(BROWSER)).shoot(PageRequest(html=html, time_limit_s=20))
+        ), peak
     finally:
         done.set()
         watching.join()
@@ -88,7 +96,11 @@ def shot_and_peak(html: str) -> tuple[PageAnswer, int]:
 @pytest.mark.parametrize("script", BOMBS.values(), ids=BOMBS)
 def test_no_page_takes_more_than_600_mb(script: str) -> None:
     _, peak = shot_and_peak(f"<body><p>x<script>{script}</script>")
-    figures.publish("page under `code_arena` that fills memory", tried=len(BOMBS), through=int(peak > MOST_MEMORY))
+    figures.publish(
+        "page under `code_arena` that fills memory",
+        tried=len(BOMBS),
+        through=int(peak > MOST_MEMORY),
+    )
 
 
 @pytest.mark.slow
@@ -103,7 +115,9 @@ def test_a_page_that_fills_memory_is_not_rendered() -> None:
 @real
 def test_a_large_canvas_is_still_rendered() -> None:
     script = "let c=document.querySelector('canvas').getContext('2d');c.fillRect(0,0,3000,3000)"
-    answer, peak = shot_and_peak(f"<canvas width=3000 height=3000></canvas><script>{script}</script>")
+    answer, peak = shot_and_peak(
+        f"<canvas width=3000 height=3000></canvas><script>{script}</script>"
+    )
     assert isinstance(answer, Shots), answer
     assert peak < MOST_MEMORY
 
@@ -111,7 +125,9 @@ def test_a_large_canvas_is_still_rendered() -> None:
 def test_memory_counts_processes_that_left_the_group() -> None:
     child = "import sys; held = bytearray(b'x') * (50 << 20); print('held', flush=True); sys.stdin.read()"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], start_new_session=True)"
-    with subprocess.Popen([sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         assert process.stdin is not None
         assert process.stdout.readline() == b"held\n"
@@ -121,14 +137,19 @@ def test_memory_counts_processes_that_left_the_group() -> None:
         process.stdin.close()
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems have no limit on data")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="other systems have no limit on data"
+)
 def test_a_process_and_its_new_children_grow_within_the_limit() -> None:
     grow = "import sys; print('up', flush=True); sys.stdin.readline(); bytearray(120 << 20)"
     start = f"import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', {grow!r}]).returncode)"
     grow_later = "import subprocess, sys; print('up', flush=True); sys.stdin.readline(); " + start
     for program, feed in ((grow, b"go\n"), (grow_later, b"go\ngo\n")):
         with subprocess.Popen(
-            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [sys.executable, "-c", program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         ) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"up\n"

@@ -1,4 +1,6 @@
-"""PostgreSQL servers that restart or end connections while a store is open: nothing is lost and nothing is doubled."""
+"""PostgreSQL servers that restart or end connections while a store is open: nothing is lost and
+nothing is doubled.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ LOCKS = """
 SELECT pid FROM pg_locks JOIN pg_database ON pg_database.oid = database
 WHERE locktype = 'advisory' AND classid = 1095979865 AND datname = current_database()
 """
-"""The sessions of this database that hold the lock of a process; the number is `process_locks._ADVISORY_CLASS`."""
+"""The sessions of this database that hold the lock of a process; the number is
+`process_locks._ADVISORY_CLASS`.
+"""
 
 
 @pytest.fixture
@@ -86,7 +90,8 @@ def at_call(server: ModelServer, number: int, do: Any) -> None:
 
 
 MOMENTS = tuple((number, mode) for mode in ("fast", "immediate") for number in range(1, 13))
-"""The number of the call at which the server restarts, and whether it ends its sessions properly."""
+"""The number of the call at which the server restarts, and whether it ends its sessions properly.
+"""
 
 
 @pytest.mark.parametrize("moments", [MOMENTS[2:3], MOMENTS], ids=["one", "all"])
@@ -102,7 +107,9 @@ def test_a_run_goes_on_after_its_server_was_restarted(
     suite, through = write_set(project, trials=4), 0
     for number, mode in moments:
         before = server.served
-        at_call(server, before + number, lambda mode=mode: control(own_server[0], "restart", mode=mode))
+        at_call(
+            server, before + number, lambda mode=mode: control(own_server[0], "restart", mode=mode)
+        )
         ended = assay("run", suite, "--judge", "openai/judge", "--concurrency", "3", "--json")
         assert ended.code == 0, ended.err
         whole = ended.document["trials"]["done"] == 12 == server.served - before
@@ -124,7 +131,9 @@ def test_a_run_without_its_server_stops_and_names_resume(
 ) -> None:
     monkeypatch.setattr(connections, "WAIT_S", 0.5)
     at_call(server, 5, lambda: control(own_server[0], "stop"))
-    ended = assay("run", write_set(project, trials=4), "--judge", "openai/judge", "--concurrency", "3")
+    ended = assay(
+        "run", write_set(project, trials=4), "--judge", "openai/judge", "--concurrency", "3"
+    )
     assert ended.code == 130, ended.err
     assert "cannot be reached" in ended.err
     control(own_server[0], "start")
@@ -159,17 +168,30 @@ def test_a_server_lost_just_around_the_trials_names_resume(
 @pytest.mark.parametrize("every", [12, 2])
 @pytest.mark.slow
 def test_decisions_in_the_web_app_survive_a_restart(
-    assay: Command, server: ModelServer, project: Path, own_server: tuple[Path, str], database: str, every: int
+    assay: Command,
+    server: ModelServer,
+    project: Path,
+    own_server: tuple[Path, str],
+    database: str,
+    every: int,
 ) -> None:
     assert assay("run", write_set(project, trials=8), "--judge", "openai/judge").code == 0
     waiting = [row["id"] for row in assay("review", "list", "--json").document["assessments"]]
-    restarts = {number: ("fast", "immediate")[number // every % 2] for number in range(1, len(waiting), every)}
-    with Workspace.open(project) as workspace, TestClient(create_app(workspace), base_url=HOME) as client:
+    restarts = {
+        number: ("fast", "immediate")[number // every % 2]
+        for number in range(1, len(waiting), every)
+    }
+    with (
+        Workspace.open(project) as workspace,
+        TestClient(create_app(workspace), base_url=HOME) as client,
+    ):
         for number, item in enumerate(waiting):
             restarting = None
             if number in restarts:
                 restarting = threading.Thread(
-                    target=control, args=(own_server[0], "restart"), kwargs={"mode": restarts[number]}
+                    target=control,
+                    args=(own_server[0], "restart"),
+                    kwargs={"mode": restarts[number]},
                 )
                 restarting.start()
             body = {"decisions": [{"id": item, "verb": "approve", "key": f"decision {number:04}"}]}
@@ -183,13 +205,19 @@ def test_decisions_in_the_web_app_survive_a_restart(
             if restarting is not None:
                 restarting.join()
     with psycopg.connect(database) as connection:
-        decided = [f"a{key}" for (key,) in connection.execute("SELECT assessment_key FROM review_event")]
+        decided = [
+            f"a{key}" for (key,) in connection.execute("SELECT assessment_key FROM review_event")
+        ]
     listed = assay("review", "list", "--json").document["assessments"]
     assert {row["state"] for row in listed} == {"approved"}
     assert assay("doctor", "--check-store").code == 0
     through = len(set(waiting) ^ set(decided)) + len(decided) - len(set(decided))
     if every == 2:
-        publish("restart of PostgreSQL during review in the web app", tried=len(restarts), through=through)
+        publish(
+            "restart of PostgreSQL during review in the web app",
+            tried=len(restarts),
+            through=through,
+        )
     assert through == 0
 
 
@@ -228,7 +256,9 @@ def test_a_store_whose_first_connection_is_ended_names_the_server(
         open_store(address, clock=StandingClock())
 
 
-def test_a_lost_lock_is_taken_again(postgres: str, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_lock_is_taken_again(
+    postgres: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("assay.store.claims.process_locks.REST_S", 0.0)
     address = f"{postgres}/test_a_lost_lock_is_taken_again"
     (first,) = store.journal.claim(a_plan().id, limit=1)
@@ -287,7 +317,9 @@ TIMES = 40
 
 
 def ended_before_statement(number: int, server: str, do: Callable[[], Said]) -> tuple[Said, int]:
-    """Run a command whose sessions all end before its statement of this number; return how many statements it sent."""
+    """Run a command whose sessions all end before its statement of this number; return how many
+    statements it sent.
+    """
     sent = 0
 
     def look(*_: Any) -> None:
@@ -306,7 +338,16 @@ def ended_before_statement(number: int, server: str, do: Callable[[], Said]) -> 
 
 
 READING = (
-    *("runs", "show FIRST", "diff FIRST SECOND", "trend services", "review list", "candidates list", "stats", "rank"),
+    *(
+        "runs",
+        "show FIRST",
+        "diff FIRST SECOND",
+        "trend services",
+        "review list",
+        "candidates list",
+        "stats",
+        "rank",
+    ),
     *("compare nora omar", "gate nora --against omar --margin 0.1", "plan --detect 0.1"),
 )
 
@@ -314,10 +355,17 @@ READING = (
 @pytest.mark.parametrize("moments", [1, 8])
 @pytest.mark.slow
 def test_a_reading_command_whose_sessions_end_prints_its_document(
-    assay: Command, server: ModelServer, project: Path, own_server: tuple[Path, str], database: str, moments: int
+    assay: Command,
+    server: ModelServer,
+    project: Path,
+    own_server: tuple[Path, str],
+    database: str,
+    moments: int,
 ) -> None:
     suite = write_set(project, things=1, candidates=2, trials=2)
-    first, second = (assay("run", suite, "--judge", JUDGE, "--json").document["run_id"] for _ in range(2))
+    first, second = (
+        assay("run", suite, "--judge", JUDGE, "--json").document["run_id"] for _ in range(2)
+    )
     waiting = [row["id"] for row in assay("review", "list", "--json").document["assessments"]]
     assert assay("review", "approve", *waiting).code == 0
     through = 0
@@ -342,15 +390,23 @@ def test_a_run_whose_sessions_end_at_any_statement_can_be_resumed(
     assay: Command, server: ModelServer, project: Path, own_server: tuple[Path, str], database: str
 ) -> None:
     suite, through = write_set(project, things=1, trials=2), 0
-    _, statements = ended_before_statement(0, own_server[1], lambda: assay("run", suite, "--judge", JUDGE))
+    _, statements = ended_before_statement(
+        0, own_server[1], lambda: assay("run", suite, "--judge", JUDGE)
+    )
     known = 1
     for n in range(TIMES):
         number = 1 + n * statements // TIMES
-        ended, _ = ended_before_statement(number, own_server[1], lambda: assay("run", suite, "--judge", JUDGE))
+        ended, _ = ended_before_statement(
+            number, own_server[1], lambda: assay("run", suite, "--judge", JUDGE)
+        )
         with psycopg.connect(database) as connection:
             runs = connection.execute("SELECT id FROM run ORDER BY key DESC").fetchall()
         new, known = len(runs) - known, len(runs)
-        through += (ended.code, new, "assay resume" in ended.err) not in {(0, 1, False), (130, 1, True), (2, 0, False)}
+        through += (ended.code, new, "assay resume" in ended.err) not in {
+            (0, 1, False),
+            (130, 1, True),
+            (2, 0, False),
+        }
         if new:
             resumed = assay("resume", runs[0][0], "--json")
             through += resumed.document["trials"]["done"] != 2
@@ -380,4 +436,6 @@ def test_a_rerun_whose_sessions_end_at_any_statement_tells_the_truth(
         told = ended.code == 0 or f"{current()}, the new attempt, is stored" in ended.err
         through += told != (current() != key)
     assert assay("doctor", "--check-store").code == 0
-    publish("end of all PostgreSQL sessions at a statement of a rerun", tried=TIMES, through=through)
+    publish(
+        "end of all PostgreSQL sessions at a statement of a rerun", tried=TIMES, through=through
+    )

@@ -1,4 +1,6 @@
-"""Random requests to every address of the web app, on both sides of what its schema allows: the answer is never a 500."""
+"""Random requests to every address of the web app, on both sides of what its schema allows: the
+answer is never a 500.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,16 @@ from assay.web.server import create_app
 REQUESTS = 8_000
 
 PAGES = (
-    *("/", "/adjudication", "/arena", "/audit", "/calibration", "/candidates", "/compare", "/compare/agreement"),
+    *(
+        "/",
+        "/adjudication",
+        "/arena",
+        "/audit",
+        "/calibration",
+        "/candidates",
+        "/compare",
+        "/compare/agreement",
+    ),
     *(
         "/compare/grades",
         "/criteria",
@@ -35,12 +46,48 @@ PAGES = (
         "/results/task",
         "/results/trend",
     ),
-    *("/review", "/reviewers", "/start", "/results", "/statistics/behind", "/statistics/trials", "/signin"),
-    *("/arena/{run}", "/arena/{run}/ranking", "/arena/{run}/pairs.csv", "/arena/{run}/votes.csv", "/runs/{run}"),
-    *("/runs/{run}/record", "/runs/{run}/suite", "/runs/{run}/trials/{trial}", "/runs/{run}/trials/{trial}/answers"),
-    *("/runs/{run}/trials/{trial}/answers/{name}.txt", "/assessments/{item}", "/audit/check.json", "/runs.json"),
-    *("/audit/events.{name}", "/batches/{name}", "/calibration/{name}", "/candidates/{name}", "/criteria/{name}"),
-    *("/criteria/{name}/grades.csv", "/models/{name}", "/preview/{name}", "/reviewers/{name}", "/index.json"),
+    *(
+        "/review",
+        "/reviewers",
+        "/start",
+        "/results",
+        "/statistics/behind",
+        "/statistics/trials",
+        "/signin",
+    ),
+    *(
+        "/arena/{run}",
+        "/arena/{run}/ranking",
+        "/arena/{run}/pairs.csv",
+        "/arena/{run}/votes.csv",
+        "/runs/{run}",
+    ),
+    *(
+        "/runs/{run}/record",
+        "/runs/{run}/suite",
+        "/runs/{run}/trials/{trial}",
+        "/runs/{run}/trials/{trial}/answers",
+    ),
+    *(
+        "/runs/{run}/trials/{trial}/answers/{name}.txt",
+        "/assessments/{item}",
+        "/audit/check.json",
+        "/runs.json",
+    ),
+    *(
+        "/audit/events.{name}",
+        "/batches/{name}",
+        "/calibration/{name}",
+        "/candidates/{name}",
+        "/criteria/{name}",
+    ),
+    *(
+        "/criteria/{name}/grades.csv",
+        "/models/{name}",
+        "/preview/{name}",
+        "/reviewers/{name}",
+        "/index.json",
+    ),
     *("/reviewers/{name}/checks", "/statistics/charts/{name}", "/statistics/tables/{name}.csv"),
     *("/statistics/trials/{trial}", "/results/trend/chart.{name}", "/nowhere/{name}"),
 )
@@ -48,16 +95,99 @@ LEFT_OUT = {"/api/live", "/api/demo", "/api/runs/{run_id}/delete"}
 """A stream without an end, a run of minutes, and the end of what the other requests ask for."""
 
 FIELDS = (
-    *("run", "suite", "task", "tag", "language", "criterion", "judge", "candidate", "batch", "batch_id", "reviewer"),
-    *("a", "b", "before", "after", "page", "limit", "state", "day", "confidence", "margin", "scope", "sort", "look"),
-    *("family_by", "trial", "desk", "key", "as", "width", "from", "to", "q", "verb", "model", "kind", "metric"),
+    *(
+        "run",
+        "suite",
+        "task",
+        "tag",
+        "language",
+        "criterion",
+        "judge",
+        "candidate",
+        "batch",
+        "batch_id",
+        "reviewer",
+    ),
+    *(
+        "a",
+        "b",
+        "before",
+        "after",
+        "page",
+        "limit",
+        "state",
+        "day",
+        "confidence",
+        "margin",
+        "scope",
+        "sort",
+        "look",
+    ),
+    *(
+        "family_by",
+        "trial",
+        "desk",
+        "key",
+        "as",
+        "width",
+        "from",
+        "to",
+        "q",
+        "verb",
+        "model",
+        "kind",
+        "metric",
+    ),
 )
 TEXTS = (
-    *("", " ", "\0", "%00", "../../etc/passwd", "a" * 3000, "１", "-1", "0", "1e400", "nan", "9" * 40, "9223372036854775808"),
-    *("ann", "bob", "one", "right", "svg", "json", "approve", "true", "\u202e", "é" * 200, "'; DROP TABLE run", "{{7*7}}"),
+    *(
+        "",
+        " ",
+        "\0",
+        "%00",
+        "../../etc/passwd",
+        "a" * 3000,
+        "１",
+        "-1",
+        "0",
+        "1e400",
+        "nan",
+        "9" * 40,
+        "9223372036854775808",
+    ),
+    *(
+        "ann",
+        "bob",
+        "one",
+        "right",
+        "svg",
+        "json",
+        "approve",
+        "true",
+        "\u202e",
+        "é" * 200,
+        "'; DROP TABLE run",
+        "{{7*7}}",
+    ),
 )
 VALUES: tuple[object, ...] = (
-    *(None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63), 2**70, 0.5, -0.0, 1e308, float("nan"), float("inf")),
+    *(
+        None,
+        True,
+        False,
+        0,
+        -1,
+        1,
+        2**31,
+        2**63,
+        -(2**63),
+        2**70,
+        0.5,
+        -0.0,
+        1e308,
+        float("nan"),
+        float("inf"),
+    ),
     *([], {}, [[]], [None], {"": {}}, {"a": [1, "b"]}, "\ud800", ["\ud800"], [{}] * 50),
 )
 
@@ -65,15 +195,21 @@ VALUES: tuple[object, ...] = (
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     (tmp_path / "one.yaml").write_text(SUITE, "utf-8")
-    reply = json.dumps({"candidates": {label: {"right": {"score": 5, "reason": "."}} for label in "AB"}})
-    (tmp_path / "judge.jsonl").write_text(json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}), "utf-8")
+    reply = json.dumps(
+        {"candidates": {label: {"right": {"score": 5, "reason": "."}} for label in "AB"}}
+    )
+    (tmp_path / "judge.jsonl").write_text(
+        json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}), "utf-8"
+    )
     with Workspace.open(tmp_path, environment={}) as opened:
         execution.run(opened, preflight.load(opened, tmp_path / "one.yaml"), RunOptions())
         yield opened
 
 
 class Requests:
-    """Draws requests: addresses of things that exist and of others, known fields and unknown, fit values and unfit."""
+    """Draws requests: addresses of things that exist and of others, known fields and unknown, fit
+    values and unfit.
+    """
 
     def __init__(self, seed: int, described: dict[str, Any], run: str) -> None:
         self._chance = random.Random(seed)
@@ -91,7 +227,11 @@ class Requests:
         if self._chance.random() < 0.4:
             page = self._chance.choice(PAGES)
             ending = self._chance.choice(("", "", ".json"))
-            return "get", self._filled(page) + ("" if "." in page or page == "/" else ending) + self._query(), None
+            return (
+                "get",
+                self._filled(page) + ("" if "." in page or page == "/" else ending) + self._query(),
+                None,
+            )
         method, path, operation = self._chance.choice(self._operations)
         body = None
         if "requestBody" in operation:
@@ -133,7 +273,9 @@ class Requests:
             case "object":
                 properties = schema.get("properties", {})
                 required = schema.get("required", ())
-                kept = [name for name in properties if name in required or self._chance.random() < 0.5]
+                kept = [
+                    name for name in properties if name in required or self._chance.random() < 0.5
+                ]
                 return {name: self._value(properties[name], depth=depth + 1) for name in kept}
             case "array":
                 n = self._chance.choice([0, 1, 1, 2])
@@ -148,7 +290,9 @@ class Requests:
                 return self._text()
 
 
-@pytest.mark.parametrize("requests", [50, pytest.param(REQUESTS, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
+@pytest.mark.parametrize(
+    "requests", [50, pytest.param(REQUESTS, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])]
+)
 def test_random_requests_are_never_answered_with_500(workspace: Workspace, requests: int) -> None:
     (run,) = workspace.archive.runs.matching(Selection())
     app = create_app(workspace)
@@ -158,7 +302,9 @@ def test_random_requests_are_never_answered_with_500(workspace: Workspace, reque
         for _ in range(requests):
             method, address, body = drawn.draw()
             headers = {"content-type": "application/json", "origin": "http://127.0.0.1:8000"}
-            answered = client.request(method, address, content=body, headers=headers, follow_redirects=False)
+            answered = client.request(
+                method, address, content=body, headers=headers, follow_redirects=False
+            )
             if answered.status_code == 500:
                 through.append((method, address[:300], (body or b"")[:300]))
     assert through == []

@@ -35,7 +35,9 @@ def project(tmp_path: Path) -> Path:
     return project
 
 
-@pytest.mark.parametrize("name", ["/dev/zero", "../others/a.jsonl", "../others/gone.jsonl", "link.jsonl", ".env", "a\0b"])
+@pytest.mark.parametrize(
+    "name", ["/dev/zero", "../others/a.jsonl", "../others/gone.jsonl", "link.jsonl", ".env", "a\0b"]
+)
 def test_an_outside_name_tells_nothing_about_the_file(project: Path, name: str) -> None:
     (project / "link.jsonl").symlink_to("/dev/zero")
     (project / ".env").write_text("KEY=secret")
@@ -75,11 +77,16 @@ def test_no_recording_takes_more_than_600_mb(tmp_path: Path, judge: str) -> None
         huge.truncate(20 * 2**30)
     (tmp_path / "many.jsonl").write_text('{"reply":""}\n' * 2_000_000)
     (tmp_path / "wide.jsonl").write_text(f'{{"reply":"\N{PARTY POPPER}{"x" * 14_000_000}"}}\n' * 8)
-    suite = {"tasks": [{"id": "t", "prompt": "p", "snippets": {"ann": "x", "bob": "y"}}], "judge": f"replay/{judge}"}
+    suite = {
+        "tasks": [{"id": "t", "prompt": "p", "snippets": {"ann": "x", "bob": "y"}}],
+        "judge": f"replay/{judge}",
+    }
     (tmp_path / "suite.json").write_text(json.dumps(suite))
     done = measured("run", "suite.json", folder=tmp_path)
     assert done.status not in (0, -9), done.err
     assert "Traceback" not in done.err
     assert f"replay/{judge}" in done.err
     through = int(done.peak > MOST_MEMORY)
-    figures.publish("recording that is a device, huge, long or wide", tried=len(RECORDINGS), through=through)
+    figures.publish(
+        "recording that is a device, huge, long or wide", tried=len(RECORDINGS), through=through
+    )

@@ -1,7 +1,9 @@
-"""Every regular expression in the source is searched in time that grows with the length of the text, not with its square.
+"""Every regular expression in the source is searched in time that grows with the length of the
+text, not with its square.
 
-The expressions are collected from the syntax of all modules, so that a new one is tested without being listed. RE2's are
-left out: its matcher is linear. So are those of the `regex` package, whose searches have a time limit.
+The expressions are collected from the syntax of all modules, so that a new one is tested without
+being listed. RE2's are left out: its matcher is linear. So are those of the `regex` package, whose
+searches have a time limit.
 """
 
 from __future__ import annotations
@@ -25,30 +27,145 @@ import assay
 from assay.scoring import final_answer, spoken_verdicts
 
 SOURCE: Final = Path(assay.__file__).parent
-VERBS: Final = {"search": 2, "match": 2, "fullmatch": 2, "findall": 2, "finditer": 2, "split": 3, "sub": 4, "subn": 4}
+VERBS: Final = {
+    "search": 2,
+    "match": 2,
+    "fullmatch": 2,
+    "findall": 2,
+    "finditer": 2,
+    "split": 3,
+    "sub": 4,
+    "subn": 4,
+}
 """Functions of `re`, and the place of the flags among their arguments."""
 ALPHABETS: Final = (
-    *("1", "1,", "1.", "1 ", " 1", "-1", "a", "a ", "A ", "a1", "a.", "a-", "a_", "a=", "a:", "a/", "a@", "é", "分", "\u2014"),
-    *(" ", "\n", "\t", "\r", " \n", "\n\n\n ", "a\n", ".\n", "\xa0", "(", ")", "[", "]", "{", "}", "<", ">", "((", "[[", "{{"),
-    *("()", "[]", "{}", "](", "[{", "a(", "<a", "<a ", "</", "<!--", '"', "'", "`", '"a', '"a"', "'a'", '\\"', "\\", "\\{"),
-    *("\\frac", "/", "//", "*", "**", "_", "-", "- ", "---\n", "|", "| ", "|-", "#", "# ", "> ", "=", "$", "%", "&", "!", "?"),
-    *("+", "~", "@", "^", ".", ",", ";", ":", ": ", "“", '{"a":1,', "```\n", "://", "the ", "is ", "not "),
+    *(
+        "1",
+        "1,",
+        "1.",
+        "1 ",
+        " 1",
+        "-1",
+        "a",
+        "a ",
+        "A ",
+        "a1",
+        "a.",
+        "a-",
+        "a_",
+        "a=",
+        "a:",
+        "a/",
+        "a@",
+        "é",
+        "分",
+        "\u2014",
+    ),
+    *(
+        " ",
+        "\n",
+        "\t",
+        "\r",
+        " \n",
+        "\n\n\n ",
+        "a\n",
+        ".\n",
+        "\xa0",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "<",
+        ">",
+        "((",
+        "[[",
+        "{{",
+    ),
+    *(
+        "()",
+        "[]",
+        "{}",
+        "](",
+        "[{",
+        "a(",
+        "<a",
+        "<a ",
+        "</",
+        "<!--",
+        '"',
+        "'",
+        "`",
+        '"a',
+        '"a"',
+        "'a'",
+        '\\"',
+        "\\",
+        "\\{",
+    ),
+    *(
+        "\\frac",
+        "/",
+        "//",
+        "*",
+        "**",
+        "_",
+        "-",
+        "- ",
+        "---\n",
+        "|",
+        "| ",
+        "|-",
+        "#",
+        "# ",
+        "> ",
+        "=",
+        "$",
+        "%",
+        "&",
+        "!",
+        "?",
+    ),
+    *(
+        "+",
+        "~",
+        "@",
+        "^",
+        ".",
+        ",",
+        ";",
+        ":",
+        ": ",
+        "“",
+        '{"a":1,',
+        "```\n",
+        "://",
+        "the ",
+        "is ",
+        "not ",
+    ),
 )
 SHORT, LONG = 1_000, 8_000
 NOISE_S: Final = 0.02
 """Less time than this for the long text is never too much: a quadratic search takes 0.3 s."""
 QUICK_S: Final = 0.000_15
-"""A short text that takes less is not tried longer: a quadratic search of it takes 0.4 ms or more."""
+"""A short text that takes less is not tried longer: a quadratic search of it takes 0.4 ms or more.
+"""
 MIXTURES: Final = 40
 SLOWEST: Final = 8
-"""Texts of each expression that are the slowest when short, among which the slowest long one is looked for."""
+"""Texts of each expression that are the slowest when short, among which the slowest long one is
+looked for.
+"""
 BOUNDED: Final = {
     "assay.scoring.final_answer._JOINING": 120,
     "assay.scoring.final_answer._NUMBER": final_answer.MAX_NUMERAL,
     "assay.scoring.math_verify.text": final_answer.MAX_ANSWER,
     "assay.scoring.reply_parser.value": 2_000,
 }
-"""Expressions whose texts the source cuts to so many characters; such a text must take less than 0.1 s."""
+"""Expressions whose texts the source cuts to so many characters; such a text must take less than
+0.1 s.
+"""
 
 
 def _count(method: Callable[[Any], Iterable[object]], text: object) -> int:
@@ -77,21 +194,37 @@ class Expression:
                     yield method
 
     def texts(self) -> Iterator[tuple[str, str]]:
-        """Return beginnings and units to repeat: the alphabets, the expression's own literals, and mixtures of both."""
+        """Return beginnings and units to repeat: the alphabets, the expression's own literals, and
+        mixtures of both.
+        """
         raw = self.pattern.pattern
         raw = raw.decode("latin-1") if isinstance(raw, bytes) else raw
         plain = re.sub(r"\\[A-Za-z]|\(\?[aiLmsux-]+|\(\?P<\w+>", "|", raw)
-        literals = re.findall(r"[^\W\d_]{2,}", plain)[:12] + re.findall(r"[^\w\\()\[\]?*+{}|^$.\s]{1,4}", plain)[:8]
+        literals = (
+            re.findall(r"[^\W\d_]{2,}", plain)[:12]
+            + re.findall(r"[^\w\\()\[\]?*+{}|^$.\s]{1,4}", plain)[:8]
+        )
         own = list(dict.fromkeys(literals))
-        yield from (("", unit) for unit in (*ALPHABETS, *(word + end for word in own for end in ("", " ", "\n"))))
+        yield from (
+            ("", unit)
+            for unit in (*ALPHABETS, *(word + end for word in own for end in ("", " ", "\n")))
+        )
         chance = random.Random(15)
         for _ in range(MIXTURES if own else 0):
             mixed = chance.choice(own) + chance.choice(("", " ", ": "))
             unit = chance.choice(ALPHABETS)
             yield (mixed, unit) if chance.random() < 0.6 else ("", mixed + unit)
 
-    def takes(self, use: Callable[[Any], object], text: tuple[str, str], length: int, much_s: float = NOISE_S) -> float:
-        """Return the processor time of a search of a text of about this length; the least of three if it is much."""
+    def takes(
+        self,
+        use: Callable[[Any], object],
+        text: tuple[str, str],
+        length: int,
+        much_s: float = NOISE_S,
+    ) -> float:
+        """Return the processor time of a search of a text of about this length; the least of three
+        if it is much.
+        """
         written = text[0] + text[1] * (length // len(text[1])) + "\0"
         read = written.encode() if isinstance(self.pattern.pattern, bytes) else written
         least = 1e9
@@ -104,7 +237,9 @@ class Expression:
         return least
 
     def too_slow(self) -> str | None:
-        """Return the first text whose time grows faster than its length, in words; None if there is none."""
+        """Return the first text whose time grows faster than its length, in words; None if there is
+        none.
+        """
         for use in self.uses():
             for text in self.texts():
                 if self.place in BOUNDED:
@@ -131,21 +266,32 @@ def _expressions() -> Iterator[Expression]:
     trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
     everywhere = _methods(trees.values())
     for path, tree in trees.items():
-        calls = [(node, verb) for node in ast.walk(tree) if isinstance(node, ast.Call) and (verb := _verb_of_re(node))]
+        calls = [
+            (node, verb)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and (verb := _verb_of_re(node))
+        ]
         if calls and path.name != "__main__.py":
-            name = ".".join(("assay", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+            name = ".".join(
+                ("assay", *path.relative_to(SOURCE).with_suffix("").parts)
+            ).removesuffix(".__init__")
             methods = _methods([tree])
             names, assigned = vars(importlib.import_module(name)), _assigned(tree)
-            others = frozenset(verb for base, verbs in methods.items() if base not in assigned.values() for verb in verbs)
+            others = frozenset(
+                verb
+                for base, verbs in methods.items()
+                if base not in assigned.values()
+                for verb in verbs
+            )
             for call, verb in calls:
                 source = _value(call.args[0], names)
                 if source is None or isinstance(source, re.Pattern):
                     continue
                 variable = assigned.get(id(call), "")
                 used = methods.get(variable) or everywhere.get(variable) or others or {"search"}
-                flags = [keyword.value for keyword in call.keywords if keyword.arg == "flags"] or call.args[
-                    VERBS.get(verb, 1) :
-                ][:1]
+                flags = [
+                    keyword.value for keyword in call.keywords if keyword.arg == "flags"
+                ] or call.args[VERBS.get(verb, 1) :][:1]
                 pattern = re.compile(source, _value(flags[0], names) if flags else 0)
                 yield Expression(
                     place=f"{name}.{variable or call.lineno}",
@@ -153,7 +299,9 @@ def _expressions() -> Iterator[Expression]:
                     verbs=tuple(sorted(used)) if verb == "compile" else (verb,),
                 )
     for pattern, _ in spoken_verdicts._Pair("A", "B")._statements:
-        yield Expression(place="assay.scoring.spoken_verdicts._Pair", pattern=pattern, verbs=("finditer",))
+        yield Expression(
+            place="assay.scoring.spoken_verdicts._Pair", pattern=pattern, verbs=("finditer",)
+        )
 
 
 def _methods(trees: Iterable[ast.Module]) -> dict[str, set[str]]:
@@ -205,7 +353,9 @@ def _assigned(tree: ast.Module) -> dict[int, str]:
 
 
 def _value(node: ast.expr, names: dict[str, Any]) -> Any:
-    """Return the value of an expression; a candidate's name stands for a local variable in an f-string, else None."""
+    """Return the value of an expression; a candidate's name stands for a local variable in an
+    f-string, else None.
+    """
     if isinstance(node, ast.JoinedStr):
         return "".join(str(_value(part, names)) for part in node.values)
     if isinstance(node, ast.FormattedValue):
@@ -219,7 +369,9 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
 
 def _verb_of_re(call: ast.Call) -> str | None:
     match call.func:
-        case ast.Attribute(value=ast.Name(id="re"), attr=verb) if verb == "compile" or verb in VERBS:
+        case ast.Attribute(value=ast.Name(id="re"), attr=verb) if (
+            verb == "compile" or verb in VERBS
+        ):
             return verb
         case _:
             return None
@@ -229,17 +381,26 @@ def _verb_of_re(call: ast.Call) -> str | None:
 @pytest.mark.timeout(900)  # many hundred searches; quadratic ones take hours
 def test_no_expression_takes_time_that_grows_faster_than_the_text() -> None:
     tested = expressions()
-    assert len(tested) >= 300  # the number in the documentation, which a new expression does not change
+    # the number in the documentation, which a new expression does not change
+    assert len(tested) >= 300
     suspects = [expression for expression in tested if expression.too_slow()]
     # On a busy machine some search may take long by chance, but not twice.
     slow = [reason for expression in suspects if (reason := expression.too_slow())]
     assert not slow, "\n".join(slow)
-    figures.publish("regular expression of the source with texts that keep it busy", tried=300, through=0)
+    figures.publish(
+        "regular expression of the source with texts that keep it busy", tried=300, through=0
+    )
 
 
 @pytest.mark.parametrize(
     ("source", "slow"),
-    [(r"\d+x", True), (r"(?<!\d)\d+x", False), (r"\s*\n\s*x", True), (r"<[^>]*>", True), ("(“[^”]*”|`[^`]*`)", True)],
+    [
+        (r"\d+x", True),
+        (r"(?<!\d)\d+x", False),
+        (r"\s*\n\s*x", True),
+        (r"<[^>]*>", True),
+        ("(“[^”]*”|`[^`]*`)", True),
+    ],
 )
 def test_a_search_in_squared_time_is_recognised(source: str, slow: bool) -> None:
     expression = Expression(place="here", pattern=re.compile(source), verbs=("search",))
@@ -252,10 +413,19 @@ def test_a_megabyte_of_the_slowest_text_is_searched_in_linear_time() -> None:
     for expression in expressions():
         if expression.place not in BOUNDED:
             for use in expression.uses():
-                # A long search of each text would take most of the time of this test; of the slowest few it is enough.
-                few = heapq.nlargest(SLOWEST, expression.texts(), key=lambda text: expression.takes(use, text, SHORT))
+                # A long search of each text would take most of the time of this test; of the
+                # slowest few it is enough.
+                few = heapq.nlargest(
+                    SLOWEST, expression.texts(), key=lambda text: expression.takes(use, text, SHORT)
+                )
                 slowest = max(few, key=lambda text: expression.takes(use, text, LONG))
-                short, long = expression.takes(use, slowest, 20_000), expression.takes(use, slowest, 200_000)
+                short, long = (
+                    expression.takes(use, slowest, 20_000),
+                    expression.takes(use, slowest, 200_000),
+                )
                 assert long < max(10 * NOISE_S, 40 * short), (expression.place, slowest)
                 most = max(50 * NOISE_S, 20 * long)
-                assert expression.takes(use, slowest, 1_000_000, most) < most, (expression.place, slowest)
+                assert expression.takes(use, slowest, 1_000_000, most) < most, (
+                    expression.place,
+                    slowest,
+                )

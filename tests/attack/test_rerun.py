@@ -1,4 +1,6 @@
-"""Attacks on `review rerun`: an attempt and the event with reviewer and reason are stored together, once."""
+"""Attacks on `review rerun`: an attempt and the event with reviewer and reason are stored together,
+once.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def workspace(store: Path, project: Path) -> Iterator[Workspace]:
 
 
 @pytest.mark.parametrize("whole_trial", [False, True])
-def test_each_commit_of_a_rerun_holds_attempt_and_event(store: Path, workspace: Workspace, whole_trial: bool) -> None:
+def test_each_commit_of_a_rerun_holds_attempt_and_event(
+    store: Path, workspace: Workspace, whole_trial: bool
+) -> None:
     row = current(workspace)[0]
     after_commits: list[tuple[int, int]] = []
 
@@ -89,7 +93,11 @@ def test_each_commit_of_a_rerun_holds_attempt_and_event(store: Path, workspace: 
 
 
 def test_an_attempt_of_another_process_meanwhile_is_not_repeated(
-    workspace: Workspace, project: Path, store: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace,
+    project: Path,
+    store: Path,
+    server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     row = current(workspace)[0]
     claim = workspace.journal.claim_trial
@@ -117,12 +125,23 @@ def test_two_hundred_kills_leave_no_attempt_without_its_event(
 
     def start(key: AssessmentKey) -> forked.Process:
         return forked.start(
-            "review", "rerun", f"a{key}", "--reason", "why", "--force", "--reviewer", "rita", folder=project, **variables
+            "review",
+            "rerun",
+            f"a{key}",
+            "--reason",
+            "why",
+            "--force",
+            "--reviewer",
+            "rita",
+            folder=project,
+            **variables,
         )
 
     def keys() -> list[AssessmentKey]:
         with closing(sqlite3.connect(store)) as connection:
-            rows = connection.execute("SELECT key FROM assessment WHERE state <> ?", (AssessmentState.SUPERSEDED.value,))
+            rows = connection.execute(
+                "SELECT key FROM assessment WHERE state <> ?", (AssessmentState.SUPERSEDED.value,)
+            )
             return [AssessmentKey(row[0]) for row in rows]
 
     start(keys()[0]).communicate()  # the first one also starts the process that forks the others

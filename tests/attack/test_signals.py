@@ -28,9 +28,18 @@ runpy.run_module("assay", run_name="__main__", alter_sys=True)
 """Sends a signal when a module is about to be imported."""
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-MODULES = ("assay.cli.main", "click", "assay.cli.demo", "sqlalchemy", "assay.engine.execution", "assay.app.results_files")
+MODULES = (
+    "assay.cli.main",
+    "click",
+    "assay.cli.demo",
+    "sqlalchemy",
+    "assay.engine.execution",
+    "assay.app.results_files",
+)
 STRIKES = [
-    pytest.param(module, name, marks=() if SIGNALS[place % len(SIGNALS)] == name else pytest.mark.slow)
+    pytest.param(
+        module, name, marks=() if SIGNALS[place % len(SIGNALS)] == name else pytest.mark.slow
+    )
     for place, module in enumerate(MODULES)
     for name in SIGNALS
 ]

@@ -26,7 +26,11 @@ def test_a_million_characters_are_searched_in_linear_time(name: str) -> None:
     began = time.process_time()
     assert pattern.search(text) is None
     through = int(time.process_time() - began > 2)  # 0.05 s is usual; the old patterns took minutes
-    figures.publish("text that keeps a recogniser of logs, quotes or answers busy", tried=len(TEXTS) + 1, through=through)
+    figures.publish(
+        "text that keeps a recogniser of logs, quotes or answers busy",
+        tried=len(TEXTS) + 1,
+        through=through,
+    )
 
 
 def test_a_quotation_of_blank_lines_is_searched_in_linear_time() -> None:

@@ -1,4 +1,6 @@
-"""The store's file is deleted or replaced while a process has it open: no write is reported as stored."""
+"""The store's file is deleted or replaced while a process has it open: no write is reported as
+stored.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,10 @@ REPLACED, LOG = "was replaced by another file", r"had its log \(-wal\) deleted o
     [
         (delete, "was deleted"),
         (move_the_folder, "was deleted"),
-        *((way, REPLACED) for way in (replace, become_a_link, become_a_folder, exchange_the_folder)),
+        *(
+            (way, REPLACED)
+            for way in (replace, become_a_link, become_a_folder, exchange_the_folder)
+        ),
         *((way, LOG) for way in (delete_the_log, exchange_the_log)),
     ],
 )
@@ -114,7 +119,9 @@ def test_a_store_that_is_moved_and_moved_back_goes_on(store: Store, place: Path)
         assert connection.execute("SELECT count(*) FROM review_event").fetchone() == (1,)
 
 
-def test_a_run_over_a_deleted_store_stops_and_keeps_its_results(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_run_over_a_deleted_store_stops_and_keeps_its_results(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     usual = server.answer
 
     def answer(call: Call) -> object:
@@ -123,7 +130,14 @@ def test_a_run_over_a_deleted_store_stops_and_keeps_its_results(assay: Command, 
         return usual(call)
 
     server.answer = answer  # type: ignore[assignment]
-    ended = assay("run", write_set(project, things=1, trials=9), "--judge", "openai/judge", "--concurrency", "1")
+    ended = assay(
+        "run",
+        write_set(project, things=1, trials=9),
+        "--judge",
+        "openai/judge",
+        "--concurrency",
+        "1",
+    )
     assert ended.code != 0
     assert "was deleted while this process had it open" in ended.err
     assert server.served < 9

@@ -1,4 +1,6 @@
-"""Files, folders and descriptors that cannot be used end in a sentence, never in an internal error of Assay."""
+"""Files, folders and descriptors that cannot be used end in a sentence, never in an internal error
+of Assay.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,12 @@ from assay.web.server import create_app
 
 
 @pytest.mark.parametrize("command", ["runs", "stats", "doctor"])
-@pytest.mark.parametrize("path", ["a" * 300, f"{'b' * 300}/assay.db", "c\0d", "loop/assay.db", "file/assay.db"])
-def test_a_store_at_an_impossible_path_is_named(assay: Command, tmp_path: Path, command: str, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["a" * 300, f"{'b' * 300}/assay.db", "c\0d", "loop/assay.db", "file/assay.db"]
+)
+def test_a_store_at_an_impossible_path_is_named(
+    assay: Command, tmp_path: Path, command: str, path: str
+) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     (tmp_path / "file").write_text("no folder")
     done = assay(command, "--store", path)
@@ -38,12 +44,15 @@ for command in {commands!r}:
 
 
 def try_without_power(folder: Path, *commands: str) -> str:
-    """Run commands one after the other in a process that may not break the rights of files; return what they print.
+    """Run commands one after the other in a process that may not break the rights of files; return
+    what they print.
 
     After each comes a line with the command and its exit code.
     """
     # Root may search every folder, so its process gives up that power.
-    weaker = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    weaker = (
+        ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    )
     done = subprocess.run(
         [*weaker, sys.executable, "-c", ALL_TRIED.format(commands=commands)],
         cwd=folder,
@@ -61,7 +70,9 @@ def try_without_power(folder: Path, *commands: str) -> str:
 SEARCHING = ("runs", "stats", "doctor")
 
 
-@pytest.mark.parametrize("mode", [0o600, *(pytest.param(mode, marks=pytest.mark.slow) for mode in (0o000, 0o400))])
+@pytest.mark.parametrize(
+    "mode", [0o600, *(pytest.param(mode, marks=pytest.mark.slow) for mode in (0o000, 0o400))]
+)
 def test_a_folder_that_may_not_be_searched_is_named(tmp_path: Path, mode: int) -> None:
     (tmp_path / ".assay").mkdir()
     (tmp_path / ".assay").chmod(mode)
@@ -88,12 +99,28 @@ def test_a_store_in_a_read_only_folder_can_be_read(tmp_path: Path) -> None:
 
 
 def content(folder: Path) -> dict[str, tuple[bytes, int]]:
-    """Bytes and time of change of each file, without the log's index, which readers use to wait for each other."""
-    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith("-shm")]
-    return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in files if path.stat().st_size}
+    """Bytes and time of change of each file, without the log's index, which readers use to wait for
+    each other.
+    """
+    files = [
+        path for path in folder.rglob("*") if path.is_file() and not path.name.endswith("-shm")
+    ]
+    return {
+        str(path): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in files
+        if path.stat().st_size
+    }
 
 
-READING = ("runs", "stats", "review list", "rank", "doctor --check-store", "show {run}", "export csv --output out.csv")
+READING = (
+    "runs",
+    "stats",
+    "review list",
+    "rank",
+    "doctor --check-store",
+    "show {run}",
+    "export csv --output out.csv",
+)
 WRITING = (
     "run suites/first.yaml",
     "resume {run}",
@@ -119,7 +146,10 @@ def test_read_only_reads_a_store_and_changes_nothing(assay: Command, project: Pa
         assert len(assay("runs", "--json", "--read-only").document["runs"]) == 2
         for command in WRITING:
             done = assay(*command.format(run=run).split(), "--read-only")
-            assert (done.code, "open for reading only" in done.err) == (2, True), (command, done.err)
+            assert (done.code, "open for reading only" in done.err) == (2, True), (
+                command,
+                done.err,
+            )
         assert (content(project / ".assay"), content(project / "results")) == before
     (project / "empty").mkdir()
     missing = assay("runs", "--read-only", "--store", "empty/new.db")
@@ -128,7 +158,9 @@ def test_read_only_reads_a_store_and_changes_nothing(assay: Command, project: Pa
     assert not list((project / "empty").iterdir())
 
 
-def test_a_read_only_server_shows_pages_and_takes_no_decision(assay: Command, project: Path) -> None:
+def test_a_read_only_server_shows_pages_and_takes_no_decision(
+    assay: Command, project: Path
+) -> None:
     assert assay("init").code == 0
     assert assay("run", "suites/first.yaml").code == 0
     with (
@@ -199,7 +231,9 @@ def test_exhausted_file_descriptors_are_named(tmp_path: Path) -> None:
         b"a" * 200_000 + b",b\n1,2\n",
     ],
 )
-def test_a_stray_carriage_return_is_a_row_or_a_sentence(assay: Command, tmp_path: Path, content: bytes) -> None:
+def test_a_stray_carriage_return_is_a_row_or_a_sentence(
+    assay: Command, tmp_path: Path, content: bytes
+) -> None:
     (tmp_path / "scores.csv").write_bytes(content)
     done = assay("import", "scores.csv")
     assert done.code in (0, 1, 2)
@@ -210,4 +244,7 @@ def test_the_documentation_states_the_files_that_were_tried() -> None:
     impossible = 15 + 3 * len(SEARCHING) + len(READ_ONLY)
     publish("store at a path, or in a folder, that cannot be used", tried=impossible, through=0)
     publish("command with too few file descriptors", tried=DESCRIPTOR_CASES, through=0)
-    publish_cases("import of a CSV with stray carriage returns", test_a_stray_carriage_return_is_a_row_or_a_sentence)
+    publish_cases(
+        "import of a CSV with stray carriage returns",
+        test_a_stray_carriage_return_is_a_row_or_a_sentence,
+    )

@@ -20,7 +20,9 @@ from assay.store.opening import Store, open_store
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a PostgreSQL server, one for all workers; skips loudly, and fails in CI, where none can be had."""
+    """The address of a PostgreSQL server, one for all workers; skips loudly, and fails in CI, where
+    none can be had.
+    """
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
     server = postgres_server(shared / "postgres")

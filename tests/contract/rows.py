@@ -1,4 +1,6 @@
-"""A look behind the ports: all rows of a store, and whether what is derived agrees with what it is derived from."""
+"""A look behind the ports: all rows of a store, and whether what is derived agrees with what it is
+derived from.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ def all_rows(url: str, *, without: tuple[str, ...] = ()) -> dict[str, list[tuple
     try:
         with engine.connect() as connection:
             return {
-                table.name: [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key))]
+                table.name: [
+                    tuple(row)
+                    for row in connection.execute(select(table).order_by(*table.primary_key))
+                ]
                 for table in schema.metadata.sorted_tables
                 if table.name not in without
             }
@@ -26,9 +31,16 @@ def all_rows(url: str, *, without: tuple[str, ...] = ()) -> dict[str, list[tuple
 
 
 def assert_derived_agrees(url: str) -> None:
-    """Tallies equal counts, scores have their assessment's state, standings follow from assessments."""
+    """Tallies equal counts, scores have their assessment's state, standings follow from
+    assessments.
+    """
     engine = create_engine(driven(url))
-    trial, assessment, score, tally = schema.trial, schema.assessment, schema.score, schema.run_tally
+    trial, assessment, score, tally = (
+        schema.trial,
+        schema.assessment,
+        schema.score,
+        schema.run_tally,
+    )
     try:
         with engine.connect() as connection:
             counted: dict[tuple[int, str, str], int] = {}
@@ -37,9 +49,15 @@ def assert_derived_agrees(url: str) -> None:
                 ("standing", trial, trial.c.standing),
                 ("assessment", assessment, assessment.c.state),
             ):
-                rows = connection.execute(select(table.c.run_key, column, func.count()).group_by(table.c.run_key, column))
+                rows = connection.execute(
+                    select(table.c.run_key, column, func.count()).group_by(table.c.run_key, column)
+                )
                 counted.update({(run, subject, state): n for run, state, n in rows})
-            kept = {(row.run_key, row.subject, row.state): row.n for row in connection.execute(select(tally)) if row.n}
+            kept = {
+                (row.run_key, row.subject, row.state): row.n
+                for row in connection.execute(select(tally))
+                if row.n
+            }
             assert kept == counted
             differing = connection.execute(
                 select(func.count())
@@ -52,7 +70,9 @@ def assert_derived_agrees(url: str) -> None:
                 states = frozenset(
                     AssessmentState(state)
                     for state in connection.execute(
-                        select(assessment.c.state).where(assessment.c.trial_key == row.key, assessment.c.state != "superseded")
+                        select(assessment.c.state).where(
+                            assessment.c.trial_key == row.key, assessment.c.state != "superseded"
+                        )
                     ).scalars()
                 )
                 resting = TrialState(row.rest or row.state)
@@ -65,7 +85,11 @@ def assert_derived_agrees(url: str) -> None:
 def emptied(url: str) -> None:
     """Leave a PostgreSQL store as it was when new."""
     engine = create_engine(driven(url))
-    names = ", ".join(f'"{table.name}"' for table in schema.metadata.sorted_tables if table is not schema.key_source)
+    names = ", ".join(
+        f'"{table.name}"'
+        for table in schema.metadata.sorted_tables
+        if table is not schema.key_source
+    )
     with engine.begin() as connection:
         if inspect(connection).has_table(schema.run.name):
             connection.execute(text(f"TRUNCATE {names} RESTART IDENTITY"))
@@ -77,11 +101,19 @@ def fold_as_before(url: str, folded: str, before: str) -> None:
     """Store the folded name of a candidate as an earlier version did."""
     engine = create_engine(driven(url))
     with engine.begin() as connection:
-        connection.execute(update(schema.candidate).where(schema.candidate.c.folded == folded).values(folded=before))
+        connection.execute(
+            update(schema.candidate)
+            .where(schema.candidate.c.folded == folded)
+            .values(folded=before)
+        )
     engine.dispose()
 
 
 def driven(url: str) -> Any:
     """The address with the driver the store uses."""
     address = make_url(url)
-    return address.set(drivername="postgresql+psycopg") if address.get_backend_name() == "postgresql" else address
+    return (
+        address.set(drivername="postgresql+psycopg")
+        if address.get_backend_name() == "postgresql"
+        else address
+    )

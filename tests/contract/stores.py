@@ -1,4 +1,6 @@
-"""Parts of store tests: a clock that stands still, plans, tasks, entries, and direct reads of the tables."""
+"""Parts of store tests: a clock that stands still, plans, tasks, entries, and direct reads of the
+tables.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,15 @@ from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
 from assay.domain.lifecycle import AssessmentState, Policy, Verb
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.review import Decision, Via
-from assay.domain.run import CallRecord, ClaimedTrial, Entry, NewAssessment, PlannedTask, RunPlan, Slot
+from assay.domain.run import (
+    CallRecord,
+    ClaimedTrial,
+    Entry,
+    NewAssessment,
+    PlannedTask,
+    RunPlan,
+    Slot,
+)
 from assay.domain.suite import (
     CandidateSpec,
     Criterion,
@@ -79,7 +89,8 @@ def a_task(
         family=family,
         weight=weight,
         snippets=tuple(
-            Snippet(candidate=name, files=(SourceFile(path="", content=text),)) for name, text in (snippets or {}).items()
+            Snippet(candidate=name, files=(SourceFile(path="", content=text),))
+            for name, text in (snippets or {}).items()
         ),
     )
 
@@ -100,8 +111,13 @@ def a_plan(
         suite=suite,
         copy=SuiteCopy(path="suite.yaml", text=f"name: {suite}\n", digest=f"digest-of-{suite}"),
         candidates=tuple(CandidateSpec(name=name) for name in candidates),
-        judges=tuple(JudgeSpec(name=name, model=ECHO, parameters=Parameters(temperature=judge_temperature)) for name in judges),
-        rubric=Rubric(criteria=tuple(Criterion(name=name, weight=weight) for name, weight in WEIGHTS.items())),
+        judges=tuple(
+            JudgeSpec(name=name, model=ECHO, parameters=Parameters(temperature=judge_temperature))
+            for name in judges
+        ),
+        rubric=Rubric(
+            criteria=tuple(Criterion(name=name, weight=weight) for name, weight in WEIGHTS.items())
+        ),
         policy=Policy.EVERY,
         parameters=Parameters(temperature=0.7),
         system_prompt="Be brief.",
@@ -113,11 +129,18 @@ def a_plan(
 
 
 def planned(*tasks: Task, trials: int = 1) -> list[PlannedTask]:
-    return [PlannedTask(task=task, position=position, trials=range(1, trials + 1)) for position, task in enumerate(tasks)]
+    return [
+        PlannedTask(task=task, position=position, trials=range(1, trials + 1))
+        for position, task in enumerate(tasks)
+    ]
 
 
 def a_call(
-    trial: ClaimedTrial, *, role: Role = Role.CANDIDATE, candidate: str | None = "alice", text: str = "An answer."
+    trial: ClaimedTrial,
+    *,
+    role: Role = Role.CANDIDATE,
+    candidate: str | None = "alice",
+    text: str = "An answer.",
 ) -> CallRecord:
     request = ModelRequest(
         model=ECHO,
@@ -131,11 +154,17 @@ def a_call(
             judge="judge" if role is Role.JUDGE else None,
         ),
     )
-    reply = Reply(text=text, usage=Usage(input_tokens=10, output_tokens=5), latency_s=0.25, cost_usd=0.001)
-    return CallRecord(request=request, reply=reply, failure=None, number=1, started="2025-01-02T03:04:05.678Z")
+    reply = Reply(
+        text=text, usage=Usage(input_tokens=10, output_tokens=5), latency_s=0.25, cost_usd=0.001
+    )
+    return CallRecord(
+        request=request, reply=reply, failure=None, number=1, started="2025-01-02T03:04:05.678Z"
+    )
 
 
-def grades(scores: Mapping[str, Mapping[str, float | None]], *, flags: Sequence[Flag] = (), raw: str = "") -> Assessment:
+def grades(
+    scores: Mapping[str, Mapping[str, float | None]], *, flags: Sequence[Flag] = (), raw: str = ""
+) -> Assessment:
     """An assessment from the score on 0 to 1 of each candidate on each criterion."""
     return Assessment(
         grades=tuple(
@@ -195,9 +224,17 @@ def judged(
     )
 
 
-def a_decision(verb: Verb, key: int, *, reviewer: str = "rita", idempotency: str | None = None, **more: Any) -> Decision:
+def a_decision(
+    verb: Verb, key: int, *, reviewer: str = "rita", idempotency: str | None = None, **more: Any
+) -> Decision:
     return Decision(
-        assessment=AssessmentKey(key), verb=verb, reviewer=reviewer, via=Via.SCRIPT, displayed=False, key=idempotency, **more
+        assessment=AssessmentKey(key),
+        verb=verb,
+        reviewer=reviewer,
+        via=Via.SCRIPT,
+        displayed=False,
+        key=idempotency,
+        **more,
     )
 
 

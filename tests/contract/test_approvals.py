@@ -1,4 +1,6 @@
-"""Contract of approvals: each counted grade that rests on a person is counted once, by how the decision came about."""
+"""Contract of approvals: each counted grade that rests on a person is counted once, by how the
+decision came about.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,14 @@ def test_approvals_are_counted_by_the_road_of_their_last_decision(store: Store) 
         [
             decision(Verb.APPROVE, rows[0], Via.PAGE, displayed=True),
             decision(Verb.APPROVE, rows[1], Via.TERMINAL, displayed=True),
-            decision(Verb.CORRECT, rows[2], Via.SCRIPT, displayed=False, corrections={("alice", None): 0.5}, reason="x"),
+            decision(
+                Verb.CORRECT,
+                rows[2],
+                Via.SCRIPT,
+                displayed=False,
+                corrections={("alice", None): 0.5},
+                reason="x",
+            ),
             decision(Verb.APPROVE, rows[3], Via.PAGE, displayed=False),
             decision(Verb.APPROVE, rows[4], Via.IMPORT, displayed=False),
             decision(Verb.REJECT, rows[5], Via.PAGE, displayed=True, reason="x"),
@@ -49,7 +58,9 @@ def test_approvals_are_counted_by_the_road_of_their_last_decision(store: Store) 
         ]
     )
     assert store.archive.scores.approvals(Selection()) == Approvals(shown=3, scripted=2, imported=1)
-    assert store.archive.scores.approvals_by_run([RUN]) == {RUN: Approvals(shown=3, scripted=2, imported=1)}
+    assert store.archive.scores.approvals_by_run([RUN]) == {
+        RUN: Approvals(shown=3, scripted=2, imported=1)
+    }
 
 
 @pytest.mark.quick_postgresql
@@ -93,7 +104,10 @@ def test_replaced_approvals_are_counted_by_their_road(store: Store) -> None:
             decision(Verb.APPROVE, rows[2], Via.IMPORT, displayed=False),
         ]
     )
-    newer = replace(a_plan("20250301-000000-arithmetic-cccc", started="2025-03-01T00:00:00.000Z"), regrade_of=RUN)
+    newer = replace(
+        a_plan("20250301-000000-arithmetic-cccc", started="2025-03-01T00:00:00.000Z"),
+        regrade_of=RUN,
+    )
     store.journal.open_run(newer, planned(a_task(), trials=4))
     for trial in store.journal.claim(newer.id, limit=4):
         wait(store.journal.record(judged(trial, state=AssessmentState.EXEMPT)))
@@ -123,13 +137,23 @@ def test_the_stater_of_a_reviewers_name_is_stored_beside_the_name(store: Store) 
 
 @pytest.fixture
 def workspace(url: str, tmp_path: Path) -> Iterator[Workspace]:
-    with Workspace.open(tmp_path, environment={}, options={"store": url, "results": "off"}) as opened:
+    with Workspace.open(
+        tmp_path, environment={}, options={"store": url, "results": "off"}
+    ) as opened:
         yield opened
 
 
-def test_decisions_stated_by_an_imported_table_count_as_imported(workspace: Workspace, tmp_path: Path) -> None:
+def test_decisions_stated_by_an_imported_table_count_as_imported(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     path = tmp_path / "scores.csv"
-    rows = ["t1,a,1,0.5,j,approved", "t2,a,1,0.5,j,corrected", "t3,a,1,0.5,j,rejected", "t4,a,1,0.5,j,", "t5,a,1,0.5,,"]
+    rows = [
+        "t1,a,1,0.5,j,approved",
+        "t2,a,1,0.5,j,corrected",
+        "t3,a,1,0.5,j,rejected",
+        "t4,a,1,0.5,j,",
+        "t5,a,1,0.5,,",
+    ]
     path.write_text("\n".join(["task,candidate,trial,score,judge,state", *rows]) + "\n", "utf-8")
     import_paths(workspace, [path], ImportOptions(copy=False))
     approvals = workspace.archive.scores.approvals
@@ -138,7 +162,9 @@ def test_decisions_stated_by_an_imported_table_count_as_imported(workspace: Work
     assert _of_only_run(workspace) == Approvals(imported=2)
 
 
-def test_grades_that_people_gave_before_the_import_count_as_imported(workspace: Workspace, tmp_path: Path) -> None:
+def test_grades_that_people_gave_before_the_import_count_as_imported(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     path = tmp_path / "preferences.jsonl"
     line = '{{"prompt": "question {n}", "chosen": "yes {n}", "rejected": "no {n}"}}\n'
     path.write_text("".join(line.format(n=n) for n in range(3)), "utf-8")

@@ -1,4 +1,6 @@
-"""Contract of the archive: columns hold counted scores only, filters hold, unknown names are reported."""
+"""Contract of the archive: columns hold counted scores only, filters hold, unknown names are
+reported.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from tests.contract.stores import a_call, a_decision, a_plan, a_task, grades, judged, plain_grades, planned, wait
+from tests.contract.stores import (
+    a_call,
+    a_decision,
+    a_plan,
+    a_task,
+    grades,
+    judged,
+    plain_grades,
+    planned,
+    wait,
+)
 
 from assay.analysis.columns import STATES
 from assay.domain.assessment import Response
@@ -25,7 +37,9 @@ STATE = AssessmentState
 OLD, NEW = "20250101-000000-alpha-aaaa", "20250201-000000-beta-bbbb"
 
 
-def run_all(store: Store, run: str, value: float, *, state: STATE = STATE.EXEMPT, grader: str = "judge") -> None:
+def run_all(
+    store: Store, run: str, value: float, *, state: STATE = STATE.EXEMPT, grader: str = "judge"
+) -> None:
     """Grade every trial of a run alike."""
     for trial in store.journal.claim(RunId(run), limit=100):
         wait(store.journal.record(judged(trial, plain_grades(value), state=state, grader=grader)))
@@ -40,15 +54,27 @@ def test_a_store_bears_a_number_of_its_own_and_keeps_it(opened: Callable[[], Sto
 
 @pytest.fixture
 def two_runs(store: Store) -> Store:
-    """An older run of suite alpha with two tasks and two trials, and a newer one of suite beta with one of each."""
+    """An older run of suite alpha with two tasks and two trials, and a newer one of suite beta with
+    one of each.
+    """
     old = a_plan(OLD, suite="alpha", started="2025-01-01T00:00:00.000Z", batch_id="January")
     auth = a_task("auth", tags=["security"], language="python", thing="Auth Service")
-    store.journal.open_run(old, planned(auth, a_task("pay", tags=["money", "security"], language="go"), trials=2))
+    store.journal.open_run(
+        old, planned(auth, a_task("pay", tags=["money", "security"], language="go"), trials=2)
+    )
     run_all(store, OLD, 0.25)
-    new = a_plan(NEW, suite="beta", started="2025-02-01T00:00:00.000Z", candidates=("Bob", "carol"), judges=("Second",))
+    new = a_plan(
+        NEW,
+        suite="beta",
+        started="2025-02-01T00:00:00.000Z",
+        candidates=("Bob", "carol"),
+        judges=("Second",),
+    )
     store.journal.open_run(new, planned(a_task("mail", language="go")))
     (trial,) = store.journal.claim(RunId(NEW), limit=1)
-    graded = grades({"Bob": {"integrity": 1.0, "fitness": 0.0}, "carol": {"integrity": 0.5, "fitness": 0.5}})
+    graded = grades(
+        {"Bob": {"integrity": 1.0, "fitness": 0.0}, "carol": {"integrity": 0.5, "fitness": 0.5}}
+    )
     wait(store.journal.record(judged(trial, graded, state=STATE.EXEMPT, grader="Second")))
     return store
 
@@ -63,7 +89,9 @@ def test_score_columns_hold_exactly_the_counted_scores(store: Store) -> None:
     for trial, value in zip(trials[:6], (0.1, 0.2, 0.3, 0.4, 0.5, 0.6), strict=True):
         state = {0: STATE.NOT_REQUIRED, 1: STATE.EXEMPT}.get(trial.k - 1, STATE.PENDING)
         wait(store.journal.record(judged(trial, plain_grades(value, ["alice"]), state=state)))
-    third, fourth, fifth, sixth = (row.key for row in list(store.archive.assessments.matching(EVERYTHING))[2:])
+    third, fourth, fifth, sixth = (
+        row.key for row in list(store.archive.assessments.matching(EVERYTHING))[2:]
+    )
     store.decisions.decide(
         [
             a_decision(Verb.APPROVE, third),
@@ -72,7 +100,11 @@ def test_score_columns_hold_exactly_the_counted_scores(store: Store) -> None:
         ]
     )
     again = store.journal.claim_trial(trials[0].key)
-    wait(store.journal.record(judged(again, plain_grades(0.7, ["alice"]), attempt=2, state=STATE.PENDING)))
+    wait(
+        store.journal.record(
+            judged(again, plain_grades(0.7, ["alice"]), attempt=2, state=STATE.PENDING)
+        )
+    )
     columns = store.archive.scores.columns(EVERYTHING)
     found = dict(zip(columns.trial.tolist(), columns.score.tolist(), strict=True))
     assert found == pytest.approx({trials[1].key: 0.2, trials[2].key: 0.3, trials[3].key: 0.95})
@@ -86,23 +118,44 @@ def test_score_columns_hold_exactly_the_counted_scores(store: Store) -> None:
 def test_columns_name_tasks_candidates_and_judges_by_code(two_runs: Store) -> None:
     columns = two_runs.archive.scores.columns(EVERYTHING)
     rows = sorted(
-        (columns.tasks[t].suite, columns.tasks[t].task, columns.candidates[c], columns.judges[j], round(float(s), 6))
-        for t, c, j, s in zip(columns.task, columns.candidate, columns.judge, columns.score, strict=True)
+        (
+            columns.tasks[t].suite,
+            columns.tasks[t].task,
+            columns.candidates[c],
+            columns.judges[j],
+            round(float(s), 6),
+        )
+        for t, c, j, s in zip(
+            columns.task, columns.candidate, columns.judge, columns.score, strict=True
+        )
     )
     assert rows == sorted(
-        [("alpha", task, name, "judge", 0.25) for task in ("auth", "pay") for name in ("alice", "bob")] * 2
-        + [("beta", "mail", "bob", "Second", round(2 / 3, 6)), ("beta", "mail", "carol", "Second", 0.5)]
+        [
+            ("alpha", task, name, "judge", 0.25)
+            for task in ("auth", "pay")
+            for name in ("alice", "bob")
+        ]
+        * 2
+        + [
+            ("beta", "mail", "bob", "Second", round(2 / 3, 6)),
+            ("beta", "mail", "carol", "Second", 0.5),
+        ]
     )
     assert columns.runs == (OLD, NEW)
     assert columns.joint.all()
-    assert [(setting.judge, setting.runs) for setting in columns.settings] == [("judge", (OLD,)), ("Second", (NEW,))]
+    assert [(setting.judge, setting.runs) for setting in columns.settings] == [
+        ("judge", (OLD,)),
+        ("Second", (NEW,)),
+    ]
     assert columns.task.dtype == columns.trial.dtype == "int64"
 
 
 def test_an_empty_store_gives_empty_columns(store: Store) -> None:
     columns = store.archive.scores.columns(EVERYTHING)
     assert (len(columns.score), columns.tasks, columns.candidates, columns.runs) == (0, (), (), ())
-    assert store.archive.scores.excluded(EVERYTHING) == Excluded(pending=0, rejected=0, failed=0, superseded=0)
+    assert store.archive.scores.excluded(EVERYTHING) == Excluded(
+        pending=0, rejected=0, failed=0, superseded=0
+    )
 
 
 def test_tasks_without_a_score_are_planned_all_the_same(store: Store) -> None:
@@ -113,19 +166,29 @@ def test_tasks_without_a_score_are_planned_all_the_same(store: Store) -> None:
 
 
 def test_a_task_that_changed_is_another_task_and_said_to_be(store: Store) -> None:
-    store.journal.open_run(a_plan(OLD), planned(a_task("auth", prompt="one", weight=1.0), a_task("pay")))
+    store.journal.open_run(
+        a_plan(OLD), planned(a_task("auth", prompt="one", weight=1.0), a_task("pay"))
+    )
     later = a_plan(NEW, started="2025-02-01T00:00:00.000Z")
-    store.journal.open_run(later, planned(a_task("auth", prompt="two"), a_task("pay", weight=5.0, thing="Payments")))
+    store.journal.open_run(
+        later, planned(a_task("auth", prompt="two"), a_task("pay", weight=5.0, thing="Payments"))
+    )
     run_all(store, OLD, 0.1)
     run_all(store, NEW, 0.9)
     columns = store.archive.scores.columns(EVERYTHING)
-    assert sorted((label.task, label.changed) for label in columns.tasks) == [("auth", True), ("auth", True), ("pay", False)]
+    assert sorted((label.task, label.changed) for label in columns.tasks) == [
+        ("auth", True),
+        ("auth", True),
+        ("pay", False),
+    ]
     pay = next(label for label in columns.tasks if label.task == "pay")
     assert (pay.weight, pay.thing) == (5.0, "Payments")  # the newest selected run's
     for code, label in enumerate(columns.tasks):
         if label.changed:
             assert len(set(columns.score[columns.task == code].tolist())) == 1
-    assert not any(label.changed for label in store.archive.scores.columns(Selection(runs=(NEW,))).tasks)
+    assert not any(
+        label.changed for label in store.archive.scores.columns(Selection(runs=(NEW,))).tasks
+    )
 
 
 def test_candidates_are_one_across_runs_whatever_their_case(two_runs: Store) -> None:
@@ -136,13 +199,17 @@ def test_criteria_are_weighted_within_themselves(two_runs: Store) -> None:
     of_beta = Selection(suites=("beta",), criteria=("integrity",))
     assert sorted(two_runs.archive.scores.columns(of_beta).score.tolist()) == [0.5, 1.0]
     both = Selection(suites=("beta",), criteria=("Integrity", "fitness"))
-    assert sorted(two_runs.archive.scores.columns(both).score.tolist()) == pytest.approx([0.5, 2 / 3])
+    assert sorted(two_runs.archive.scores.columns(both).score.tolist()) == pytest.approx(
+        [0.5, 2 / 3]
+    )
 
 
 def test_a_missing_criterion_gives_no_score_on_it(store: Store) -> None:
     store.journal.open_run(a_plan(OLD), planned(a_task()))
     (trial,) = store.journal.claim(RunId(OLD), limit=1)
-    half = grades({"alice": {"integrity": None, "fitness": 0.4}, "bob": {"integrity": 0.8, "fitness": 0.8}})
+    half = grades(
+        {"alice": {"integrity": None, "fitness": 0.4}, "bob": {"integrity": 0.8, "fitness": 0.8}}
+    )
     wait(store.journal.record(judged(trial, half, state=STATE.EXEMPT)))
 
     def scores(*criteria: str) -> list[float]:
@@ -161,7 +228,8 @@ def test_equal_settings_are_one_setting_and_seeds_make_no_difference(store: Stor
         state = STATE.PENDING if number == 2 else STATE.EXEMPT
         wait(store.journal.record(judged(store.journal.claim(plan.id, limit=1)[0], state=state)))
     settings = store.archive.scores.columns(EVERYTHING).settings
-    assert [setting.runs for setting in settings] == [("20250101-x",), ("20250103-x",)]  # nothing counts in the second
+    # nothing counts in the second
+    assert [setting.runs for setting in settings] == [("20250101-x",), ("20250103-x",)]
     assert len(store.archive.scores.columns(Selection(runs=("20250101", "20250102"))).settings) == 1
 
 
@@ -210,8 +278,14 @@ def test_filters_keep_the_rows_they_name(two_runs: Store, selection: Selection, 
         (Selection(suites=("beta",), tasks=("auth",)), "no task 'auth'"),
     ],
 )
-def test_a_name_that_is_not_there_is_an_error(two_runs: Store, selection: Selection, message: str) -> None:
-    for ask in (two_runs.archive.scores.columns, two_runs.archive.scores.excluded, two_runs.archive.runs.matching):
+def test_a_name_that_is_not_there_is_an_error(
+    two_runs: Store, selection: Selection, message: str
+) -> None:
+    for ask in (
+        two_runs.archive.scores.columns,
+        two_runs.archive.scores.excluded,
+        two_runs.archive.runs.matching,
+    ):
         with pytest.raises(UnknownName, match=message):
             ask(selection)
     with pytest.raises(UnknownName, match=message):
@@ -227,7 +301,9 @@ def test_the_beginning_of_an_id_must_say_which_run(two_runs: Store) -> None:
 
 
 def test_excluded_trials_follow_the_filters(two_runs: Store) -> None:
-    two_runs.journal.open_run(a_plan("20250301-x", suite="alpha"), planned(a_task("auth"), a_task("slow"), trials=2))
+    two_runs.journal.open_run(
+        a_plan("20250301-x", suite="alpha"), planned(a_task("auth"), a_task("slow"), trials=2)
+    )
     (trial, *_) = two_runs.journal.claim(RunId("20250301-x"), limit=1)
     failure = Failure(kind="timeout", fault=Fault.PROVIDER, detail="no answer")
     wait(two_runs.journal.record(Entry(trial=trial.key, finished=True, failure=failure)))
@@ -240,7 +316,9 @@ def test_excluded_trials_follow_the_filters(two_runs: Store) -> None:
 
 
 def test_with_a_judge_trials_it_never_graded_are_not_called_rejected(store: Store) -> None:
-    store.journal.open_run(a_plan(OLD, judges=("first",)), planned(a_task("auth"), a_task("pay"), trials=2))
+    store.journal.open_run(
+        a_plan(OLD, judges=("first",)), planned(a_task("auth"), a_task("pay"), trials=2)
+    )
     for trial in store.journal.claim(RunId(OLD), limit=9):
         by_rule = trial.task.id == "pay"
         state = STATE.NOT_REQUIRED if by_rule else STATE.PENDING
@@ -253,12 +331,18 @@ def test_with_a_judge_trials_it_never_graded_are_not_called_rejected(store: Stor
 def test_with_a_judge_trials_are_excluded_as_if_only_it_had_graded(store: Store) -> None:
     store.journal.open_run(a_plan(OLD, judges=("first", "second")), planned(a_task(), trials=3))
     for trial in store.journal.claim(RunId(OLD), limit=3):
-        wait(store.journal.record(judged(trial, grader="first", state=STATE.EXEMPT, finished=False)))
+        wait(
+            store.journal.record(judged(trial, grader="first", state=STATE.EXEMPT, finished=False))
+        )
         wait(store.journal.record(judged(trial, grader="second")))
     rows = [row for row in store.archive.assessments.matching(EVERYTHING) if row.grader == "second"]
     store.decisions.decide([a_decision(Verb.REJECT, rows[0].key, reason="no")])
     whole = Excluded(pending=0, rejected=0, failed=0, superseded=0, partly=2)
-    assert store.archive.scores.excluded(EVERYTHING) == store.archive.scores.excluded(Selection(tasks=("auth",))) == whole
+    assert (
+        store.archive.scores.excluded(EVERYTHING)
+        == store.archive.scores.excluded(Selection(tasks=("auth",)))
+        == whole
+    )
     assert store.archive.scores.excluded(Selection(judges=("first",))).pending == 0
     second = store.archive.scores.excluded(Selection(judges=("second",)))
     assert second == Excluded(pending=2, rejected=1, failed=0, superseded=0)
@@ -270,7 +354,12 @@ def test_with_a_judge_trials_are_excluded_as_if_only_it_had_graded(store: Store)
 def test_runs_are_listed_newest_first_with_their_counts(two_runs: Store) -> None:
     new, old = two_runs.archive.runs.matching()
     assert (new.id, old.id) == (NEW, OLD)
-    assert (old.suite, old.batch_id, old.candidates, old.judges) == ("alpha", "January", ("alice", "bob"), ("judge",))
+    assert (old.suite, old.batch_id, old.candidates, old.judges) == (
+        "alpha",
+        "January",
+        ("alice", "bob"),
+        ("judge",),
+    )
     assert new.candidates == ("Bob", "carol")  # as this run writes them
     assert old.trials == {TrialState.APPROVED: 4}
     assert old.assessments == {STATE.EXEMPT: 4}
@@ -295,8 +384,11 @@ def test_assessments_come_by_key_in_portions(store: Store) -> None:
     assert list(store.archive.assessments.matching(EVERYTHING, states=frozenset())) == []
     endless: Iterator[object] = store.archive.assessments.matching(EVERYTHING)
     next(endless)
-    store.decisions.decide([a_decision(Verb.APPROVE, rows[0].key)])  # a half-read list holds nobody up
-    waiting = store.archive.assessments.matching(EVERYTHING, states=frozenset({STATE.PENDING}), limit=1)
+    # a half-read list holds nobody up
+    store.decisions.decide([a_decision(Verb.APPROVE, rows[0].key)])
+    waiting = store.archive.assessments.matching(
+        EVERYTHING, states=frozenset({STATE.PENDING}), limit=1
+    )
     assert next(waiting).key == rows[1].key
     (one,) = store.archive.assessments.matching(EVERYTHING, trial=rows[5].trial)
     assert one == rows[5]
@@ -312,17 +404,36 @@ def test_a_row_says_where_it_belongs(two_runs: Store) -> None:
 def test_assessment_details_show_the_graded_text_and_its_call(store: Store) -> None:
     store.journal.open_run(a_plan(OLD), planned(a_task(snippets={"bob": "B"})))
     (trial,) = store.journal.claim(RunId(OLD), limit=1)
-    entry = judged(trial, candidate="alice", assessment=plain_grades(0.5, ["alice"]), finished=False)
+    entry = judged(
+        trial, candidate="alice", assessment=plain_grades(0.5, ["alice"]), finished=False
+    )
     answer = (Response(candidate="alice", text="A", truncated=True), 0)
     ((new, _),) = entry.assessments
-    wait(store.journal.record(Entry(trial=trial.key, calls=(a_call(trial),), responses=(answer,), assessments=((new, 0),))))
-    wait(store.journal.record(judged(trial, candidate="bob", assessment=plain_grades(0.5, ["bob"]))))
+    wait(
+        store.journal.record(
+            Entry(
+                trial=trial.key,
+                calls=(a_call(trial),),
+                responses=(answer,),
+                assessments=((new, 0),),
+            )
+        )
+    )
+    wait(
+        store.journal.record(judged(trial, candidate="bob", assessment=plain_grades(0.5, ["bob"])))
+    )
     of_alice, of_bob = store.archive.assessments.matching(EVERYTHING)
     detail = store.archive.assessments.detail(of_alice.key)
     assert detail.responses == (Response(candidate="alice", text="A", truncated=True),)
-    assert (detail.call["model"], detail.call["input_tokens"], detail.call["cost_usd"]) == ("echo", 10, 0.001)
+    assert (detail.call["model"], detail.call["input_tokens"], detail.call["cost_usd"]) == (
+        "echo",
+        10,
+        0.001,
+    )
     assert (detail.task, detail.row, detail.judged) == (trial.task, of_alice, of_alice.assessment)
-    assert store.archive.assessments.detail(of_bob.key).responses == (Response(candidate="bob", text="B"),)
+    assert store.archive.assessments.detail(of_bob.key).responses == (
+        Response(candidate="bob", text="B"),
+    )
     assert store.archive.assessments.detail(of_bob.key).call == {}
     with pytest.raises(UnknownName, match="a999"):
         store.archive.assessments.detail(AssessmentKey(999))
@@ -368,7 +479,13 @@ def test_review_columns_hold_state_and_both_scores_of_each_item(store: Store) ->
     rows = [
         (int(trial), STATES[state], int(attempt), round(float(judged_), 6), round(float(final), 6))
         for trial, state, attempt, judged_, final, candidate in zip(
-            found.trial, found.state, found.attempt, found.judged, found.final, found.candidate, strict=True
+            found.trial,
+            found.state,
+            found.attempt,
+            found.judged,
+            found.final,
+            found.candidate,
+            strict=True,
         )
         if candidate == alice
     ]
@@ -389,7 +506,9 @@ def test_review_columns_hold_state_and_both_scores_of_each_item(store: Store) ->
 def test_review_columns_say_where_a_grader_gave_no_score(store: Store) -> None:
     store.journal.open_run(a_plan(OLD), planned(a_task()))
     (trial,) = store.journal.claim(RunId(OLD), limit=1)
-    half = grades({"alice": {"integrity": None, "fitness": 0.4}, "bob": {"integrity": 0.8, "fitness": 0.2}})
+    half = grades(
+        {"alice": {"integrity": None, "fitness": 0.4}, "bob": {"integrity": 0.8, "fitness": 0.2}}
+    )
     wait(store.journal.record(judged(trial, half)))
 
     def judged_scores(*criteria: str) -> list[float | None]:
@@ -403,19 +522,40 @@ def test_review_columns_say_where_a_grader_gave_no_score(store: Store) -> None:
 
 
 def test_review_columns_follow_filters_and_share_codes_with_scores(two_runs: Store) -> None:
-    for selection in (EVERYTHING, Selection(tags=("money",)), Selection(judges=("Second",)), Selection(runs=(OLD,))):
-        scores, reviews = two_runs.archive.scores.columns(selection), two_runs.archive.scores.review_columns(selection)
-        assert (scores.tasks, scores.candidates, scores.judges) == (reviews.tasks, reviews.candidates, reviews.judges)
-        assert sorted(zip(scores.trial, scores.task, scores.candidate, scores.score, strict=True)) == sorted(
-            zip(reviews.trial, reviews.task, reviews.candidate, reviews.final, strict=True)
+    for selection in (
+        EVERYTHING,
+        Selection(tags=("money",)),
+        Selection(judges=("Second",)),
+        Selection(runs=(OLD,)),
+    ):
+        scores, reviews = (
+            two_runs.archive.scores.columns(selection),
+            two_runs.archive.scores.review_columns(selection),
         )
-    assert two_runs.archive.scores.review_columns(EVERYTHING).planned.tolist() == [[2, 2, 0], [2, 2, 1], [0, 0, 1]]
+        assert (scores.tasks, scores.candidates, scores.judges) == (
+            reviews.tasks,
+            reviews.candidates,
+            reviews.judges,
+        )
+        assert sorted(
+            zip(scores.trial, scores.task, scores.candidate, scores.score, strict=True)
+        ) == sorted(zip(reviews.trial, reviews.task, reviews.candidate, reviews.final, strict=True))
+    assert two_runs.archive.scores.review_columns(EVERYTHING).planned.tolist() == [
+        [2, 2, 0],
+        [2, 2, 1],
+        [0, 0, 1],
+    ]
 
 
 def test_moments_of_criteria_are_those_of_their_trials(store: Store) -> None:
     store.journal.open_run(a_plan(OLD), planned(a_task(), trials=3))
     for trial, value in zip(store.journal.claim(RunId(OLD), limit=3), (0.1, 0.4, 0.7), strict=True):
-        graded = grades({"alice": {"integrity": value, "fitness": 0.3}, "bob": {"integrity": 0.9, "fitness": None}})
+        graded = grades(
+            {
+                "alice": {"integrity": value, "fitness": 0.3},
+                "bob": {"integrity": 0.9, "fitness": None},
+            }
+        )
         wait(store.journal.record(judged(trial, graded, state=STATE.EXEMPT)))
     by_name = {one.criterion: one for one in store.archive.scores.criterion_moments(EVERYTHING)}
     alice = store.archive.scores.columns(EVERYTHING).candidates.index("alice")
@@ -461,11 +601,18 @@ def test_scores_of_single_trials_are_those_that_count_now(store: Store) -> None:
 REGRADE = "20250301-000000-alpha-cccc"
 
 
-def regraded(store: Store, identifier: str = REGRADE, *, of: str = OLD, judge: str = "Second") -> None:
+def regraded(
+    store: Store, identifier: str = REGRADE, *, of: str = OLD, judge: str = "Second"
+) -> None:
     """A run beside another, over its responses and in its places."""
     origin = store.journal.plan_of(RunId(of))
     plan = replace(
-        a_plan(identifier, suite="alpha", started=f"2025-0{identifier[5]}-01T00:00:00.000Z", judges=(judge,)),
+        a_plan(
+            identifier,
+            suite="alpha",
+            started=f"2025-0{identifier[5]}-01T00:00:00.000Z",
+            judges=(judge,),
+        ),
         regrade_of=origin.id,
         candidates=origin.candidates,
     )
@@ -475,7 +622,10 @@ def regraded(store: Store, identifier: str = REGRADE, *, of: str = OLD, judge: s
 def counted(store: Store, *runs: str) -> list[tuple[str, float]]:
     """(candidate, score) of everything that counts in these runs."""
     columns = store.archive.scores.columns(Selection(runs=runs))
-    return sorted((columns.candidates[c], round(float(s), 6)) for c, s in zip(columns.candidate, columns.score, strict=True))
+    return sorted(
+        (columns.candidates[c], round(float(s), 6))
+        for c, s in zip(columns.candidate, columns.score, strict=True)
+    )
 
 
 @pytest.fixture
@@ -490,22 +640,27 @@ def test_a_regrade_gets_the_responses_and_their_latest_round(store: Store) -> No
     for text in ("first", "second"):
         wait(
             store.journal.record(
-                Entry(trial=first.key, responses=((Response(candidate="alice", text=text, truncated=True), None),))
+                Entry(
+                    trial=first.key,
+                    responses=((Response(candidate="alice", text=text, truncated=True), None),),
+                )
             )
         )
     store.journal.release((first.key,))
     regraded(store)
     claimed = store.journal.claim(RunId(REGRADE), limit=5)
-    assert claimed[0].responses == {"alice": Response(candidate="alice", text="second", truncated=True)}
+    assert claimed[0].responses == {
+        "alice": Response(candidate="alice", text="second", truncated=True)
+    }
     assert claimed[1].responses == {}
     assert store.journal.plan_of(RunId(REGRADE)).regrade_of == OLD
 
 
 def test_an_ungraded_regrade_takes_nothing_away(regrade: Store) -> None:
     assert counted(regrade, OLD, REGRADE) == counted(regrade, OLD)
-    assert regrade.archive.scores.excluded(Selection(runs=(OLD, REGRADE))) == regrade.archive.scores.excluded(
-        Selection(runs=(OLD,))
-    )
+    assert regrade.archive.scores.excluded(
+        Selection(runs=(OLD, REGRADE))
+    ) == regrade.archive.scores.excluded(Selection(runs=(OLD,)))
     assert len(regrade.archive.scores.columns(Selection(runs=(OLD, REGRADE))).settings) == 1
 
 
@@ -514,34 +669,53 @@ def test_newer_grading_counts_and_a_trial_is_counted_once(regrade: Store) -> Non
     both = Selection(runs=(OLD, REGRADE))
     assert counted(regrade, OLD, REGRADE) == [("alice", 0.75)] * 4 + [("bob", 0.75)] * 4
     assert counted(regrade, OLD) == [("alice", 0.25)] * 4 + [("bob", 0.25)] * 4
-    assert regrade.archive.scores.excluded(both) == Excluded(pending=0, rejected=0, failed=0, superseded=0)
+    assert regrade.archive.scores.excluded(both) == Excluded(
+        pending=0, rejected=0, failed=0, superseded=0
+    )
     assert len(regrade.archive.scores.columns(both).settings) == 1
     narrowed = Selection(runs=(OLD, REGRADE), criteria=("fitness",))
-    assert {round(float(score), 6) for score in regrade.archive.scores.columns(narrowed).score} == {0.75}
+    assert {round(float(score), 6) for score in regrade.archive.scores.columns(narrowed).score} == {
+        0.75
+    }
 
 
 def test_pending_or_rejected_newer_grading_replaces_the_older(regrade: Store) -> None:
     both = Selection(runs=(OLD, REGRADE))
     run_all(regrade, REGRADE, 0.75, grader="Second", state=STATE.PENDING)
     assert counted(regrade, OLD, REGRADE) == []
-    assert regrade.archive.scores.excluded(both) == Excluded(pending=4, rejected=0, failed=0, superseded=0)
+    assert regrade.archive.scores.excluded(both) == Excluded(
+        pending=4, rejected=0, failed=0, superseded=0
+    )
     first, second, *_ = regrade.archive.assessments.matching(Selection(runs=(REGRADE,)))
-    regrade.decisions.decide([a_decision(Verb.APPROVE, first.key), a_decision(Verb.REJECT, second.key, reason="no")])
+    regrade.decisions.decide(
+        [a_decision(Verb.APPROVE, first.key), a_decision(Verb.REJECT, second.key, reason="no")]
+    )
     assert counted(regrade, OLD, REGRADE) == [("alice", 0.75), ("bob", 0.75)]
-    assert regrade.archive.scores.excluded(both) == Excluded(pending=2, rejected=1, failed=0, superseded=0)
+    assert regrade.archive.scores.excluded(both) == Excluded(
+        pending=2, rejected=1, failed=0, superseded=0
+    )
 
 
 def test_only_responses_that_were_graded_again_give_way(regrade: Store) -> None:
     trials = regrade.journal.claim(RunId(REGRADE), limit=10)
     wait(
         regrade.journal.record(
-            judged(trials[0], plain_grades(1.0, ["alice"]), state=STATE.EXEMPT, grader="Second", candidate="alice")
+            judged(
+                trials[0],
+                plain_grades(1.0, ["alice"]),
+                state=STATE.EXEMPT,
+                grader="Second",
+                candidate="alice",
+            )
         )
     )
     failure = Failure(kind="http_500", fault=Fault.PROVIDER, detail="broke")
     wait(regrade.journal.record(Entry(trial=trials[1].key, finished=True, failure=failure)))
     regrade.journal.release([trial.key for trial in trials[2:]])
-    assert counted(regrade, OLD, REGRADE) == [("alice", 0.25)] * 3 + [("alice", 1.0)] + [("bob", 0.25)] * 4
+    assert (
+        counted(regrade, OLD, REGRADE)
+        == [("alice", 0.25)] * 3 + [("alice", 1.0)] + [("bob", 0.25)] * 4
+    )
     both = regrade.archive.scores.excluded(Selection(runs=(OLD, REGRADE)))
     assert both == Excluded(pending=0, rejected=0, failed=0, superseded=0)
 
@@ -555,7 +729,9 @@ def test_newest_regrade_counts_and_judge_filter_picks_the_judge(regrade: Store) 
     assert {score for _, score in counted(regrade, OLD, last)} == {0.5}
     by_second = Selection(judges=("Second",), suites=("alpha",))
     assert {round(float(s), 6) for s in regrade.archive.scores.columns(by_second).score} == {0.75}
-    assert regrade.archive.scores.excluded(by_second) == Excluded(pending=0, rejected=0, failed=0, superseded=0)
+    assert regrade.archive.scores.excluded(by_second) == Excluded(
+        pending=0, rejected=0, failed=0, superseded=0
+    )
 
 
 # Grades beside each other
@@ -570,11 +746,15 @@ def test_trials_are_read_page_by_page_and_grades_by_key(two_runs: Store) -> None
     with pytest.raises(UnknownName, match="payy"):
         archive.trials.graded(old, task="payy", limit=10)
     whole = archive.scores.review_columns(Selection(runs=(old,)))
-    part = archive.scores.review_columns(Selection(runs=(old,)), trials=[every[3].key, every[2].key])
+    part = archive.scores.review_columns(
+        Selection(runs=(old,)), trials=[every[3].key, every[2].key]
+    )
     mine = [key in (every[2].key, every[3].key) for key in whole.trial.tolist()]
     assert part.assessment.tolist() == whole.assessment[mine].tolist()
     assert part.final.tolist() == whole.final[mine].tolist()
-    assert [label.task for label in part.tasks] == ["pay"], "labels are those of the tasks that were asked for"
+    assert [label.task for label in part.tasks] == ["pay"], (
+        "labels are those of the tasks that were asked for"
+    )
     assert set(part.task.tolist()) == {0}
     assert len(archive.scores.review_columns(Selection(runs=(old,)), trials=[]).trial) == 0
 
@@ -582,20 +762,32 @@ def test_trials_are_read_page_by_page_and_grades_by_key(two_runs: Store) -> None
 def test_graders_of_a_run_include_its_regrades(two_runs: Store) -> None:
     archive, old = two_runs.archive, RunId(OLD)
     before = archive.runs.graded(old)
-    assert (before.candidates, before.judges, before.tasks) == (("alice", "bob"), ("judge",), ("auth", "pay"))
+    assert (before.candidates, before.judges, before.tasks) == (
+        ("alice", "bob"),
+        ("judge",),
+        ("auth", "pay"),
+    )
     assert (before.criteria, before.attempts) == (("integrity", "fitness"), {})
     assert archive.trials.graded(old, again=True, limit=10) == ()
     row = next(archive.assessments.matching(Selection(runs=(old,), tasks=("pay",))))
     again = two_runs.journal.claim_trial(row.trial)
-    wait(two_runs.journal.record(judged(again, plain_grades(0.9), state=STATE.EXEMPT, attempt=2, finished=False)))
+    wait(
+        two_runs.journal.record(
+            judged(again, plain_grades(0.9), state=STATE.EXEMPT, attempt=2, finished=False)
+        )
+    )
     two_runs.journal.release([again.key])
     assert archive.runs.graded(old).attempts == {"judge": 1}
     assert [one.key for one in archive.trials.graded(old, again=True, limit=10)] == [row.trial]
-    assert archive.runs.graded(RunId(NEW)).written == {"bob": "Bob", "carol": "carol"}, "as the run itself writes them"
+    assert archive.runs.graded(RunId(NEW)).written == {"bob": "Bob", "carol": "carol"}, (
+        "as the run itself writes them"
+    )
 
 
 def test_trials_of_two_runs_are_paired_by_task_and_number(two_runs: Store) -> None:
-    two_runs.journal.open_run(a_plan("20250301-000000-alpha-ffff", suite="alpha"), planned(a_task("pay"), trials=1))
+    two_runs.journal.open_run(
+        a_plan("20250301-000000-alpha-ffff", suite="alpha"), planned(a_task("pay"), trials=1)
+    )
     archive, again = two_runs.archive, RunId("20250301-000000-alpha-ffff")
     mine = {one.place: one.key for one in archive.trials.graded(RunId(OLD), limit=10)}
     (theirs,) = archive.trials.graded(again, limit=10)
@@ -605,7 +797,9 @@ def test_trials_of_two_runs_are_paired_by_task_and_number(two_runs: Store) -> No
 
 def test_a_matrix_has_each_task_once_with_the_trials_of_every_run(two_runs: Store) -> None:
     archive, again = two_runs.archive, RunId("20250301-000000-alpha-ffff")
-    two_runs.journal.open_run(a_plan(again, suite="alpha"), planned(a_task("pay"), a_task("sum"), trials=3))
+    two_runs.journal.open_run(
+        a_plan(again, suite="alpha"), planned(a_task("pay"), a_task("sum"), trials=3)
+    )
     runs = [again, RunId(OLD)]
     rows = archive.trials.matrix(runs, limit=10, trials=2)
     assert [row.task for row in rows] == ["pay", "sum", "auth"]
@@ -658,11 +852,17 @@ def test_a_candidates_trials_are_those_it_took_part_in(two_runs: Store) -> None:
 
 def test_a_trial_that_others_answered_alone_is_not_a_candidates(store: Store) -> None:
     names = ("ann", "bob", "cas")
-    store.journal.open_run(a_plan(OLD, candidates=names), planned(a_task("auth"), a_task("pay"), a_task("mail")))
+    store.journal.open_run(
+        a_plan(OLD, candidates=names), planned(a_task("auth"), a_task("pay"), a_task("mail"))
+    )
     auth, pay, _ = store.journal.claim(RunId(OLD), limit=3)
     one = {"integrity": 1.0, "fitness": 0.5}
     wait(store.journal.record(judged(auth, grades({"ann": one, "bob": one}))))
     wait(store.journal.record(judged(pay, grades({"cas": one}), state=STATE.EXEMPT)))
-    own = {name: [row.task for row in store.archive.trials.matching(EVERYTHING, candidate=name)] for name in names}
-    assert own == {"ann": ["auth", "mail"], "bob": ["auth", "mail"], "cas": ["pay", "mail"]}  # mail is still to be done
+    own = {
+        name: [row.task for row in store.archive.trials.matching(EVERYTHING, candidate=name)]
+        for name in names
+    }
+    # mail is still to be done
+    assert own == {"ann": ["auth", "mail"], "bob": ["auth", "mail"], "cas": ["pay", "mail"]}
     assert store.archive.scores.took_part(EVERYTHING) == {"cas": 1}

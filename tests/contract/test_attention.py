@@ -1,4 +1,6 @@
-"""Contract of timed decisions: only decisions that hold and that were made on a screen are judged, on both databases."""
+"""Contract of timed decisions: only decisions that hold and that were made on a screen are judged,
+on both databases.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def decide(
     active_ms: int | None = 400,
     once: str,
 ) -> None:
-    """Decide like the review page, which stores how a decision was made after the decision itself."""
+    """Decide like the review page, which stores how a decision was made after the decision
+    itself.
+    """
     decision = a_decision(verb, row.key, reviewer=by, reason="why", idempotency=once)
     store.decisions.decide([replace(decision, via=via, displayed=via in (Via.PAGE, Via.TERMINAL))])
     taken = DecisionTaken(verb=verb, arm=Arm.ASSISTED, active_ms=active_ms, size=120)

@@ -1,4 +1,6 @@
-"""Contract of stored calibrations: each is kept unchanged, versions count by judge, the newest is returned."""
+"""Contract of stored calibrations: each is kept unchanged, versions count by judge, the newest is
+returned.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,14 @@ from dataclasses import replace
 from assay.domain.calibration import CalibrationRecord, JudgeIdentity, Tier
 from assay.store.opening import Store
 
-IDENTITY = JudgeIdentity(model="openai/judge", prompt="a" * 32, rubric="b" * 32, parameters="c" * 32)
+IDENTITY = JudgeIdentity(
+    model="openai/judge", prompt="a" * 32, rubric="b" * 32, parameters="c" * 32
+)
 RECORD = CalibrationRecord(
-    identity=IDENTITY, tier=Tier.FAIR, at="2025-01-02T03:04:05.678Z", document={"n": 14, "samples": [{"id": "ü"}]}
+    identity=IDENTITY,
+    tier=Tier.FAIR,
+    at="2025-01-02T03:04:05.678Z",
+    document={"n": 14, "samples": [{"id": "ü"}]},
 )
 
 
@@ -41,4 +48,7 @@ def test_a_calibration_is_found_by_its_number_and_lists_go_on_below_one(store: S
     assert store.calibrations.record(third.number + 1) is None
     assert store.calibrations.records(limit=2) == (third, second)
     assert store.calibrations.records(before=second.number, limit=2) == (first,)
-    assert store.calibrations.newest_numbers() == {IDENTITY: third.number, other.identity: second.number}
+    assert store.calibrations.newest_numbers() == {
+        IDENTITY: third.number,
+        other.identity: second.number,
+    }

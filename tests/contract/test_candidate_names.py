@@ -1,4 +1,6 @@
-"""Names mended and undone: statistics follow, what was written down stays, and nothing is lost on the way back."""
+"""Names mended and undone: statistics follow, what was written down stays, and nothing is lost on
+the way back.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,16 @@ from collections.abc import Callable
 
 import pytest
 from tests.contract.rows import all_rows, assert_derived_agrees, fold_as_before
-from tests.contract.stores import a_call, a_decision, a_plan, a_task, judged, plain_grades, planned, wait
+from tests.contract.stores import (
+    a_call,
+    a_decision,
+    a_plan,
+    a_task,
+    judged,
+    plain_grades,
+    planned,
+    wait,
+)
 
 from assay.domain.assessment import Response
 from assay.domain.errors import Refused, UnknownName
@@ -16,18 +27,30 @@ from assay.domain.renaming import NameVerb
 from assay.domain.selection import Selection
 from assay.store.opening import Store
 
-OLD, NEW, LATER = "20250101-000000-alpha-aaaa", "20250201-000000-alpha-bbbb", "20250301-000000-alpha-cccc"
+OLD, NEW, LATER = (
+    "20250101-000000-alpha-aaaa",
+    "20250201-000000-alpha-bbbb",
+    "20250301-000000-alpha-cccc",
+)
 WHO = {"reviewer": "rita", "reason": "a typo"}
 KEPT = ("candidate_event", "candidate_alias")
 
 
 def a_run(store: Store, run: str, candidates: tuple[str, ...], value: float) -> None:
-    plan = a_plan(run, suite="alpha", started=f"{run[:4]}-{run[4:6]}-01T00:00:00.000Z", candidates=candidates)
+    plan = a_plan(
+        run, suite="alpha", started=f"{run[:4]}-{run[4:6]}-01T00:00:00.000Z", candidates=candidates
+    )
     store.journal.open_run(plan, planned(a_task(snippets={candidates[1]: "own"}), trials=2))
     for trial in store.journal.claim(RunId(run), limit=9):
         said = Response(candidate=candidates[0], text=f"by {candidates[0]}")
         calls = [a_call(trial, candidate=candidates[0])]
-        entry = judged(trial, plain_grades(value, candidates), state=AssessmentState.EXEMPT, responses=[said], calls=calls)
+        entry = judged(
+            trial,
+            plain_grades(value, candidates),
+            state=AssessmentState.EXEMPT,
+            responses=[said],
+            calls=calls,
+        )
         wait(store.journal.record(entry))
 
 
@@ -42,7 +65,8 @@ def misspelt(store: Store) -> Store:
 def means(store: Store) -> dict[str, float]:
     columns = store.archive.scores.columns(Selection())
     return {
-        name: round(float(columns.score[columns.candidate == code].mean()), 6) for code, name in enumerate(columns.candidates)
+        name: round(float(columns.score[columns.candidate == code].mean()), 6)
+        for code, name in enumerate(columns.candidates)
     }
 
 
@@ -53,10 +77,18 @@ def rows(url: str) -> dict[str, list[tuple[object, ...]]]:
 def test_a_merge_counts_both_as_one_and_undo_takes_it_back(misspelt: Store, url: str) -> None:
     before, details = rows(url), list(misspelt.archive.exports.assessments(Selection()))
     event = misspelt.renaming.merge("Alcie", "alice", **WHO)
-    assert (event.verb, event.source, event.target, event.runs) == (NameVerb.MERGE, "alcie", "alice", (OLD,))
+    assert (event.verb, event.source, event.target, event.runs) == (
+        NameVerb.MERGE,
+        "alcie",
+        "alice",
+        (OLD,),
+    )
     assert means(misspelt) == {"alice": 0.5, "bob": 0.2, "carol": 0.8}
     assert list(misspelt.archive.exports.assessments(Selection())) == details
-    assert [run.candidates for run in misspelt.archive.runs.matching()] == [("alice", "carol"), ("alice", "bob")]
+    assert [run.candidates for run in misspelt.archive.runs.matching()] == [
+        ("alice", "carol"),
+        ("alice", "bob"),
+    ]
     assert_derived_agrees(url)
     back = misspelt.renaming.undo(event.id, **WHO)
     assert back.undoes == event.id
@@ -128,10 +160,17 @@ def test_rename_that_would_lose_data_is_refused(misspelt: Store, url: str) -> No
 
 def test_calls_are_summed_by_model(misspelt: Store) -> None:
     (found,) = misspelt.archive.calls.totals(RunId(OLD))
-    assert (found.role, found.name, found.calls, found.input_tokens) == ("candidate", "alcie", 2, 20)
+    assert (found.role, found.name, found.calls, found.input_tokens) == (
+        "candidate",
+        "alcie",
+        2,
+        20,
+    )
 
 
-def test_a_store_of_an_earlier_version_still_knows_its_candidates(store: Store, url: str, opened: Callable[[], Store]) -> None:
+def test_a_store_of_an_earlier_version_still_knows_its_candidates(
+    store: Store, url: str, opened: Callable[[], Store]
+) -> None:
     a_run(store, OLD, ("ｂｏｔ", "bob"), 0.2)
     fold_as_before(url, "bot", "ｂｏｔ")
     fresh = opened()

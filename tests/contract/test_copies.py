@@ -22,7 +22,9 @@ from assay.store.opening import Store, open_store
 
 def filled(url: str) -> Store:
     store = open_store(url, clock=StandingClock())
-    tasks = planned(a_task("one", prompt="half \ud83d and \0", tags=["é", "A"]), a_task("two"), trials=2)
+    tasks = planned(
+        a_task("one", prompt="half \ud83d and \0", tags=["é", "A"]), a_task("two"), trials=2
+    )
     store.journal.open_run(a_plan(), tasks)
     for trial in store.journal.claim(a_plan().id, limit=3):
         wait(store.journal.record(judged(trial)))
@@ -78,7 +80,11 @@ def test_a_copy_that_differs_is_not_kept(tmp_path: Path) -> None:
     target = open_store(f"sqlite:///{tmp_path}/b.db", clock=StandingClock())
     before = all_rows(f"sqlite:///{tmp_path}/b.db")
     with target.database.writing() as connection:
-        connection.execute(text("CREATE TRIGGER spoil AFTER INSERT ON suite BEGIN UPDATE suite SET name = 'x'; END"))
+        connection.execute(
+            text(
+                "CREATE TRIGGER spoil AFTER INSERT ON suite BEGIN UPDATE suite SET name = 'x'; END"
+            )
+        )
     with pytest.raises(StoreError, match="row 1 of suite differs"):
         copying.copy_rows(source.database, target.database)
     assert all_rows(f"sqlite:///{tmp_path}/b.db") == before

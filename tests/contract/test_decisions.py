@@ -1,4 +1,6 @@
-"""Contract of decisions: all or none, once each, undone completely, also when others decide at the same time."""
+"""Contract of decisions: all or none, once each, undone completely, also when others decide at the
+same time.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,16 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 from tests.contract.rows import all_rows, assert_derived_agrees, driven
-from tests.contract.stores import a_decision, a_plan, a_task, grades, judged, plain_grades, planned, wait
+from tests.contract.stores import (
+    a_decision,
+    a_plan,
+    a_task,
+    grades,
+    judged,
+    plain_grades,
+    planned,
+    wait,
+)
 
 from assay.domain.assessment import Assessment
 from assay.domain.errors import InputError, Refused, UnknownName
@@ -24,7 +35,9 @@ RUN = a_plan().id
 EVERYTHING = Selection()
 
 
-def with_assessments(store: Store, *assessments: Assessment, trials: int = 3) -> list[AssessmentRow]:
+def with_assessments(
+    store: Store, *assessments: Assessment, trials: int = 3
+) -> list[AssessmentRow]:
     """A run whose trials were judged so, one trial each."""
     wanted = assessments or tuple(plain_grades(0.5) for _ in range(trials))
     store.journal.open_run(a_plan(), planned(a_task(), trials=len(wanted)))
@@ -55,7 +68,10 @@ def test_an_approval_lets_the_judges_scores_count(store: Store, url: str) -> Non
     assert (event.at, event.decision.reviewer) == ("2025-01-02T03:04:05.678Z", "rita")
     assert counted(store) == [0.5, 0.5]
     assert store.archive.assessments.detail(rows[0].key).events == (event,)
-    assert store.archive.runs.matching()[0].trials == {TrialState.APPROVED: 1, TrialState.NEEDS_REVIEW: 2}
+    assert store.archive.runs.matching()[0].trials == {
+        TrialState.APPROVED: 1,
+        TrialState.NEEDS_REVIEW: 2,
+    }
     assert_derived_agrees(url)
 
 
@@ -64,19 +80,34 @@ def test_a_rejection_keeps_the_trial_out(store: Store, url: str) -> None:
     store.decisions.decide([a_decision(Verb.REJECT, rows[0].key, reason="nonsense")])
     assert counted(store) == []
     assert store.archive.scores.excluded(EVERYTHING).rejected == 1
-    assert store.archive.runs.matching()[0].trials == {TrialState.REJECTED: 1, TrialState.NEEDS_REVIEW: 2}
+    assert store.archive.runs.matching()[0].trials == {
+        TrialState.REJECTED: 1,
+        TrialState.NEEDS_REVIEW: 2,
+    }
     assert_derived_agrees(url)
 
 
 def test_a_corrected_criterion_recomputes_the_candidate(store: Store) -> None:
-    low = grades({"alice": {"integrity": 0.4, "fitness": 0.7}, "bob": {"integrity": 0.1, "fitness": 0.1}})
+    low = grades(
+        {"alice": {"integrity": 0.4, "fitness": 0.7}, "bob": {"integrity": 0.1, "fitness": 0.1}}
+    )
     (row,) = with_assessments(store, low)
-    store.decisions.decide([a_decision(Verb.CORRECT, row.key, corrections={("alice", "integrity"): 1.0}, reason="right")])
+    store.decisions.decide(
+        [
+            a_decision(
+                Verb.CORRECT, row.key, corrections={("alice", "integrity"): 1.0}, reason="right"
+            )
+        ]
+    )
     detail = store.archive.assessments.detail(row.key)
     assert detail.row.state is AssessmentState.CORRECTED
     assert detail.row.assessment.scores == pytest.approx({"alice": (2 * 1.0 + 0.7) / 3, "bob": 0.1})
     assert detail.judged.scores["alice"] == pytest.approx((2 * 0.4 + 0.7) / 3)
-    laid = next(g for g in detail.row.assessment.grades if (g.candidate, g.criterion) == ("alice", "integrity"))
+    laid = next(
+        g
+        for g in detail.row.assessment.grades
+        if (g.candidate, g.criterion) == ("alice", "integrity")
+    )
     assert (laid.score, laid.raw_score, laid.max_score) == (1.0, 10.0, 10.0)
     assert detail.events[0].decision.corrections == {("alice", "integrity"): 1.0}
     (listed,) = store.archive.assessments.matching(EVERYTHING)
@@ -112,8 +143,12 @@ def test_undo_restores_every_row(store: Store, url: str) -> None:
 def test_a_second_decision_is_refused_and_says_how_to_mend_it(store: Store, verb: Verb) -> None:
     rows = with_assessments(store)
     store.decisions.decide([a_decision(Verb.REJECT, rows[0].key, reason="no")])
-    corrections: dict[str, Any] = {"corrections": {("alice", None): 1.0}} if verb is Verb.CORRECT else {}
-    with pytest.raises(Refused, match=r"a1: is rejected, not pending\. Undo that first: assay review undo a1"):
+    corrections: dict[str, Any] = (
+        {"corrections": {("alice", None): 1.0}} if verb is Verb.CORRECT else {}
+    )
+    with pytest.raises(
+        Refused, match=r"a1: is rejected, not pending\. Undo that first: assay review undo a1"
+    ):
         store.decisions.decide([a_decision(verb, rows[0].key, **corrections)])
     assert len(store.archive.assessments.detail(rows[0].key).events) == 1
 
@@ -167,13 +202,17 @@ def test_unscored_assessment_can_be_corrected_but_not_approved(store: Store, url
     with pytest.raises(Refused, match="no score for bob"):
         store.decisions.decide([a_decision(Verb.APPROVE, row.key)])
     with pytest.raises(Refused, match=r"missing: bob/fitness"):
-        store.decisions.decide([a_decision(Verb.CORRECT, row.key, corrections={("bob", "integrity"): 0.3})])
+        store.decisions.decide(
+            [a_decision(Verb.CORRECT, row.key, corrections={("bob", "integrity"): 0.3})]
+        )
     kept = {name: its for name, its in all_rows(url).items() if name != "review_event"}
     both = {("bob", "integrity"): 0.3, ("bob", "fitness"): 0.9}
     store.decisions.decide([a_decision(Verb.CORRECT, row.key, corrections=both)])
     detail = store.archive.assessments.detail(row.key)
     assert detail.row.assessment.scores["bob"] == pytest.approx(0.5)
-    assert ("bob", "fitness", 0.9) in [(g.candidate, g.criterion, g.score) for g in detail.row.assessment.grades]
+    assert ("bob", "fitness", 0.9) in [
+        (g.candidate, g.criterion, g.score) for g in detail.row.assessment.grades
+    ]
     assert counted(store) == pytest.approx([0.5, 0.5])
     store.decisions.decide([a_decision(Verb.UNDO, row.key)])
     assert {name: its for name, its in all_rows(url).items() if name != "review_event"} == kept
@@ -231,15 +270,22 @@ def test_a_key_used_for_one_assessment_is_refused_for_another(store: Store, url:
         (Verb.CORRECT, {"corrections": {("alice", None): 0.25}}),
     ],
 )
-def test_a_used_key_is_refused_with_other_content(store: Store, url: str, verb: Verb, more: dict[str, Any]) -> None:
+def test_a_used_key_is_refused_with_other_content(
+    store: Store, url: str, verb: Verb, more: dict[str, Any]
+) -> None:
     (row,) = with_assessments(store, plain_grades())
     odd = {"reason": "As \0 it is.", "note": "\ud800"}  # columns hold neither
     first = store.decisions.decide([a_decision(Verb.APPROVE, row.key, idempotency="k1", **odd)])
     before = all_rows(url)
-    with pytest.raises(Refused, match="key: was sent before with another decision: approve by rita"):
+    with pytest.raises(
+        Refused, match="key: was sent before with another decision: approve by rita"
+    ):
         store.decisions.decide([a_decision(verb, row.key, idempotency="k1", **{**odd, **more})])
     assert all_rows(url) == before
-    assert store.decisions.decide([a_decision(Verb.APPROVE, row.key, idempotency="k1", **odd)]) == first
+    assert (
+        store.decisions.decide([a_decision(Verb.APPROVE, row.key, idempotency="k1", **odd)])
+        == first
+    )
 
 
 def test_a_rerun_is_noted_with_the_state_the_old_attempt_had(store: Store) -> None:
@@ -279,7 +325,9 @@ def test_one_judge_of_a_failed_trial_may_be_approved(store: Store, url: str) -> 
     assert_derived_agrees(url)
 
 
-def test_eight_reviewers_at_once_lose_nothing_and_double_nothing(opened: Callable[[], Store], url: str) -> None:
+def test_eight_reviewers_at_once_lose_nothing_and_double_nothing(
+    opened: Callable[[], Store], url: str
+) -> None:
     desks = [opened() for _ in range(4)]  # four processes, two reviewers each
     rows = with_assessments(desks[0], trials=24)
 
@@ -288,7 +336,9 @@ def test_eight_reviewers_at_once_lose_nothing_and_double_nothing(opened: Callabl
         for row in rows:
             verb = (Verb.APPROVE, Verb.REJECT)[(number + row.key) % 2]
             try:
-                decision = a_decision(verb, row.key, reviewer=f"r{number}", idempotency=f"{number}-{row.key}")
+                decision = a_decision(
+                    verb, row.key, reviewer=f"r{number}", idempotency=f"{number}-{row.key}"
+                )
                 desks[number % 4].decisions.decide([decision])
                 done += 1
             except Refused:
@@ -300,7 +350,10 @@ def test_eight_reviewers_at_once_lose_nothing_and_double_nothing(opened: Callabl
     assert sum(done for done, _ in outcomes) == len(rows)
     assert sum(refused for _, refused in outcomes) == 7 * len(rows)
     assert len(all_rows(url)["review_event"]) == len(rows)
-    assert all(row.state is not AssessmentState.PENDING for row in desks[1].archive.assessments.matching(EVERYTHING))
+    assert all(
+        row.state is not AssessmentState.PENDING
+        for row in desks[1].archive.assessments.matching(EVERYTHING)
+    )
     assert desks[0].event_log.first_broken() is None
     assert_derived_agrees(url)
 

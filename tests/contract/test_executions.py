@@ -55,7 +55,9 @@ def test_the_last_of_two_processes_to_leave_decides(opened: Callable[[], Store])
 
 
 @pytest.mark.parametrize("end", [RunState.FINISHED, RunState.INTERRUPTED])
-def test_a_cancelled_run_stays_cancelled_when_its_process_leaves(store: Store, end: RunState) -> None:
+def test_a_cancelled_run_stays_cancelled_when_its_process_leaves(
+    store: Store, end: RunState
+) -> None:
     open_run(store)
     store.journal.begin(RUN, retry_failed=False)
     store.journal.set_state(RUN, RunState.CANCELLED)
@@ -91,7 +93,9 @@ def stretch(store: Store) -> tuple[str | None, int]:
     return run.since, run.done_before
 
 
-def test_a_break_begins_a_new_stretch_and_a_process_that_joins_does_not(opened: Callable[[], Store]) -> None:
+def test_a_break_begins_a_new_stretch_and_a_process_that_joins_does_not(
+    opened: Callable[[], Store],
+) -> None:
     one, other = opened(), opened()
     open_run(one, trials=4)
     assert stretch(one) == (None, 0)

@@ -1,4 +1,6 @@
-"""Export rows: exactly the scores that statistics read, other rows with their reason, whole assessments."""
+"""Export rows: exactly the scores that statistics read, other rows with their reason, whole
+assessments.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.contract.stores import a_call, a_decision, a_plan, a_task, judged, plain_grades, planned, wait
+from tests.contract.stores import (
+    a_call,
+    a_decision,
+    a_plan,
+    a_task,
+    judged,
+    plain_grades,
+    planned,
+    wait,
+)
 
 from assay.analysis.tables import score_table
 from assay.domain.assessment import Response
@@ -23,9 +34,13 @@ STATE = AssessmentState
 
 @pytest.fixture
 def two_runs(store: Store) -> Store:
-    """Two runs of the same tasks: in the first one trial of each decision, in the second everything exempt."""
+    """Two runs of the same tasks: in the first one trial of each decision, in the second everything
+    exempt.
+    """
     tasks = [a_task("auth", weight=2.0), a_task("pay")]
-    store.journal.open_run(a_plan(FIRST, suite="alpha", started="2025-01-01T00:00:00.000Z"), planned(*tasks, trials=3))
+    store.journal.open_run(
+        a_plan(FIRST, suite="alpha", started="2025-01-01T00:00:00.000Z"), planned(*tasks, trials=3)
+    )
     for number, trial in enumerate(store.journal.claim(RunId(FIRST), limit=9)):
         wait(store.journal.record(judged(trial, plain_grades(0.1 * number))))
     keys = [row.key for row in store.archive.assessments.matching(EVERYTHING)]
@@ -39,7 +54,9 @@ def two_runs(store: Store) -> Store:
     )
     again = store.journal.claim_trial(next(iter(store.archive.trials.matching(EVERYTHING))).key)
     wait(store.journal.record(judged(again, plain_grades(0.7), attempt=2)))
-    newer = a_plan(SECOND, suite="alpha", started="2025-02-01T00:00:00.000Z", candidates=("Bob", "carol"))
+    newer = a_plan(
+        SECOND, suite="alpha", started="2025-02-01T00:00:00.000Z", candidates=("Bob", "carol")
+    )
     store.journal.open_run(newer, planned(*tasks, trials=2))
     for trial in store.journal.claim(RunId(SECOND), limit=9):
         answer = Response(candidate="Bob", text=f"answer {trial.k}")
@@ -71,19 +88,32 @@ def table_of(store: Store, selection: Selection) -> ScoreTable:
 
 @pytest.mark.parametrize(
     "selection",
-    [EVERYTHING, Selection(runs=(FIRST,)), Selection(tasks=("pay",)), Selection(criteria=("integrity",))],
+    [
+        EVERYTHING,
+        Selection(runs=(FIRST,)),
+        Selection(tasks=("pay",)),
+        Selection(criteria=("integrity",)),
+    ],
     ids=["everything", "run", "task", "criterion"],
 )
-def test_the_rows_give_the_numbers_that_the_columns_give(two_runs: Store, selection: Selection) -> None:
+def test_the_rows_give_the_numbers_that_the_columns_give(
+    two_runs: Store, selection: Selection
+) -> None:
     columns = two_runs.archive.scores.columns(selection)
     rows = list(two_runs.archive.exports.score_rows(selection))
-    assert sorted(row.score for row in rows if row.score is not None) == pytest.approx(sorted(columns.score.tolist()))
+    assert sorted(row.score for row in rows if row.score is not None) == pytest.approx(
+        sorted(columns.score.tolist())
+    )
     assert rows
     inside, outside = score_table(columns), table_of(two_runs, selection)
     for name in columns.candidates:
         mine, theirs = estimate(inside, name), estimate(outside, name)
         if name in {row.candidate for row in rows}:
-            assert (mine.mean, mine.ci95, mine.n_trials) == (theirs.mean, theirs.ci95, theirs.n_trials)
+            assert (mine.mean, mine.ci95, mine.n_trials) == (
+                theirs.mean,
+                theirs.ci95,
+                theirs.n_trials,
+            )
 
 
 def test_excluded_rows_keep_their_state_and_give_a_reason(two_runs: Store) -> None:
@@ -126,7 +156,9 @@ def test_details_in_portions_are_the_details_one_by_one(two_runs: Store) -> None
     for detail, _ in found:
         assert detail == two_runs.archive.assessments.detail(detail.row.key)
     counting = [detail.row.key for detail, why in found if why is None]
-    assert counting == [detail.row.key for detail, _ in two_runs.archive.exports.assessments(EVERYTHING)]
+    assert counting == [
+        detail.row.key for detail, _ in two_runs.archive.exports.assessments(EVERYTHING)
+    ]
     assert [len(detail.attempts) for detail, _ in found][:2] == [2, 1]
     assert {event.decision.reviewer for detail, _ in found for event in detail.events} == {"rita"}
     answered = [r.text for detail, _ in found for r in detail.responses]
@@ -142,10 +174,19 @@ def test_a_newer_grading_takes_the_place_of_the_older_one(store: Store) -> None:
     (trial,) = store.journal.claim(RunId(SECOND), limit=1)
     wait(store.journal.record(judged(trial, plain_grades(0.8), state=STATE.EXEMPT)))
     rows = list(store.archive.exports.score_rows(EVERYTHING, everything=True))
-    scores = sorted((row.k, round(row.score or 0, 6), row.not_counted) for row in rows if row.candidate == "alice")
+    scores = sorted(
+        (row.k, round(row.score or 0, 6), row.not_counted)
+        for row in rows
+        if row.candidate == "alice"
+    )
     assert scores == [(1, 0.2, NotCounted.GRADED_ANEW), (1, 0.8, None), (2, 0.2, None)]
-    whole = [(d.row.run_id, d.row.k, why) for d, why in store.archive.exports.assessments(EVERYTHING, everything=True)]
+    whole = [
+        (d.row.run_id, d.row.k, why)
+        for d, why in store.archive.exports.assessments(EVERYTHING, everything=True)
+    ]
     assert whole == [(FIRST, 1, NotCounted.GRADED_ANEW), (FIRST, 2, None), (SECOND, 1, None)]
     columns = store.archive.scores.columns(EVERYTHING)
-    assert sorted(columns.score.tolist()) == sorted(r.score for r in store.archive.exports.score_rows(EVERYTHING) if r.score)
+    assert sorted(columns.score.tolist()) == sorted(
+        r.score for r in store.archive.exports.score_rows(EVERYTHING) if r.score
+    )
     assert np.isfinite(columns.score).all()

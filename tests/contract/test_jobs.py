@@ -1,4 +1,6 @@
-"""Contract of jobs: what waits at a provider outlives processes, is claimed by nobody else, and is read once."""
+"""Contract of jobs: what waits at a provider outlives processes, is claimed by nobody else, and is
+read once.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,15 @@ from assay.domain.calls import Role
 from assay.domain.errors import Refused
 from assay.domain.failure import Failure, Fault
 from assay.domain.identifiers import TrialKey
-from assay.domain.jobs import JobAnswer, JobRequest, JobStage, JobState, ParkedTrial, RequestKey, RequestState
+from assay.domain.jobs import (
+    JobAnswer,
+    JobRequest,
+    JobStage,
+    JobState,
+    ParkedTrial,
+    RequestKey,
+    RequestState,
+)
 from assay.domain.lifecycle import RunState, TrialState
 from assay.domain.run import ClaimedTrial, Entry
 from assay.store.opening import Store, open_store
@@ -26,21 +36,42 @@ RUN = a_plan().id
 
 
 def a_job(store: Store, *, token: str = "abc") -> int:
-    return store.jobs.plan(RUN, token=token, stage=JobStage.ANSWERS, place="api.test", model="echo", base_url=None, habits="{}")
-
-
-def asked(job: int, number: int, trial: TrialKey, *, usd: float = 0.0, digest: str = "d") -> JobRequest:
-    return JobRequest(
-        key=RequestKey(job, number), trial=trial, role=Role.CANDIDATE, digest=f"{digest}{number}", visit=0, usd=usd
+    return store.jobs.plan(
+        RUN,
+        token=token,
+        stage=JobStage.ANSWERS,
+        place="api.test",
+        model="echo",
+        base_url=None,
+        habits="{}",
     )
 
 
-def parked(store: Store, *, trials: int = 3, usd: float = 0.0, **plan: object) -> tuple[int, list[TrialKey]]:
+def asked(
+    job: int, number: int, trial: TrialKey, *, usd: float = 0.0, digest: str = "d"
+) -> JobRequest:
+    return JobRequest(
+        key=RequestKey(job, number),
+        trial=trial,
+        role=Role.CANDIDATE,
+        digest=f"{digest}{number}",
+        visit=0,
+        usd=usd,
+    )
+
+
+def parked(
+    store: Store, *, trials: int = 3, usd: float = 0.0, **plan: object
+) -> tuple[int, list[TrialKey]]:
     """A run whose trials all wait for one job."""
-    store.journal.open_run(a_plan(**plan), planned(a_task(), trials=trials), state=RunState.SUBMITTED)  # type: ignore[arg-type]
+    run = a_plan(**plan)  # type: ignore[arg-type]
+    store.journal.open_run(run, planned(a_task(), trials=trials), state=RunState.SUBMITTED)
     job = a_job(store)
     keys = [trial.key for trial in store.journal.claim(RUN, limit=trials)]
-    waiting = [ParkedTrial(trial=key, requests=(asked(job, n, key, usd=usd),)) for n, key in enumerate(keys, 1)]
+    waiting = [
+        ParkedTrial(trial=key, requests=(asked(job, n, key, usd=usd),))
+        for n, key in enumerate(keys, 1)
+    ]
     assert not store.jobs.park(RUN, waiting)
     store.jobs.note(job, state=JobState.SENT, remote_id="batch_1", requests=trials)
     return job, keys
@@ -50,11 +81,17 @@ def answered(store: Store, claimed: ClaimedTrial, job: int, number: int) -> None
     """Store the answer to a request of a claimed trial, which ends it."""
     call = replace(a_call(claimed), job=JobAnswer(key=RequestKey(job, number), digest=f"d{number}"))
     response = Response(candidate="alice", text="Hello.")
-    wait(store.journal.record(Entry(trial=claimed.key, calls=(call,), responses=((response, 0),), finished=True)))
+    wait(
+        store.journal.record(
+            Entry(trial=claimed.key, calls=(call,), responses=((response, 0),), finished=True)
+        )
+    )
 
 
 @pytest.mark.quick_postgresql
-def test_waiting_trials_are_claimed_only_for_their_answers(opened: Callable[[], Store], url: str) -> None:
+def test_waiting_trials_are_claimed_only_for_their_answers(
+    opened: Callable[[], Store], url: str
+) -> None:
     store = opened()
     job, keys = parked(store)
     assert store.journal.claim(RUN, limit=9) == ()
@@ -66,7 +103,10 @@ def test_waiting_trials_are_claimed_only_for_their_answers(opened: Callable[[], 
     (claimed,) = later.jobs.claim(RUN, keys[:1])
     assert opened().jobs.claim(RUN, keys[:1]) == ()
     answered(later, claimed, job, 1)
-    assert later.archive.runs.matching()[0].trials == {TrialState.SUBMITTED: 2, TrialState.NEEDS_REVIEW: 1}
+    assert later.archive.runs.matching()[0].trials == {
+        TrialState.SUBMITTED: 2,
+        TrialState.NEEDS_REVIEW: 1,
+    }
     assert later.jobs.trials_of(job) == tuple(keys[1:])
     (row,) = later.jobs.of_runs([RUN])
     assert (row.answered, row.requests, row.state) == (1, 3, JobState.SENT)
@@ -98,17 +138,26 @@ def test_money_is_reserved_until_an_answer_is_stored(opened: Callable[[], Store]
     cost = 0.001  # of `a_call`
     assert later.archive.runs.matching()[0].booked_usd == pytest.approx(cost)
     assert later.jobs.finish(job, answered={2})
-    # The second was answered and never used, so its worst case stays booked; the third was not carried out.
+    # The second was answered and never used, so its worst case stays booked; the third was not
+    # carried out.
     assert later.archive.runs.matching()[0].booked_usd == pytest.approx(cost + 0.25)
 
 
 def test_requests_beyond_the_budget_are_refused(store: Store) -> None:
-    store.journal.open_run(a_plan(budget_usd=0.5), planned(a_task(), trials=3), state=RunState.SUBMITTED)
+    store.journal.open_run(
+        a_plan(budget_usd=0.5), planned(a_task(), trials=3), state=RunState.SUBMITTED
+    )
     job = a_job(store)
     keys = [trial.key for trial in store.journal.claim(RUN, limit=3)]
-    waiting = [ParkedTrial(trial=key, requests=(asked(job, n, key, usd=0.2),)) for n, key in enumerate(keys, 1)]
+    waiting = [
+        ParkedTrial(trial=key, requests=(asked(job, n, key, usd=0.2),))
+        for n, key in enumerate(keys, 1)
+    ]
     assert store.jobs.park(RUN, waiting) == {keys[2]}
-    assert store.archive.runs.matching()[0].trials == {TrialState.SUBMITTED: 2, TrialState.RUNNING: 1}
+    assert store.archive.runs.matching()[0].trials == {
+        TrialState.SUBMITTED: 2,
+        TrialState.RUNNING: 1,
+    }
 
 
 @pytest.mark.quick_postgresql
@@ -129,7 +178,9 @@ def test_a_job_is_held_by_one_process(opened: Callable[[], Store]) -> None:
     first.close()
     held = second.jobs.hold(job)
     assert held is not None
-    assert (held.state, held.status) == (JobState.SENT, "in_progress"), "as it is now, and not as it was listed"
+    assert (held.state, held.status) == (JobState.SENT, "in_progress"), (
+        "as it is now, and not as it was listed"
+    )
 
 
 def test_a_job_is_not_closed_while_another_process_reads_it(opened: Callable[[], Store]) -> None:
@@ -163,7 +214,9 @@ def test_a_run_that_waits_for_a_job_cannot_be_deleted(store: Store) -> None:
         store.run_removal.take_out([RUN], reviewer="ada", reason="")
 
 
-def test_a_restored_run_does_not_wait_for_jobs_of_another_store(store: Store, tmp_path: Path) -> None:
+def test_a_restored_run_does_not_wait_for_jobs_of_another_store(
+    store: Store, tmp_path: Path
+) -> None:
     parked(store)
     lines = [json.dumps(line) for line in store.archive.records.whole(RUN)]
     other = open_store(f"sqlite:///{tmp_path / 'other.db'}", clock=StandingClock())

@@ -1,4 +1,6 @@
-"""Contract of the journal: runs are stored whole, trials claimed once, entries on disk when awaited."""
+"""Contract of the journal: runs are stored whole, trials claimed once, entries on disk when
+awaited.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def open_run(store: Store, *tasks: Task, trials: int = 1, **plan: object) -> Non
 
 def test_a_run_comes_back_as_it_was_planned(store: Store) -> None:
     plan = a_plan(budget_usd=2.5, batch_id="batch")
-    tasks = planned(a_task(snippets={"alice": "a", "bob": "b"}, tags=["x"]), a_task("pay"), trials=3)
+    tasks = planned(
+        a_task(snippets={"alice": "a", "bob": "b"}, tags=["x"]), a_task("pay"), trials=3
+    )
     store.journal.open_run(plan, tasks)
     assert store.journal.plan_of(plan.id) == plan
     assert list(store.journal.tasks_of(plan.id)) == [(task, 3) for task in tasks]
@@ -160,7 +164,10 @@ def test_new_candidate_reopens_trials_and_keeps_their_grades(store: Store, url: 
     assert set(again.responses) == {"alice"}
     new = judged(again, plain_grades(candidates=("alice", "bob", "carol")), attempt=2)
     wait(store.journal.record(new))
-    assert store.archive.runs.matching()[0].assessments == {AssessmentState.PENDING: 2, AssessmentState.SUPERSEDED: 1}
+    assert store.archive.runs.matching()[0].assessments == {
+        AssessmentState.PENDING: 2,
+        AssessmentState.SUPERSEDED: 1,
+    }
     assert_derived_agrees(url)
 
 
@@ -187,7 +194,10 @@ def test_trials_are_claimed_in_plan_order_with_all_they_need(store: Store) -> No
         ("auth", 2, 2, 0),
         ("pay", 1, 2, 0),
     ]
-    assert {name: response.text for name, response in claimed[0].responses.items()} == {"alice": "A's code", "bob": "B's code"}
+    assert {name: response.text for name, response in claimed[0].responses.items()} == {
+        "alice": "A's code",
+        "bob": "B's code",
+    }
     assert claimed[0].task == a_task("auth", snippets=snippets)
     assert states_of(store) == {TrialState.RUNNING: 3, TrialState.PENDING: 1}
 
@@ -259,8 +269,16 @@ def test_recorded_responses_are_visible_to_the_next_process(opened: Callable[[],
     open_run(store, trials=2)
     first, second = store.journal.claim(RUN, limit=2)
     call = a_call(first)
-    wait(store.journal.record(judged(first, calls=[call], responses=[Response(candidate="alice", text="An answer.")])))
-    wait(store.journal.record(Entry(trial=second.key, responses=((Response(candidate="bob", text="B"), None),))))
+    wait(
+        store.journal.record(
+            judged(first, calls=[call], responses=[Response(candidate="alice", text="An answer.")])
+        )
+    )
+    wait(
+        store.journal.record(
+            Entry(trial=second.key, responses=((Response(candidate="bob", text="B"), None),))
+        )
+    )
     store.close()
     after = opened()
     (row,) = after.archive.assessments.matching(EVERYTHING)
@@ -277,13 +295,23 @@ def test_a_trial_may_be_stored_step_by_step(store: Store, url: str) -> None:
     open_run(store)
     (trial,) = store.journal.claim(RUN, limit=1)
     by_rule = judged(
-        trial, grader="exact", state=AssessmentState.NOT_REQUIRED, candidate="alice", finished=False, by_model=False,
+        trial,
+        grader="exact",
+        state=AssessmentState.NOT_REQUIRED,
+        candidate="alice",
+        finished=False,
+        by_model=False,
         assessment=plain_grades(candidates=("alice",)),
-    )  # fmt: skip
+    )
 
     async def steps() -> None:
         answers = [Response(candidate=name, text=name) for name in ("alice", "bob")]
-        await asyncio.gather(*(store.journal.record(Entry(trial=trial.key, responses=((answer, None),))) for answer in answers))
+        await asyncio.gather(
+            *(
+                store.journal.record(Entry(trial=trial.key, responses=((answer, None),)))
+                for answer in answers
+            )
+        )
         await store.journal.record(by_rule)
 
     wait(steps())
@@ -305,13 +333,23 @@ def test_trials_without_any_assessment_wait_for_a_person(store: Store) -> None:
 def test_failed_trial_keeps_its_responses_and_gives_a_reason(store: Store) -> None:
     open_run(store)
     (trial,) = store.journal.claim(RUN, limit=1)
-    failure = Failure(kind="http_500", fault=Fault.PROVIDER, detail="the server \ud800 broke\0", tries=5)
+    failure = Failure(
+        kind="http_500", fault=Fault.PROVIDER, detail="the server \ud800 broke\0", tries=5
+    )
     answer = Response(candidate="alice", text="kept")
-    wait(store.journal.record(Entry(trial=trial.key, responses=((answer, None),), finished=True, failure=failure)))
+    wait(
+        store.journal.record(
+            Entry(trial=trial.key, responses=((answer, None),), finished=True, failure=failure)
+        )
+    )
     (row,) = store.archive.trials.matching(EVERYTHING, failed_only=True)
     assert row.state is TrialState.FAILED
     assert row.failure is not None
-    assert (row.failure.kind, row.failure.fault, row.failure.tries) == ("http_500", Fault.PROVIDER, 5)
+    assert (row.failure.kind, row.failure.fault, row.failure.tries) == (
+        "http_500",
+        Fault.PROVIDER,
+        5,
+    )
     assert row.failure.detail == "the server ? broke\ufffd"
     assert store.journal.claim(RUN, limit=1) == ()
     store.journal.begin(RUN, retry_failed=False)
@@ -330,7 +368,11 @@ def test_a_failed_trial_that_is_tried_again_is_counted_once(store: Store, url: s
     failure = Failure(kind="http_500", fault=Fault.PROVIDER, detail="the server broke", tries=5)
     wait(store.journal.record(Entry(trial=trial.key, finished=True, failure=failure)))
     again = store.journal.claim_trial(trial.key)
-    wait(store.journal.record(judged(again, grader="first", state=AssessmentState.EXEMPT, finished=False)))
+    wait(
+        store.journal.record(
+            judged(again, grader="first", state=AssessmentState.EXEMPT, finished=False)
+        )
+    )
     assert store.archive.scores.excluded(EVERYTHING).failed == 0
     assert_derived_agrees(url)
     wait(store.journal.record(judged(again, grader="second", state=AssessmentState.EXEMPT)))
@@ -344,11 +386,20 @@ def test_every_text_survives_the_store(store: Store) -> None:
     (trial,) = store.journal.claim(RUN, limit=1)
     assert trial.responses["bob"].text == text
     graded = plain_grades()
-    graded = type(graded)(grades=graded.grades, scores=graded.scores, weights=graded.weights, report=text, raw=text)
-    wait(store.journal.record(judged(trial, graded, responses=[Response(candidate="alice", text=text)])))
+    graded = type(graded)(
+        grades=graded.grades, scores=graded.scores, weights=graded.weights, report=text, raw=text
+    )
+    wait(
+        store.journal.record(
+            judged(trial, graded, responses=[Response(candidate="alice", text=text)])
+        )
+    )
     (row,) = store.archive.assessments.matching(EVERYTHING)
     assert row.assessment == graded
-    assert [response.text for response in store.archive.assessments.detail(row.key).responses] == [text, text]
+    assert [response.text for response in store.archive.assessments.detail(row.key).responses] == [
+        text,
+        text,
+    ]
 
 
 def test_tokens_and_costs_add_up_and_unknown_prices_are_counted(store: Store) -> None:
@@ -401,7 +452,9 @@ def test_a_bad_entry_spoils_no_other(store: Store, url: str) -> None:
     assert_derived_agrees(url)
 
 
-def test_a_trial_that_was_taken_over_can_no_longer_be_recorded(opened: Callable[[], Store], url: str) -> None:
+def test_a_trial_that_was_taken_over_can_no_longer_be_recorded(
+    opened: Callable[[], Store], url: str
+) -> None:
     one, other = opened(), opened()
     open_run(one)
     (trial,) = one.journal.claim(RUN, limit=1)
@@ -451,7 +504,11 @@ def test_responses_asked_anew_leave_the_old_ones_with_the_old_attempt(store: Sto
     open_run(store, candidates=("alice",))
     (trial,) = store.journal.claim(RUN, limit=1)
     one = plain_grades(candidates=("alice",))
-    wait(store.journal.record(judged(trial, one, responses=[Response(candidate="alice", text="first")])))
+    wait(
+        store.journal.record(
+            judged(trial, one, responses=[Response(candidate="alice", text="first")])
+        )
+    )
     again = store.journal.claim_trial(trial.key)
     fresh = judged(again, one, attempt=2, responses=[Response(candidate="alice", text="second")])
     wait(store.journal.record(fresh))

@@ -1,4 +1,6 @@
-"""Contract of leases: an item is on one desk, leases expire, and the next waiting item takes one index seek."""
+"""Contract of leases: an item is on one desk, leases expire, and the next waiting item takes one
+index seek.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ EVERYTHING = Selection()
 SCORES = grades({name: {"integrity": 0.8, "fitness": 0.5} for name in ("alice", "bob")})
 
 
-def waiting(store: Store, n: int = 4, identifier: str = "20250102-030405-arithmetic-abcd") -> list[int]:
+def waiting(
+    store: Store, n: int = 4, identifier: str = "20250102-030405-arithmetic-abcd"
+) -> list[int]:
     """Keys of `n` assessments that wait in a run of their own."""
     plan = a_plan(identifier)
     store.journal.open_run(plan, planned(a_task("auth"), a_task("pay"), trials=n // 2))
@@ -62,7 +66,9 @@ def test_task_filter_finds_its_waiting_items_in_every_run(store: Store) -> None:
     assert set(found) <= {*first, *second}
     assert len(found) == 4
     (trial,) = {row.trial for row in rows if row.key == found[0]}
-    assert [row.key for row in store.archive.assessments.matching(EVERYTHING, trial=trial)] == found[:1]
+    assert [
+        row.key for row in store.archive.assessments.matching(EVERYTHING, trial=trial)
+    ] == found[:1]
     store.decisions.decide([a_decision(Verb.APPROVE, found[0])])
     assert of_pay(0) == found[1]
     pending = store.archive.assessments.matching(
@@ -74,7 +80,10 @@ def test_task_filter_finds_its_waiting_items_in_every_run(store: Store) -> None:
 def test_the_next_that_waits_is_found_within_the_selection(store: Store) -> None:
     first = waiting(store)
     second = waiting(store, identifier="20250102-030405-arithmetic-bcde")
-    everything, of_second = (store.leases.seeker(EVERYTHING), store.leases.seeker(Selection(runs=(a_plan().id[:-4] + "bcde",))))
+    everything, of_second = (
+        store.leases.seeker(EVERYTHING),
+        store.leases.seeker(Selection(runs=(a_plan().id[:-4] + "bcde",))),
+    )
     assert everything(0) == first[0]
     assert everything(first[1]) == first[2]
     assert of_second(0) == second[0]
@@ -92,7 +101,9 @@ def test_eight_simultaneous_leases_get_different_items(store: Store) -> None:
     keys = waiting(store, 40)
 
     def take(desk: int) -> set[int]:
-        return {key for key in keys if store.leases.lease([key], desk=f"desk {desk}", now=0, until=10)}
+        return {
+            key for key in keys if store.leases.lease([key], desk=f"desk {desk}", now=0, until=10)
+        }
 
     with ThreadPoolExecutor(8) as pool:
         taken = list(pool.map(take, range(8)))
@@ -102,7 +113,9 @@ def test_eight_simultaneous_leases_get_different_items(store: Store) -> None:
 def test_runs_come_page_by_page_and_their_states_as_sums(store: Store) -> None:
     first = waiting(store)
     second = waiting(store, identifier="20250102-030405-arithmetic-bcde")
-    store.decisions.decide([a_decision(Verb.APPROVE, first[0]), a_decision(Verb.REJECT, second[0], reason="no")])
+    store.decisions.decide(
+        [a_decision(Verb.APPROVE, first[0]), a_decision(Verb.REJECT, second[0], reason="no")]
+    )
     whole = store.archive.runs.matching()
     assert store.archive.runs.newest(limit=5) == whole
     (newest,) = store.archive.runs.newest(limit=1)
@@ -112,4 +125,7 @@ def test_runs_come_page_by_page_and_their_states_as_sums(store: Store) -> None:
     assert store.archive.runs.newest(limit=5, before="nothing") == whole
     states = {AssessmentState.PENDING: 6, AssessmentState.APPROVED: 1, AssessmentState.REJECTED: 1}
     assert store.archive.assessments.tally(EVERYTHING) == states
-    assert store.archive.assessments.tally(Selection(runs=(whole[1].id,)))[AssessmentState.PENDING] == 3
+    assert (
+        store.archive.assessments.tally(Selection(runs=(whole[1].id,)))[AssessmentState.PENDING]
+        == 3
+    )

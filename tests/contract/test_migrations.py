@@ -1,4 +1,6 @@
-"""Migrations lead to exactly the tables the code describes, on both databases, and a kept store survives them."""
+"""Migrations lead to exactly the tables the code describes, on both databases, and a kept store
+survives them.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ OLDEST = "0011"
 
 
 def plain(index: ReflectedIndex) -> str:
-    """An index with the condition of a partial one as text, which SQLAlchemy returns as an object."""
+    """An index with the condition of a partial one as text, which SQLAlchemy returns as an
+    object.
+    """
     options = {name: str(value) for name, value in index.get("dialect_options", {}).items()}
     return str({**index, "dialect_options": options})
 
@@ -44,7 +48,12 @@ def described(url: str) -> dict[str, Any]:
             tables: dict[str, Any] = {
                 table: {
                     "columns": [
-                        (column["name"], str(column["type"]), column["nullable"], str(column["default"]))
+                        (
+                            column["name"],
+                            str(column["type"]),
+                            column["nullable"],
+                            str(column["default"]),
+                        )
                         for column in there.get_columns(table)
                     ],
                     "key": there.get_pk_constraint(table),
@@ -54,9 +63,13 @@ def described(url: str) -> dict[str, Any]:
                 }
                 for table in sorted(there.get_table_names())
             }
-            tables["keys"] = connection.execute(text("SELECT * FROM key_source ORDER BY name")).all()
+            tables["keys"] = connection.execute(
+                text("SELECT * FROM key_source ORDER BY name")
+            ).all()
             if engine.dialect.name == "sqlite":
-                rows = connection.execute(text("SELECT name, sql FROM sqlite_master WHERE sql LIKE '%ROWID%'"))
+                rows = connection.execute(
+                    text("SELECT name, sql FROM sqlite_master WHERE sql LIKE '%ROWID%'")
+                )
                 tables["clustered"] = sorted(row.name for row in rows)
             return tables
     finally:
@@ -67,7 +80,9 @@ def migrated(url: str) -> None:
     """Walk through every migration, from the kept tables of the oldest schema."""
     engine = create_engine(driven(url))
     with engine.begin() as connection:
-        for statement in tables_of(OLDEST, engine.dialect.name).read_text(encoding="utf-8").split(";\n"):
+        for statement in (
+            tables_of(OLDEST, engine.dialect.name).read_text(encoding="utf-8").split(";\n")
+        ):
             if statement.strip():
                 connection.exec_driver_sql(statement)
         connection.execute(insert(schema.version), [{"version_num": OLDEST}])
@@ -78,7 +93,9 @@ def migrated(url: str) -> None:
 
 @pytest.mark.parametrize("dialect", DRIVERS)
 def test_the_tables_of_this_version_are_kept(dialect: str) -> None:
-    """Fails if the schema changed: `python -m tests.upgrade.keep_a_store`, or after its release a migration."""
+    """Fails if the schema changed: `python -m tests.upgrade.keep_a_store`, or after its release a
+    migration.
+    """
     assert tables_of(schema.VERSION, dialect).read_text(encoding="utf-8") == tables_now(dialect)
 
 
@@ -104,7 +121,11 @@ def test_the_code_describes_the_migrated_tables(bare_url: str) -> None:
     engine = create_engine(driven(bare_url))
 
     def compared(item: SchemaItem, name: str | None, kind: str, *_: object) -> bool:
-        elsewhere = isinstance(item, Index) and item._ddl_if is not None and engine.dialect.name != "postgresql"
+        elsewhere = (
+            isinstance(item, Index)
+            and item._ddl_if is not None
+            and engine.dialect.name != "postgresql"
+        )
         return not elsewhere and not (kind == "table" and name == "assay_version")
 
     with engine.connect() as connection:
@@ -131,20 +152,26 @@ def test_an_early_store_on_postgresql_keeps_its_figures(postgres: str, tmp_path:
         for statement in tables_of("0010", "postgresql").read_text(encoding="utf-8").split(";\n"):
             if statement.strip():
                 connection.exec_driver_sql(statement)
-        connection.exec_driver_sql("SET session_replication_role = replica")  # the order of the tables does not matter
+        # the order of the tables does not matter
+        connection.exec_driver_sql("SET session_replication_role = replica")
         reflected = MetaData()
         reflected.reflect(connection)
         for table in reflected.tables.values():
             names = ", ".join(f'"{column.name}"' for column in table.columns)
             rows = [
-                {column.name: _as_boolean(column, value) for column, value in zip(table.columns, row, strict=True)}
+                {
+                    column.name: _as_boolean(column, value)
+                    for column, value in zip(table.columns, row, strict=True)
+                }
                 for row in early.execute(f'SELECT {names} FROM "{table.name}"')
             ]
             if rows:
                 connection.execute(insert(table), rows)
         for table_name, key in (("observation", "id"), ("review_event", "id"), ("run", "key")):
             sequence = f"pg_get_serial_sequence('{table_name}', '{key}')"
-            connection.exec_driver_sql(f'SELECT setval({sequence}, (SELECT COALESCE(MAX("{key}"), 1) FROM {table_name}))')
+            connection.exec_driver_sql(
+                f'SELECT setval({sequence}, (SELECT COALESCE(MAX("{key}"), 1) FROM {table_name}))'
+            )
     engine.dispose()
     open_store(url, clock=StandingClock()).close()
     other = new_database(postgres, f"t{secrets.token_hex(6)}")

@@ -1,4 +1,6 @@
-"""Observations count once, and control items stand apart from everything that is listed, on both databases."""
+"""Observations count once, and control items stand apart from everything that is listed, on both
+databases.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from dataclasses import replace
 import pytest
 from tests.contract.stores import a_decision, a_plan, a_task, judged, plain_grades, planned, wait
 
-from assay.domain.control_items import AttemptOrigin, CheckOrigin, ControlItem, ControlKind, RepeatOrigin
+from assay.domain.control_items import (
+    AttemptOrigin,
+    CheckOrigin,
+    ControlItem,
+    ControlKind,
+    RepeatOrigin,
+)
 from assay.domain.errors import Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
@@ -68,7 +76,9 @@ def test_an_observation_sent_twice_is_stored_once_as_it_was_first(store: Store) 
     (second,) = store.observations.note([an_observation("first", approval)])
     assert first == second
     (shown,) = store.observations.note([an_observation("shown", GradesShown())])
-    assert store.observations.note([an_observation("shown", GradesShown(), reviewer="bob")]) == (shown,)
+    assert store.observations.note([an_observation("shown", GradesShown(), reviewer="bob")]) == (
+        shown,
+    )
     store.observations.note([an_observation("second", rejection, reviewer="bob")])
     both = store.observations.read(kinds=(ObservationKind.OPINION,))
     assert [opinion.reviewer for opinion in both] == ["ann", "bob"]
@@ -85,7 +95,9 @@ def test_an_observation_sent_twice_is_stored_once_as_it_was_first(store: Store) 
         an_observation("used", OpinionGiven(verb=Verb.APPROVE), assessment=8),
     ],
 )
-def test_an_opinion_under_a_used_key_with_other_content_is_refused(store: Store, other: Observation) -> None:
+def test_an_opinion_under_a_used_key_with_other_content_is_refused(
+    store: Store, other: Observation
+) -> None:
     store.journal.open_run(a_plan(), planned(a_task()))
     stored = store.observations.note([an_observation("used", OpinionGiven(verb=Verb.APPROVE))])
     with pytest.raises(Refused, match="another opinion"):
@@ -95,28 +107,49 @@ def test_an_opinion_under_a_used_key_with_other_content_is_refused(store: Store,
 
 BODIES: tuple[ObservationBody, ...] = (
     GradesShown(),
-    BlindVerdict(scores={("alice", "integrity"): 0.5, ("bob", None): 1.0}, overall={"alice": 0.5, "bob": None}),
+    BlindVerdict(
+        scores={("alice", "integrity"): 0.5, ("bob", None): 1.0},
+        overall={"alice": 0.5, "bob": None},
+    ),
     DecisionTaken(verb=Verb.RERUN, arm=Arm.BLIND),
     DecisionTaken(
-        verb=Verb.CORRECT, arm=Arm.ASSISTED, active_ms=1200, corrections=2, protocol=3, disclosed=True, size=40,
-        distance=0.25, shift=-0.25, left_won=False, result={"alice": 0.75},
+        verb=Verb.CORRECT,
+        arm=Arm.ASSISTED,
+        active_ms=1200,
+        corrections=2,
+        protocol=3,
+        disclosed=True,
+        size=40,
+        distance=0.25,
+        shift=-0.25,
+        left_won=False,
+        result={"alice": 0.75},
     ),
     SecondRequested(),
-    OpinionGiven(verb=Verb.CORRECT, reason="é", note="n", result={"a": 0.5}, corrections={("a", "x"): 0.5}),
+    OpinionGiven(
+        verb=Verb.CORRECT, reason="é", note="n", result={"a": 0.5}, corrections={("a", "x"): 0.5}
+    ),
     OpinionWithdrawn(),
     CheckAnswered(caught=True, verb=Verb.REJECT, how="moved_score"),
-    ProtocolSwitched(protocol=Protocol(blind=0.5, rereview=0.1, gap_items=3, version=2), decided_before=4),
+    ProtocolSwitched(
+        protocol=Protocol(blind=0.5, rereview=0.1, gap_items=3, version=2), decided_before=4
+    ),
     SessionEnded(),
     DisputeSettled(choice="first", disagreement="rubric", confidence="sure", together=True),
     AuthorsDisclosed(task="auth", k=None),
-    MintRequested(token="t", batch_id="b", template="a.json5", output="out", key="key.pem", enriched=False),
+    MintRequested(
+        token="t", batch_id="b", template="a.json5", output="out", key="key.pem", enriched=False
+    ),
     MintEnded(token="t", path=""),
-)  # fmt: skip
+)
 
 
 def test_every_record_comes_back_as_it_was_stored(store: Store) -> None:
     store.journal.open_run(a_plan(), planned(a_task()))
-    sent = [an_observation(f"{n}", body, purpose=list(AssessmentPurpose)[n % 2]) for n, body in enumerate(BODIES)]
+    sent = [
+        an_observation(f"{n}", body, purpose=list(AssessmentPurpose)[n % 2])
+        for n, body in enumerate(BODIES)
+    ]
     stored = store.observations.note(sent)
     assert [replace(observation, id=0) for observation in stored] == sent
     assert store.observations.read() == stored
@@ -137,8 +170,13 @@ def a_check(source: AssessmentKey, **more: object) -> ControlItem:
     return replace(made, **more)  # type: ignore[arg-type]
 
 
-def on_control(verb: Verb, item: ControlItem, key: str | None = None, *, reason: str = "") -> Decision:
-    return replace(a_decision(verb, item.key, idempotency=key, reason=reason), purpose=AssessmentPurpose.CONTROL)
+def on_control(
+    verb: Verb, item: ControlItem, key: str | None = None, *, reason: str = ""
+) -> Decision:
+    return replace(
+        a_decision(verb, item.key, idempotency=key, reason=reason),
+        purpose=AssessmentPurpose.CONTROL,
+    )
 
 
 def test_control_items_come_back_as_they_were_put_and_by_every_filter(store: Store) -> None:
@@ -184,7 +222,10 @@ def test_a_key_belongs_to_one_item_whatever_its_purpose(store: Store) -> None:
     store.decisions.decide([a_decision(Verb.APPROVE, real, idempotency="of-the-real")])
     keys = ("of-the-check", "of-the-real", "new")
     assert [store.decisions.decided_by_key(key) for key in keys] == [check.key, real, None]
-    for decision in (a_decision(Verb.APPROVE, other, idempotency="of-the-check"), on_control(Verb.UNDO, check, "of-the-real")):
+    for decision in (
+        a_decision(Verb.APPROVE, other, idempotency="of-the-check"),
+        on_control(Verb.UNDO, check, "of-the-real"),
+    ):
         with pytest.raises(Refused, match="was sent before for another item"):
             store.decisions.decide([decision])
 
@@ -195,7 +236,9 @@ def test_the_operator_cannot_decide_a_control_item_by_its_number(store: Store) -
     with pytest.raises(UnknownName):
         store.decisions.decide([a_decision(Verb.APPROVE, check.key)])
     with pytest.raises(UnknownName):
-        store.decisions.decide([replace(a_decision(Verb.APPROVE, real), purpose=AssessmentPurpose.CONTROL)])
+        store.decisions.decide(
+            [replace(a_decision(Verb.APPROVE, real), purpose=AssessmentPurpose.CONTROL)]
+        )
 
 
 def test_a_further_attempt_replaces_a_control_item_once(store: Store) -> None:
@@ -206,15 +249,24 @@ def test_a_further_attempt_replaces_a_control_item_once(store: Store) -> None:
     new = store.control_items.supersede(wish, attempt)
     assert store.control_items.supersede(wish, attempt) == new
     first, second = store.control_items.read(source=real)
-    assert {first.key: first.state, second.key: second.state} == {check.key: STATE.SUPERSEDED, new: STATE.PENDING}
+    assert {first.key: first.state, second.key: second.state} == {
+        check.key: STATE.SUPERSEDED,
+        new: STATE.PENDING,
+    }
     (event,) = store.control_items.events([check.key])[check.key]
-    assert (event.before, event.after, event.decision.verb) == (STATE.PENDING, STATE.SUPERSEDED, Verb.RERUN)
+    assert (event.before, event.after, event.decision.verb) == (
+        STATE.PENDING,
+        STATE.SUPERSEDED,
+        Verb.RERUN,
+    )
 
 
 def test_the_newest_decisions_of_a_reviewer_are_counted_from_one_on(store: Store) -> None:
     a_run(store)
     taken = DecisionTaken(verb=Verb.APPROVE, arm=Arm.ASSISTED)
-    first, *_ = store.observations.note([an_observation(key, taken) for key in ("one", "two", "three")])
+    first, *_ = store.observations.note(
+        [an_observation(key, taken) for key in ("one", "two", "three")]
+    )
     assert store.observations.decided_since(first.id, reviewer="ann") == 2
     newest = store.observations.read(kinds=(ObservationKind.DECISION,), newest=2)
     assert [observation.idempotency_key for observation in newest] == ["two", "three"]

@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
-from tests.support import evaluation_files as evaluations, harness_files as files, platform_files as platforms
+from tests.support import (
+    evaluation_files as evaluations,
+    harness_files as files,
+    platform_files as platforms,
+)
 from tests.support.example_plugin import importer as tally, scorer as example_scorer
 from tests.support.example_plugin.grader import manners
 from tests.support.model_server import ModelServer
@@ -61,7 +65,9 @@ def install(folder: Path, name: str, entry_points: str) -> None:
     """Make the metadata that an installer leaves for a package."""
     metadata = folder / f"{name}-1.0.dist-info"
     metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", "utf-8")
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", "utf-8"
+    )
     (metadata / "entry_points.txt").write_text(entry_points, "utf-8")
 
 
@@ -73,7 +79,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
 
 
-# --- importers --------------------------------------------------------------------------------------------------------
+# --- importers ------------------------------------------------------------------------------------
 
 PAIR = {"input": "Say hello.", "output_1": "Hello.", "output_2": "No.", "label": 1}
 RUN = {
@@ -84,12 +90,19 @@ RUN = {
     "evaluations": [{"evaluatorName": "tests", "score": 1}],
     "response": "a diff",
 }
-EVALUATION = {"taskId": "t1", "messages": [{"role": "user", "text": "Why?"}, {"role": "assistant", "response_options": []}]}
+EVALUATION = {
+    "taskId": "t1",
+    "messages": [{"role": "user", "text": "Why?"}, {"role": "assistant", "response_options": []}],
+}
 ANSWER = {
     "custom_id": "r1",
     "response": {
         "status_code": 200,
-        "body": {"model": "m", "created": 1_700_000_000, "choices": [{"message": {"content": "Hello."}}]},
+        "body": {
+            "model": "m",
+            "created": 1_700_000_000,
+            "choices": [{"message": {"content": "Hello."}}],
+        },
     },
 }
 VERDICT = {
@@ -124,11 +137,19 @@ def text(name: str, content: str) -> Callable[[Path], Path]:
 
 SAMPLES: Mapping[str, Callable[[Path], Path]] = {
     "openai_batch": document("output.jsonl", [ANSWER]),
-    "openai_batch_input": document("input.jsonl", [{"custom_id": "r1", "body": {"model": "m", "prompt": "Hello?"}}]),
-    "openai_batch_object": document("batch.json", {"object": "batch", "id": "b1", "status": "completed"}),
-    "log": text("run.log", "vLLM API server version 0.6.1\n100%|####| 20/20 [00:10<00:00, 2.00it/s]\n"),
+    "openai_batch_input": document(
+        "input.jsonl", [{"custom_id": "r1", "body": {"model": "m", "prompt": "Hello?"}}]
+    ),
+    "openai_batch_object": document(
+        "batch.json", {"object": "batch", "id": "b1", "status": "completed"}
+    ),
+    "log": text(
+        "run.log", "vLLM API server version 0.6.1\n100%|####| 20/20 [00:10<00:00, 2.00it/s]\n"
+    ),
     "scores": text("scores.csv", "task,candidate,score\nq1,ada,1\nq1,bob,0.5\n"),
-    "set": document("set.json", [{"thingName": "a", "snippets": [{"name": "ada", "content": "x"}]}]),
+    "set": document(
+        "set.json", [{"thingName": "a", "snippets": [{"name": "ada", "content": "x"}]}]
+    ),
     "rlhf": document("rlhf.json", {"rlhf": [EVALUATION]}),
     "map": text("table.csv", "id,who,points\nq1,ada,1\nq1,bob,0.5\n"),
     "inspect": files.inspect,
@@ -189,7 +210,7 @@ class TestExampleImporter(ImporterContract):
         return text("points.tally", "TALLY 1\nq1 | ada | 1\nq1 | bob | 0.5\n")(folder)
 
 
-# --- scorers ----------------------------------------------------------------------------------------------------------
+# --- scorers --------------------------------------------------------------------------------------
 
 RIGHT_AND_WRONG = {
     "exact": (("Paris", "Paris"), ("London", "Paris")),
@@ -201,7 +222,10 @@ RIGHT_AND_WRONG = {
     "json": (('{"b": 1, "a": 2}', '{"a": 2, "b": 1}'), ('{"a": 3}', '{"a": 2}')),
     "closeness": (("42", "42"), ("60", "42")),
     "boolean": (("yes", "yes"), ("no", "yes")),
-    "tool_calls": (("## Turn 1 · user\n\nGo.\n\n## Turn 1 · tool call\n\nlook {}", "look"), ("look", "look")),
+    "tool_calls": (
+        ("## Turn 1 · user\n\nGo.\n\n## Turn 1 · tool call\n\nlook {}", "look"),
+        ("look", "look"),
+    ),
 }
 
 
@@ -221,7 +245,7 @@ class TestExampleScorer(ScorerContract):
     wrong = ("London", "Paris capital")
 
 
-# --- providers --------------------------------------------------------------------------------------------------------
+# --- providers ------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -254,17 +278,21 @@ class TestExampleProvider(ProviderContract):
         return {"SHOUT_KEY": "any"}
 
 
-# --- exporters --------------------------------------------------------------------------------------------------------
+# --- exporters ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in EXPORTERS.own if name != "results"])  # which writes a folder
+@pytest.mark.parametrize(
+    "name", [name for name in EXPORTERS.own if name != "results"]
+)  # which writes a folder
 class TestOwnExporters(ExporterContract):
     @pytest.fixture(autouse=True)
     def choose(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(type(self), "format", name, raising=False)
         monkeypatch.setattr(type(self), "threshold", 0.5 if name == "junit" else None)
         if name == "inspect":  # a log is one candidate's
-            monkeypatch.setattr(type(self), "table", "task,candidate,score\nq1,ada,1\nq2,ada,0.25\n")
+            monkeypatch.setattr(
+                type(self), "table", "task,candidate,score\nq1,ada,1\nq2,ada,0.25\n"
+            )
 
 
 @pytest.mark.usefixtures("plugin")
@@ -272,7 +300,7 @@ class TestExampleExporter(ExporterContract):
     format = "lines"
 
 
-# --- loading ----------------------------------------------------------------------------------------------------------
+# --- loading --------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("plugin")
@@ -291,7 +319,9 @@ class TestAnInstalledPackage:
         assert parse_ref("shout/loud") == ("shout", "loud")
 
     def test_its_provider_reports_a_missing_key_before_the_run(self, tmp_path: Path) -> None:
-        (problem,) = Directory({}, base_folder=tmp_path).problems([ModelSpec(provider="shout", name="loud")])
+        (problem,) = Directory({}, base_folder=tmp_path).problems(
+            [ModelSpec(provider="shout", name="loud")]
+        )
         assert problem.where == "SHOUT_KEY"
 
     def test_its_provider_is_refused_under_local_only(self, tmp_path: Path) -> None:
@@ -305,7 +335,11 @@ class TestAnInstalledPackage:
 
         with Workspace.open(tmp_path, options={"results": "off"}, environment={}) as workspace:
             selection, output = Selection(), tmp_path / "out.txt"
-            exported = export(ExportRequest(workspace=workspace, format="lines", selection=selection, output=output))
+            exported = export(
+                ExportRequest(
+                    workspace=workspace, format="lines", selection=selection, output=output
+                )
+            )
         assert exported.rows == 0
 
 
@@ -316,8 +350,12 @@ def test_without_a_package_its_names_are_unknown(tmp_path: Path) -> None:
         parse_ref("shout/loud")
 
 
-def test_a_package_cannot_replace_an_own_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(tmp_path, "impostor", "[assay.importers]\nset = tests.support.example_plugin.importer\n")
+def test_a_package_cannot_replace_an_own_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(
+        tmp_path, "impostor", "[assay.importers]\nset = tests.support.example_plugin.importer\n"
+    )
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     assert IMPORTERS.load("set").NAME == "set"
     assert IMPORTERS.plugin_names() == ()

@@ -61,7 +61,11 @@ def test_killed_process_loses_no_acknowledged_record(opened: Callable[[], Store]
         process.send_signal(signal.SIGKILL)
         lines += process.stdout.readlines()
         process.wait()
-        told |= {int(line.split()[1]) for line in lines if line.startswith("recorded") and line.endswith("\n")}
+        told |= {
+            int(line.split()[1])
+            for line in lines
+            if line.startswith("recorded") and line.endswith("\n")
+        }
         # At once, without waiting for anything to time out:
         store.journal.begin(RUN, retry_failed=False)
         (run,) = store.archive.runs.matching()
@@ -96,7 +100,9 @@ def test_two_processes_share_a_run_without_doubles(opened: Callable[[], Store], 
     assert_derived_agrees(url)
 
 
-def test_a_forked_child_does_not_keep_a_dead_parents_claims_alive(opened: Callable[[], Store], url: str) -> None:
+def test_a_forked_child_does_not_keep_a_dead_parents_claims_alive(
+    opened: Callable[[], Store], url: str
+) -> None:
     store = opened()
     store.journal.open_run(a_plan(), planned(a_task(), trials=2))
     script = (
@@ -113,7 +119,9 @@ def test_a_forked_child_does_not_keep_a_dead_parents_claims_alive(opened: Callab
         "print(child, flush=True)\n"
         "time.sleep(30)\n"
     )
-    parent = subprocess.Popen([sys.executable, "-c", script, url, RUN], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", script, url, RUN], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
     try:

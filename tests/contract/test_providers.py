@@ -55,8 +55,14 @@ class Protocol:
     key_variable: str
 
 
-OPENAI = Protocol(ModelSpec(provider="openai", name="gpt-4o-mini"), "OPENAI_BASE_URL", "OPENAI_API_KEY")
-ANTHROPIC = Protocol(ModelSpec(provider="anthropic", name="claude-sonnet-4-5"), "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")
+OPENAI = Protocol(
+    ModelSpec(provider="openai", name="gpt-4o-mini"), "OPENAI_BASE_URL", "OPENAI_API_KEY"
+)
+ANTHROPIC = Protocol(
+    ModelSpec(provider="anthropic", name="claude-sonnet-4-5"),
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_API_KEY",
+)
 
 
 @pytest.fixture(params=[OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
@@ -74,7 +80,10 @@ def server() -> Iterator[ModelServer]:
 def asking(protocol: Protocol, **changes: object) -> ModelRequest:
     request = ModelRequest(
         model=protocol.model,
-        messages=(Message(role="system", content="Be terse."), Message(role="user", content="What is 6 times 7?")),
+        messages=(
+            Message(role="system", content="Be terse."),
+            Message(role="user", content="What is 6 times 7?"),
+        ),
         parameters=DEFAULTS,
         purpose=Purpose(role=Role.CANDIDATE, task="six-by-seven", trial=1, candidate="mini"),
     )
@@ -86,7 +95,9 @@ def directory(protocol: Protocol, server: ModelServer, *, timeout_s: float = 20.
     return Directory(environment, base_folder=Path(), timeout_s=timeout_s)
 
 
-def ask(protocol: Protocol, server: ModelServer, *requests: ModelRequest, timeout_s: float = 20.0) -> Reply:
+def ask(
+    protocol: Protocol, server: ModelServer, *requests: ModelRequest, timeout_s: float = 20.0
+) -> Reply:
     """The reply to the last of these requests, asked one after the other of one provider."""
 
     async def go() -> Reply:
@@ -103,14 +114,18 @@ def ask(protocol: Protocol, server: ModelServer, *requests: ModelRequest, timeou
     return asyncio.run(go())
 
 
-def failure(protocol: Protocol, server: ModelServer, *requests: ModelRequest, timeout_s: float = 20.0) -> CallFailed:
+def failure(
+    protocol: Protocol, server: ModelServer, *requests: ModelRequest, timeout_s: float = 20.0
+) -> CallFailed:
     with pytest.raises(CallFailed) as caught:
         ask(protocol, server, *requests, timeout_s=timeout_s)
     return caught.value
 
 
 class TestAnswers:
-    def test_a_reply_carries_text_tokens_version_time_and_price(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_a_reply_carries_text_tokens_version_time_and_price(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         server.answer = lambda _: Said(text="42", input_tokens=1000, output_tokens=200)
         reply = ask(protocol, server)
         assert reply.text == "42"
@@ -122,9 +137,17 @@ class TestAnswers:
         # USD a million tokens as published: gpt-4o-mini 0.15 and 0.60, claude-sonnet-4-5 3 and 15.
         assert reply.cost_usd == pytest.approx(0.00027 if protocol is OPENAI else 0.006)
 
-    def test_every_parameter_reaches_the_wire(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_every_parameter_reaches_the_wire(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         parameters = Parameters(
-            temperature=1.4, top_p=0.9, max_tokens=77, frequency_penalty=0.1, presence_penalty=0.2, seed=7, stop=("END",)
+            temperature=1.4,
+            top_p=0.9,
+            max_tokens=77,
+            frequency_penalty=0.1,
+            presence_penalty=0.2,
+            seed=7,
+            stop=("END",),
         )
         ask(protocol, server, asking(protocol, parameters=parameters))
         body = server.calls[0].body
@@ -152,12 +175,20 @@ class TestAnswers:
                 "stop_sequences": ["END"],
             }
 
-    def test_parameter_that_is_not_set_is_not_sent(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_parameter_that_is_not_set_is_not_sent(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         ask(protocol, server, asking(protocol, parameters=Parameters()))
         sent = set(server.calls[0].body)
-        assert sent == ({"model", "messages"} if protocol is OPENAI else {"model", "messages", "system", "max_tokens"})
+        assert sent == (
+            {"model", "messages"}
+            if protocol is OPENAI
+            else {"model", "messages", "system", "max_tokens"}
+        )
 
-    def test_the_key_goes_into_the_usual_header(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_the_key_goes_into_the_usual_header(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         ask(protocol, server)
         headers = server.calls[0].headers
         if protocol is OPENAI:
@@ -166,7 +197,9 @@ class TestAnswers:
             assert headers["x-api-key"] == KEY
             assert headers["anthropic-version"] == "2023-06-01"
 
-    def test_a_schema_is_sent_as_structured_output_and_answered_as_json(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_a_schema_is_sent_as_structured_output_and_answered_as_json(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         reply = ask(protocol, server, asking(protocol, answer_schema=GRADES))
         assert sorted(parse(reply.text.encode())) == ["ranking", "report", "score"]
         assert reply.finish_reason == "stop"
@@ -178,15 +211,25 @@ class TestAnswers:
             assert body["tools"][0]["input_schema"] == GRADES.schema
             assert body["tool_choice"]["name"] == "grades_of_a_trial"
 
-    def test_an_answer_cut_off_by_the_token_limit_says_so(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_an_answer_cut_off_by_the_token_limit_says_so(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         server.script([Mishap.TRUNCATED])
         assert ask(protocol, server).truncated
 
-    def test_half_characters_in_a_prompt_do_not_stop_the_call(self, protocol: Protocol, server: ModelServer) -> None:
-        ask(protocol, server, asking(protocol, messages=(Message(role="user", content="a\ud83d b"),)))
+    def test_half_characters_in_a_prompt_do_not_stop_the_call(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
+        ask(
+            protocol,
+            server,
+            asking(protocol, messages=(Message(role="user", content="a\ud83d b"),)),
+        )
         assert server.calls[0].prompt == "a? b"
 
-    def test_a_prompt_of_many_megabytes_arrives_whole(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_a_prompt_of_many_megabytes_arrives_whole(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         text = "word " * 1_000_000
         ask(protocol, server, asking(protocol, messages=(Message(role="user", content=text),)))
         assert len(server.calls[0].prompt) == len(text)
@@ -235,12 +278,16 @@ class TestFailures:
         assert failed.detail.isprintable()
         assert len(server.calls) == 1
 
-    def test_a_server_that_hangs_is_given_up_after_the_time_out(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_a_server_that_hangs_is_given_up_after_the_time_out(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         server.script([Mishap.HANG])
         failed = failure(protocol, server, timeout_s=0.3)
         assert (failed.kind, failed.transient, failed.fault) == ("timeout", True, Fault.PROVIDER)
 
-    def test_a_server_that_drips_longer_than_the_time_out_is_given_up(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_a_server_that_drips_longer_than_the_time_out_is_given_up(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         server.script([Mishap.SLOW_DRIP])
         assert failure(protocol, server, timeout_s=0.2).kind == "timeout"
 
@@ -252,7 +299,9 @@ class TestFailures:
         assert (failed.kind, failed.transient) == ("connection", True)
         assert "cannot be reached: connection refused" in failed.detail
 
-    def test_a_server_without_tls_is_not_asked_again_with_it(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_a_server_without_tls_is_not_asked_again_with_it(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         secure = replace(protocol.model, base_url=server.url.replace("http:", "https:"))
         failed = failure(protocol, server, asking(protocol, model=secure))
         assert (failed.kind, failed.transient) == ("connection", False)
@@ -263,14 +312,18 @@ class TestFailures:
         server.script([Mishap.HTTP_429_WAIT])
         assert failure(protocol, server).retry_after_s == 2.5
 
-    def test_a_key_that_the_server_quotes_is_taken_out(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_a_key_that_the_server_quotes_is_taken_out(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         server.script([Mishap.HTTP_401])
         failed = failure(protocol, server)
         assert "Incorrect API key provided" in failed.detail
         assert KEY[3:] not in failed.detail
         assert protocol.key_variable in failed.detail
 
-    def test_a_redirect_within_the_host_is_followed(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_a_redirect_within_the_host_is_followed(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         server.script([Mishap.REDIRECT_HERE])
         assert ask(protocol, server).text
         assert len(server.calls) == 2
@@ -284,14 +337,18 @@ class TestFailures:
         assert failed.kind == "bad_response"
         assert "MB" in failed.detail
 
-    def test_empty_answer_still_reports_its_cost(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_empty_answer_still_reports_its_cost(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         server.answer = lambda _: Said(text="  \n", input_tokens=1000, output_tokens=200)
         failed = failure(protocol, server)
         assert failed.kind == "empty"
         assert failed.usage is not None
         assert failed.cost_usd == pytest.approx(0.00027 if protocol is OPENAI else 0.006)
 
-    def test_answer_that_used_up_its_tokens_is_not_asked_again(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_answer_that_used_up_its_tokens_is_not_asked_again(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         server.answer = lambda _: Said(text="", finish="length")
         failed = failure(protocol, server)
         assert (failed.kind, failed.transient) == ("empty", False)
@@ -339,18 +396,24 @@ class TestFallbacks:
         assert ["temperature" in call.body for call in server.calls] == [True, False, False]
         assert "does not accept temperature" in caplog.text
 
-    def test_field_refused_by_one_model_is_still_sent_to_another(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_field_refused_by_one_model_is_still_sent_to_another(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         server.refuses = {"temperature"}
         other = replace(protocol.model, name="another")
         ask(protocol, server, asking(protocol), asking(protocol, model=other))
         assert ["temperature" in call.body for call in server.calls] == [True, False, True, False]
 
-    def test_a_reasoning_model_that_refuses_several_things_is_still_asked(self, server: ModelServer) -> None:
+    def test_a_reasoning_model_that_refuses_several_things_is_still_asked(
+        self, server: ModelServer
+    ) -> None:
         server.refuses = {"max_tokens", "temperature", "response_format"}
         assert ask(OPENAI, server, asking(OPENAI, answer_schema=GRADES)).text
         assert len(server.calls) == 4
 
-    def test_many_calls_at_once_learn_together(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_many_calls_at_once_learn_together(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         field = "response_format" if protocol is OPENAI else "tools"
         server.refuses = {field}
         server.delay_s = 0.05
@@ -373,7 +436,9 @@ class TestFallbacks:
 
 
 class TestConnections:
-    def test_calls_under_way_at_once_are_the_callers_to_limit(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_calls_under_way_at_once_are_the_callers_to_limit(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         server.delay_s = 1.0
 
         async def go() -> None:
@@ -387,7 +452,9 @@ class TestConnections:
         asyncio.run(go())
         assert server.peak > 100  # where aiohttp alone would stop
 
-    def test_a_directory_serves_one_loop_after_another(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_a_directory_serves_one_loop_after_another(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         known = directory(protocol, server)
 
         async def go() -> str:
@@ -397,25 +464,36 @@ class TestConnections:
 
         assert asyncio.run(go()) == asyncio.run(go())
 
-    @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the loop ended with its connections open
-    def test_a_loop_that_ended_without_closing_leaves_the_next_one_alone(self, protocol: Protocol, server: ModelServer) -> None:
+    @pytest.mark.filterwarnings(
+        "ignore::ResourceWarning"
+    )  # the loop ended with its connections open
+    def test_a_loop_that_ended_without_closing_leaves_the_next_one_alone(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         known = directory(protocol, server)
         for _ in range(2):
             assert asyncio.run(known.provider(protocol.model).complete(asking(protocol))).text
         asyncio.run(known.close())
         gc.collect()  # so that what is left open is warned about here and not in another test
 
-    def test_a_directory_serves_two_loops_at_once(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_a_directory_serves_two_loops_at_once(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         server.delay_s = 0.1
         known = directory(protocol, server)
 
         async def go() -> int:
-            texts = [(await known.provider(protocol.model).complete(asking(protocol))).text for _ in range(4)]
+            texts = [
+                (await known.provider(protocol.model).complete(asking(protocol))).text
+                for _ in range(4)
+            ]
             await known.close()
             return len(texts)
 
         with ThreadPoolExecutor(2) as threads:
-            assert [done.result() for done in [threads.submit(asyncio.run, go()) for _ in range(2)]] == [4, 4]
+            assert [
+                done.result() for done in [threads.submit(asyncio.run, go()) for _ in range(2)]
+            ] == [4, 4]
 
     def test_no_connection_outlives_close(
         self, protocol: Protocol, server: ModelServer, recwarn: pytest.WarningsRecorder
@@ -425,16 +503,25 @@ class TestConnections:
 
 
 @pytest.fixture(params=["openai", "anthropic", "echo", "replay"])
-def anyone(request: pytest.FixtureRequest, server: ModelServer, tmp_path: Path) -> tuple[Directory, ModelSpec]:
+def anyone(
+    request: pytest.FixtureRequest, server: ModelServer, tmp_path: Path
+) -> tuple[Directory, ModelSpec]:
     (tmp_path / "answers.jsonl").write_text('{"reply": {"text": "recorded"}}\n')
     environment = {"OPENAI_BASE_URL": server.url, "ANTHROPIC_BASE_URL": server.url}
-    names = {"openai": "gpt-4o-mini", "anthropic": "claude-sonnet-4-5", "echo": "", "replay": "answers.jsonl"}
+    names = {
+        "openai": "gpt-4o-mini",
+        "anthropic": "claude-sonnet-4-5",
+        "echo": "",
+        "replay": "answers.jsonl",
+    }
     model = ModelSpec(provider=request.param, name=names[request.param])
     return Directory(environment, base_folder=tmp_path), model
 
 
 class TestEveryProvider:
-    def test_it_answers_with_text_and_a_price_and_can_be_closed_twice(self, anyone: tuple[Directory, ModelSpec]) -> None:
+    def test_it_answers_with_text_and_a_price_and_can_be_closed_twice(
+        self, anyone: tuple[Directory, ModelSpec]
+    ) -> None:
         known, model = anyone
 
         async def go() -> Reply:
@@ -466,11 +553,18 @@ class TestTheScriptedServer:
             await known.close()
             return failed
 
-        assert 75 <= asyncio.run(go()) <= 125  # binomial(200, 1/2): outside with p < 0.001, and the seed is fixed
+        # binomial(200, 1/2): outside with p < 0.001, and the seed is fixed
+        assert 75 <= asyncio.run(go()) <= 125
 
-    def test_equal_requests_get_equal_answers_and_seeds_tell_them_apart(self, server: ModelServer) -> None:
+    def test_equal_requests_get_equal_answers_and_seeds_tell_them_apart(
+        self, server: ModelServer
+    ) -> None:
         def answered(seed: int) -> str:
-            return ask(OPENAI, server, asking(OPENAI, answer_schema=GRADES, parameters=Parameters(seed=seed))).text
+            return ask(
+                OPENAI,
+                server,
+                asking(OPENAI, answer_schema=GRADES, parameters=Parameters(seed=seed)),
+            ).text
 
         assert answered(1) == answered(1) != answered(2)
 
@@ -490,17 +584,24 @@ WEATHER = Tool(
 
 
 class TestTools:
-    def test_tools_are_offered_in_the_protocol_s_form(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_tools_are_offered_in_the_protocol_s_form(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         assert ask(protocol, server, asking(protocol, tools=(WEATHER,))).tool_calls == ()
         (offered,) = server.calls[0].body["tools"]
         fields = {"name": WEATHER.name, "description": WEATHER.description}
         if protocol is OPENAI:
-            assert offered == {"type": "function", "function": {**fields, "parameters": WEATHER.parameters}}
+            assert offered == {
+                "type": "function",
+                "function": {**fields, "parameters": WEATHER.parameters},
+            }
         else:
             assert offered == {**fields, "input_schema": WEATHER.parameters}
         assert "tool_choice" not in server.calls[0].body
 
-    def test_parallel_calls_keep_order_ids_and_text(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_parallel_calls_keep_order_ids_and_text(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         calls: tuple[tuple[str, dict[str, object]], ...] = (
             ("get_weather", {"city": "Oslo"}),
             ("get_time", {}),
@@ -509,11 +610,14 @@ class TestTools:
         server.answer = lambda _: Said(text="Let me look.", tools=calls)
         reply = ask(protocol, server, asking(protocol, tools=(WEATHER,)))
         assert (reply.text, reply.finish_reason) == ("Let me look.", "tool")
-        # The second tool was not offered: the call is kept, so that whoever holds the conversation can answer it.
+        # The second tool was not offered: the call is kept, so that whoever holds the conversation
+        # can answer it.
         assert [(call.name, call.arguments) for call in reply.tool_calls] == list(calls)
         assert len({call.id for call in reply.tool_calls}) == 3
 
-    def test_a_reply_may_have_calls_and_no_text(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_a_reply_may_have_calls_and_no_text(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         server.answer = lambda _: Said(tools=(("get_weather", {"city": "Oslo"}),))
         reply = ask(protocol, server, asking(protocol, tools=(WEATHER,)))
         assert reply.text == ""
@@ -530,19 +634,26 @@ class TestTools:
         (call,) = ask(ANTHROPIC, server, asking(ANTHROPIC, tools=(WEATHER,))).tool_calls
         assert (call.arguments, call.malformed) == (None, '["Oslo"]')
 
-    def test_arguments_cut_off_by_the_limit_stay_truncated(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_arguments_cut_off_by_the_limit_stay_truncated(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         server.answer = lambda _: Said(tools=(("get_weather", {}),), finish="length")
         reply = ask(protocol, server, asking(protocol, tools=(WEATHER,)))
         assert reply.truncated
         assert len(reply.tool_calls) == 1
 
-    def test_calls_and_results_go_back_to_the_model(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_calls_and_results_go_back_to_the_model(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         first = asking(protocol, tools=(WEATHER,))
         calls = (
             ToolCall(id="a1", name="get_weather", arguments={"city": "Zürich"}),
             ToolCall(id="a2", name="get_weather", arguments=None, malformed='{"city'),
         )
-        results = (ToolResult(call_id="a1", text="12 °C"), ToolResult(call_id="a2", text="no JSON", is_error=True))
+        results = (
+            ToolResult(call_id="a1", text="12 °C"),
+            ToolResult(call_id="a2", text="no JSON", is_error=True),
+        )
         ask(
             protocol,
             server,
@@ -560,21 +671,34 @@ class TestTools:
         assert call.results == [("a1", "12 °C", False), ("a2", broken, True)]
         sent = call.body["messages"]
         if protocol is OPENAI:
-            assert [message["role"] for message in sent] == ["system", "user", "assistant", "tool", "tool"]
+            assert [message["role"] for message in sent] == [
+                "system",
+                "user",
+                "assistant",
+                "tool",
+                "tool",
+            ]
             written = [each["function"]["arguments"] for each in sent[2]["tool_calls"]]
             assert written == ['{"city": "Zürich"}', '{"city']
             assert sent[2]["content"] is None
         else:
             assert [message["role"] for message in sent] == ["user", "assistant", "user"]
-            assert [block["input"] for block in sent[1]["content"]] == [{"city": "Zürich"}, {"malformed": '{"city'}]
+            assert [block["input"] for block in sent[1]["content"]] == [
+                {"city": "Zürich"},
+                {"malformed": '{"city'},
+            ]
 
-    def test_calls_without_offered_tools_are_no_answer(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_calls_without_offered_tools_are_no_answer(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         server.answer = lambda _: Said(tools=(("get_weather", {"city": "Oslo"}),))
         failed = failure(protocol, server)
         assert failed.kind == "empty"
         assert "it was offered none" in failed.detail
 
-    def test_a_model_without_tools_fails_by_name(self, protocol: Protocol, server: ModelServer) -> None:
+    def test_a_model_without_tools_fails_by_name(
+        self, protocol: Protocol, server: ModelServer
+    ) -> None:
         server.refuses = {"tools"}
         failed = failure(protocol, server, asking(protocol, tools=(WEATHER,)))
         assert (failed.kind, failed.transient, failed.fault) == ("no_tools", False, Fault.HARNESS)

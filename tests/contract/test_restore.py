@@ -11,7 +11,17 @@ from typing import Any
 
 import pytest
 from tests.contract.rows import all_rows, assert_derived_agrees
-from tests.contract.stores import StandingClock, a_call, a_decision, a_plan, a_task, judged, plain_grades, planned, wait
+from tests.contract.stores import (
+    StandingClock,
+    a_call,
+    a_decision,
+    a_plan,
+    a_task,
+    judged,
+    plain_grades,
+    planned,
+    wait,
+)
 from tests.support.postgres import new_database
 
 from assay.domain.arena import Choice, Pairing, Vote
@@ -54,25 +64,44 @@ def opened_at() -> Iterator[Callable[[str], Store]]:
 
 
 def lived(store: Store) -> None:
-    """Two runs of shared tasks: decided, corrected, judged again, with odd text; the second still going on."""
+    """Two runs of shared tasks: decided, corrected, judged again, with odd text; the second still
+    going on.
+    """
     for number, run in enumerate(RUNS):
         plan = a_plan(run, suite="alpha", started=f"2025-01-0{number + 1}T00:00:00.000Z")
-        tasks = [a_task("auth", tags=["b", "a"], snippets={"bob": "x\udc80"}), a_task("pay", weight=2.0)]
+        tasks = [
+            a_task("auth", tags=["b", "a"], snippets={"bob": "x\udc80"}),
+            a_task("pay", weight=2.0),
+        ]
         store.journal.open_run(plan, planned(*tasks, trials=2))
         store.journal.begin(RunId(run), retry_failed=False)
         for trial in store.journal.claim(RunId(run), limit=3):
             said = Response(candidate="alice", text=f"answer \ud800 {trial.k}")
-            entry = judged(trial, plain_grades(0.1 * trial.k), responses=[said], calls=[a_call(trial)])
+            entry = judged(
+                trial, plain_grades(0.1 * trial.k), responses=[said], calls=[a_call(trial)]
+            )
             wait(store.journal.record(entry))
     keys = [row.key for row in store.archive.assessments.matching(Selection())]
     store.decisions.decide([a_decision(Verb.APPROVE, keys[4], idempotency="once")])
-    store.decisions.decide([a_decision(Verb.CORRECT, keys[0], corrections={("alice", "integrity"): 0.9}, reason="ß")])
+    store.decisions.decide(
+        [a_decision(Verb.CORRECT, keys[0], corrections={("alice", "integrity"): 0.9}, reason="ß")]
+    )
     store.decisions.decide([a_decision(Verb.REJECT, keys[1], reason="no")])
     store.decisions.decide([a_decision(Verb.UNDO, keys[4])])
-    trial = store.journal.claim_trial(next(iter(store.archive.trials.matching(Selection(runs=(RUNS[0],))))).key)
-    wait(store.journal.record(judged(trial, plain_grades(0.7), attempt=2, rerun=a_decision(Verb.RERUN, 0, reason="again"))))
+    trial = store.journal.claim_trial(
+        next(iter(store.archive.trials.matching(Selection(runs=(RUNS[0],))))).key
+    )
+    wait(
+        store.journal.record(
+            judged(
+                trial, plain_grades(0.7), attempt=2, rerun=a_decision(Verb.RERUN, 0, reason="again")
+            )
+        )
+    )
     store.journal.set_state(RunId(RUNS[0]), RunState.FINISHED)
-    for number, (run, reviewer) in enumerate([(RUNS[0], "ann"), (RUNS[1], "ann"), (RUNS[0], "bob")]):
+    for number, (run, reviewer) in enumerate(
+        [(RUNS[0], "ann"), (RUNS[1], "ann"), (RUNS[0], "bob")]
+    ):
         one = Pairing(position=0, k=1, left=number % 2, right=1 - number % 2)
         store.arena.cast(
             Vote(
@@ -87,13 +116,19 @@ def lived(store: Store) -> None:
     store.arena.take_back(RunId(RUNS[0]), reviewer="ann", idempotency_key="undo")
 
 
-def records(store: Store, runs: tuple[str, ...] = RUNS) -> list[tuple[str, Callable[[], Iterator[dict[str, Any]]]]]:
+def records(
+    store: Store, runs: tuple[str, ...] = RUNS
+) -> list[tuple[str, Callable[[], Iterator[dict[str, Any]]]]]:
     """Records as they lie in files: through JSON."""
-    found = {run: [json.dumps(line) for line in store.archive.records.whole(RunId(run))] for run in runs}
+    found = {
+        run: [json.dumps(line) for line in store.archive.records.whole(RunId(run))] for run in runs
+    }
     return [(run, partial(map, json.loads, lines)) for run, lines in found.items()]
 
 
-def test_a_store_without_runs_gets_every_row_back(opened_at: Callable[[str], Store], fresh_url: Callable[[], str]) -> None:
+def test_a_store_without_runs_gets_every_row_back(
+    opened_at: Callable[[str], Store], fresh_url: Callable[[], str]
+) -> None:
     first = fresh_url()
     before = opened_at(first)
     lived(before)
@@ -110,10 +145,14 @@ def test_a_store_without_runs_gets_every_row_back(opened_at: Callable[[str], Sto
     assert after.event_log.first_broken() is None
     assert_derived_agrees(second)
     for one, other in zip(
-        before.archive.exports.assessments(Selection()), after.archive.exports.assessments(Selection()), strict=True
+        before.archive.exports.assessments(Selection()),
+        after.archive.exports.assessments(Selection()),
+        strict=True,
     ):
         assert one == other
-    after.journal.open_run(a_plan("20250201-000000-alpha-cccc", suite="alpha"), planned(a_task("auth"), trials=1))
+    after.journal.open_run(
+        a_plan("20250201-000000-alpha-cccc", suite="alpha"), planned(a_task("auth"), trials=1)
+    )
     (trial,) = after.journal.claim(RunId("20250201-000000-alpha-cccc"), limit=1)
     wait(after.journal.record(judged(trial)))
     newest = max(row.key for row in after.archive.assessments.matching(Selection()))
@@ -129,7 +168,9 @@ def test_a_store_with_runs_gets_new_numbers_and_the_same_numbers_out(
     kept = records(before)
     url = fresh_url()
     after = opened_at(url)
-    after.journal.open_run(a_plan("20240101-000000-other-zzzz", suite="other"), planned(a_task("z"), trials=3))
+    after.journal.open_run(
+        a_plan("20240101-000000-other-zzzz", suite="other"), planned(a_task("z"), trials=3)
+    )
     for trial in after.journal.claim(RunId("20240101-000000-other-zzzz"), limit=3):
         wait(after.journal.record(judged(trial)))
     after.decisions.decide([a_decision(Verb.APPROVE, 1, idempotency="once")])
@@ -149,7 +190,8 @@ def test_a_store_with_runs_gets_new_numbers_and_the_same_numbers_out(
     assert one.score.tolist() == other.score.tolist()
     assert one.tasks == other.tasks
     responses = [
-        [d.responses for d, _ in store.archive.exports.assessments(theirs, everything=True)] for store in (before, after)
+        [d.responses for d, _ in store.archive.exports.assessments(theirs, everything=True)]
+        for store in (before, after)
     ]
     assert responses[0] == responses[1]
     assert after.restoring.restore(kept).there == RUNS

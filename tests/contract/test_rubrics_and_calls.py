@@ -62,27 +62,42 @@ def test_decisions_are_listed_in_their_order(store: Store) -> None:
     store.decisions.decide([a_decision(Verb.APPROVE, rows[2].key)])
     store.decisions.decide([a_decision(Verb.REJECT, rows[1].key, reason="no")])
     changed = {("bob", "integrity"): 0.6, ("alice", "fitness"): 0.7}
-    store.decisions.decide([a_decision(Verb.CORRECT, rows[0].key, corrections=changed, reason="right")])
+    store.decisions.decide(
+        [a_decision(Verb.CORRECT, rows[0].key, corrections=changed, reason="right")]
+    )
     found = store.archive.rubrics.criterion_facts(Selection())
     assert found.decided == ((rows[2].key, False), (rows[1].key, True), (rows[0].key, False))
-    assert [(one.criterion, one.assessment) for one in found.corrected] == [("integrity", rows[0].key)]
+    assert [(one.criterion, one.assessment) for one in found.corrected] == [
+        ("integrity", rows[0].key)
+    ]
     assert found.corrected[0].change == pytest.approx(0.5)
     assert found.graded == {"integrity": 3, "fitness": 3}
     assert found.blind_assessments == {rows[2].key}
-    assert [(one.criterion, one.person) for one in found.blind] == [("integrity", 0.5)] * 2, "the first who gave a verdict"
+    assert [(one.criterion, one.person) for one in found.blind] == [("integrity", 0.5)] * 2, (
+        "the first who gave a verdict"
+    )
     assert [one.judge for one in found.blind] == pytest.approx([0.4, 0.1])
     assert [(one.criterion, one.thousandths, one.n) for one in found.counted] == [
-        ("integrity", 100, 1), ("integrity", 400, 2), ("integrity", 600, 1), ("fitness", 700, 4),
-    ]  # fmt: skip
+        ("integrity", 100, 1),
+        ("integrity", 400, 2),
+        ("integrity", 600, 1),
+        ("fitness", 700, 4),
+    ]
 
 
 def test_a_person_s_own_grades_are_no_judge_s(store: Store) -> None:
     store.journal.open_run(a_plan(judges=("human",)), planned(a_task()))
     (trial,) = store.journal.claim(RUN, limit=1)
-    blank = grades({"alice": {"integrity": None, "fitness": None}, "bob": {"integrity": None, "fitness": None}})
+    blank = grades(
+        {"alice": {"integrity": None, "fitness": None}, "bob": {"integrity": None, "fitness": None}}
+    )
     wait(store.journal.record(judged(trial, blank, grader="human")))
     (row,) = store.archive.assessments.matching(Selection())
-    given = {(name, criterion): 0.5 for name in ("alice", "bob") for criterion in ("integrity", "fitness")}
+    given = {
+        (name, criterion): 0.5
+        for name in ("alice", "bob")
+        for criterion in ("integrity", "fitness")
+    }
     store.decisions.decide([a_decision(Verb.CORRECT, row.key, corrections=given, reason="mine")])
     found = store.archive.rubrics.criterion_facts(Selection())
     assert found.decided == ()
@@ -96,7 +111,9 @@ def test_rubrics_come_with_their_runs_and_only_new_ones_are_read(store: Store) -
     newest, (first,) = store.archive.rubrics.uses(0)
     assert (first.run_id, first.suite, first.rubric) == (RUN, "arithmetic", a_plan().rubric)
     other = Rubric(criteria=(Criterion(name="tone", labels=(("poor", 0.0), ("good", 10.0))),))
-    store.journal.open_run(replace(a_plan("20250102-030406-arithmetic-abce"), rubric=other), planned(a_task()))
+    store.journal.open_run(
+        replace(a_plan("20250102-030406-arithmetic-abce"), rubric=other), planned(a_task())
+    )
     store.journal.open_run(a_plan("20250102-030407-arithmetic-abcf", judges=()), planned(a_task()))
     again, (second,) = store.archive.rubrics.uses(newest)
     assert second.rubric == other
@@ -107,7 +124,11 @@ def test_rubrics_come_with_their_runs_and_only_new_ones_are_read(store: Store) -
 def test_calls_are_summed_by_how_they_ended_and_only_new_ones_are_read(store: Store) -> None:
     store.journal.open_run(a_plan(), planned(a_task(), trials=2))
     one, two = store.journal.claim(RUN, limit=2)
-    wait(store.journal.record(judged(one, responses=[Response(candidate="alice", text="a")], calls=[a_call(one)])))
+    wait(
+        store.journal.record(
+            judged(one, responses=[Response(candidate="alice", text="a")], calls=[a_call(one)])
+        )
+    )
     newest, (group,) = store.archive.calls.groups(0)
     assert (group.run_id, group.role, group.model, group.kind) == (RUN, "candidate", "echo", None)
     assert (group.calls, group.input_tokens, group.output_tokens, group.unpriced) == (1, 10, 5, 0)
@@ -117,10 +138,13 @@ def test_calls_are_summed_by_how_they_ended_and_only_new_ones_are_read(store: St
     dear = replace(a_call(two), reply=replace(a_call(two).reply, cost_usd=None))  # type: ignore[type-var]
     wait(store.journal.record(Entry(trial=two.key, calls=(lost, dear))))
     later, groups = store.archive.calls.groups(newest)
-    assert {(g.kind, g.fault, g.calls, g.unpriced) for g in groups} == {("http_500", "provider", 1, 0), (None, None, 1, 1)}, (
-        "a call that brought nothing cost nothing"
-    )
+    assert {(g.kind, g.fault, g.calls, g.unpriced) for g in groups} == {
+        ("http_500", "provider", 1, 0),
+        (None, None, 1, 1),
+    }, "a call that brought nothing cost nothing"
     assert store.archive.calls.groups(later) == (later, ())
     (fact,) = store.archive.calls.facts([g.last_call for g in groups if g.kind])
     assert (fact.kind, fact.detail) == ("http_500", "It broke.")
-    assert store.archive.calls.newest_latencies("echo", role="candidate", first=1, last=later, limit=10) == (0.25, 0.25)
+    assert store.archive.calls.newest_latencies(
+        "echo", role="candidate", first=1, last=later, limit=10
+    ) == (0.25, 0.25)

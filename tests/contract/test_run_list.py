@@ -1,4 +1,6 @@
-"""The Register and the EventLog: portions without gap or double, nobody named where something waits, on both databases."""
+"""The Register and the EventLog: portions without gap or double, nobody named where something
+waits, on both databases.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,22 @@ from assay.store.opening import Store
 EVERY = RunFilter()
 
 
-def a_run(store: Store, number: int, *, suite: str = "sums", candidates: tuple[str, ...] = ("alice", "bob"), trials: int = 2,
-          batch: str | None = None) -> list[AssessmentKey]:  # fmt: skip
-    """A run that was judged and waits for review; later numbers started later, but for two that started at once."""
+def a_run(
+    store: Store,
+    number: int,
+    *,
+    suite: str = "sums",
+    candidates: tuple[str, ...] = ("alice", "bob"),
+    trials: int = 2,
+    batch: str | None = None,
+) -> list[AssessmentKey]:
+    """A run that was judged and waits for review; later numbers started later, but for two that
+    started at once.
+    """
     started = f"2025-01-{min(number, 3):02}T00:00:00.000Z"
-    plan = replace(a_plan(f"run-{number}", suite=suite, candidates=candidates), started=started, batch_id=batch)
+    plan = replace(
+        a_plan(f"run-{number}", suite=suite, candidates=candidates), started=started, batch_id=batch
+    )
     store.journal.open_run(plan, planned(a_task(f"task-{number}"), trials=trials))
     for trial in store.journal.claim(plan.id, limit=trials):
         wait(store.journal.record(judged(trial, plain_grades(0.5, candidates))))
@@ -89,7 +102,8 @@ def test_every_order_lists_each_run_once_over_its_pages(store: Store) -> None:
     assert ids(store, order=RunOrder.OLDEST) == ["run-1", "run-2", "run-3", "run-4"]
     assert ids(store, order=RunOrder.NAME) == ["run-3", "run-2", "run-4", "run-1"]
     assert ids(store, order=RunOrder.WAITING) == ["run-2", "run-4", "run-3", "run-1"]
-    assert ids(store, order=RunOrder.COST) == ["run-4", "run-3", "run-2", "run-1"]  # all cost the same
+    # all cost the same
+    assert ids(store, order=RunOrder.COST) == ["run-4", "run-3", "run-2", "run-1"]
     assert ids(store, RunFilter(suite="words"), RunOrder.OLDEST) == ["run-1", "run-4"]
 
 
@@ -97,7 +111,9 @@ def test_every_order_lists_each_run_once_over_its_pages(store: Store) -> None:
 def test_removed_runs_of_a_batch_are_those_that_are_out_of_use(store: Store) -> None:
     for number, batch in enumerate(("night", "Night", "night", "day", None, "night"), start=1):
         a_run(store, number, batch=batch)
-    store.run_removal.take_out([RunId("run-1"), RunId("run-4"), RunId("run-5")], reviewer="ann", reason="bad")
+    store.run_removal.take_out(
+        [RunId("run-1"), RunId("run-4"), RunId("run-5")], reviewer="ann", reason="bad"
+    )
     store.run_removal.take_out([RunId("run-2")], reviewer="bob", reason="", archived=True)
     store.run_removal.take_out([RunId("run-3")], reviewer="ann", reason="by mistake")
     store.run_removal.restore("run-3", reviewer="ann", reason="")
@@ -129,11 +145,17 @@ def test_candidates_are_matched_counted_and_listed_while_items_wait(store: Store
     assert ids(store, RunFilter(candidate="dora")) == ["run-2"]
     assert ids(store, RunFilter(text="dora")) == ["run-2"]
     assert ids(store, RunFilter(candidate="bob")) == ["run-2", "run-1"]
-    assert {one.name: one.runs for one in store.register.candidates()} == {"alice": 1, "bob": 2, "dora": 1}
+    assert {one.name: one.runs for one in store.register.candidates()} == {
+        "alice": 1,
+        "bob": 2,
+        "dora": 1,
+    }
     store.renaming.rename("dora", "dorothy", reviewer="ann", reason="misspelt")
     name, runs = store.register.runs_of_candidate("DORA", limit=5)
     assert (name, [(run.id, own) for run, own in runs]) == ("dorothy", [("run-2", "dora")])
-    assert next(one for one in store.register.candidates() if one.name == "dorothy").written == ("dora",)
+    assert next(one for one in store.register.candidates() if one.name == "dorothy").written == (
+        "dora",
+    )
 
 
 def test_facets_count_matching_runs(store: Store) -> None:
@@ -156,10 +178,16 @@ def test_the_log_is_read_backwards_and_filtered(store: Store) -> None:
     store.decisions.decide([a_decision(Verb.UNDO, one[2])])
     whole, after = store.event_log.portion(EventFilter())
     assert after is None
-    assert [entry.event.id for entry in whole] == sorted((entry.event.id for entry in whole), reverse=True)
+    assert [entry.event.id for entry in whole] == sorted(
+        (entry.event.id for entry in whole), reverse=True
+    )
     assert [(entry.run_id, entry.suite, entry.task, entry.k, entry.of) for entry in whole][-1] == (
-        "run-1", "sums", "task-1", 1, 3,
-    )  # fmt: skip
+        "run-1",
+        "sums",
+        "task-1",
+        1,
+        3,
+    )
     seen: list[LoggedEvent] = []
     before: int | None = None
     while True:
@@ -186,7 +214,9 @@ def test_the_log_is_read_backwards_and_filtered(store: Store) -> None:
 def test_waiting_count_includes_control_items(store: Store) -> None:
     first, second = a_run(store, 1), a_run(store, 2)
     approve(store, second)
-    assert [(run.id, run.has_control_items) for run in store.event_log.waiting()] == [("run-1", False)]
+    assert [(run.id, run.has_control_items) for run in store.event_log.waiting()] == [
+        ("run-1", False)
+    ]
     item = ControlItem(
         key=AssessmentKey(0),
         run_id=RunId("run-2"),
@@ -197,14 +227,20 @@ def test_waiting_count_includes_control_items(store: Store) -> None:
         origin=CheckOrigin(how="known_good"),
     )
     store.control_items.put(item)
-    assert [run.id for run in store.event_log.waiting()] == ["run-1"], "a check alone keeps nothing waiting"
+    assert [run.id for run in store.event_log.waiting()] == ["run-1"], (
+        "a check alone keeps nothing waiting"
+    )
     store.control_items.put(replace(item, run_id=RunId("run-1"), source=first[0]))
-    assert [(run.id, run.has_control_items) for run in store.event_log.waiting()] == [("run-1", True)]
+    assert [(run.id, run.has_control_items) for run in store.event_log.waiting()] == [
+        ("run-1", True)
+    ]
     approve(store, first)
     assert store.event_log.waiting() == ()
 
 
-def test_the_chain_is_looked_at_in_parts_and_a_changed_event_is_found(store: Store, url: str) -> None:
+def test_the_chain_is_looked_at_in_parts_and_a_changed_event_is_found(
+    store: Store, url: str
+) -> None:
     assert store.event_log.newest() == (0, "")
     assert store.event_log.check(0).ended
     keys = a_run(store, 1, trials=4)
@@ -216,7 +252,9 @@ def test_the_chain_is_looked_at_in_parts_and_a_changed_event_is_found(store: Sto
     assert store.event_log.check(whole.up_to - 2).checked == 2
     engine = create_engine(driven(url))
     with engine.begin() as connection:
-        connection.execute(text("UPDATE review_event SET reason = 'other' WHERE id = :id"), {"id": whole.up_to - 1})
+        connection.execute(
+            text("UPDATE review_event SET reason = 'other' WHERE id = :id"), {"id": whole.up_to - 1}
+        )
     engine.dispose()
     broken = store.event_log.check(0)
     assert (broken.broken, broken.up_to, broken.ended) == (whole.up_to - 1, whole.up_to - 2, True)

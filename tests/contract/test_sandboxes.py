@@ -1,4 +1,6 @@
-"""Every sandbox runs what it should and stops what it must: files, keys, network, processes, memory, disk and output."""
+"""Every sandbox runs what it should and stops what it must: files, keys, network, processes,
+memory, disk and output.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ def run(request: pytest.FixtureRequest) -> Run:
 @pytest.fixture
 def workspace(run: Run) -> Iterator[Path]:
     """A workspace that an ordinary user may change, with a file outside of it."""
-    # Not under pytest's folder: every start of pytest by the same user closes that one to other users.
+    # Not under pytest's folder: every start of pytest by the same user closes that one to other
+    # users.
     with TemporaryDirectory(dir="/tmp") as folder:
         outer = Path(folder)
         outer.chmod(0o755)
@@ -62,24 +65,46 @@ def test_commands_change_the_workspace_and_share_it(run: Run, workspace: Path) -
         "mv d/b.txt . && rmdir d && ls; echo kept > $TMPDIR/t && cat /tmp/t",
         "exit 7",
     )
-    assert (made.end, made.exit_code, made.output) == (CommandEnd.EXITED, 0, "inside\nblue\nproblem\n")
+    assert (made.end, made.exit_code, made.output) == (
+        CommandEnd.EXITED,
+        0,
+        "inside\nblue\nproblem\n",
+    )
     assert moved.output == "a.txt\nb.txt\nkept\n"
     assert (failed.end, failed.exit_code, failed.succeeded) == (CommandEnd.EXITED, 7, False)
     assert (workspace / "b.txt").read_text("utf-8") == "new\n"
 
 
-def test_nothing_of_the_host_is_read_or_changed(run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_of_the_host_is_read_or_changed(
+    run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-TOP-SECRET")
     outside = workspace.parent / "secret.txt"
     (workspace / "link").symlink_to(outside)
     attacks = [
-        "cat ../secret.txt", "cat link", f"cat {outside}", "cat /etc/shadow", "ls /root /home", "env",
-        "cat /proc/*/environ", "echo x > link", f"echo x > {outside}", "echo x > /usr/bin/assay-was-here",
-        "echo x > /etc/passwd", "ln -s / up && cat up/etc/shadow", "cat /proc/1/root/etc/shadow",
-        "cat /proc/1/mem; ls -l /proc/1/fd", "mount -t tmpfs none /usr", "unshare -Urm mount -t tmpfs none /tmp",
-        "chroot / true", "mknod disk b 254 0 && cat disk", "find / -name '*.pem' -path '*private*'",
-    ]  # fmt: skip
-    for attack, result in zip(attacks, run(ShellRequest(workspace=str(workspace)), *attacks), strict=True):
+        "cat ../secret.txt",
+        "cat link",
+        f"cat {outside}",
+        "cat /etc/shadow",
+        "ls /root /home",
+        "env",
+        "cat /proc/*/environ",
+        "echo x > link",
+        f"echo x > {outside}",
+        "echo x > /usr/bin/assay-was-here",
+        "echo x > /etc/passwd",
+        "ln -s / up && cat up/etc/shadow",
+        "cat /proc/1/root/etc/shadow",
+        "cat /proc/1/mem; ls -l /proc/1/fd",
+        "mount -t tmpfs none /usr",
+        "unshare -Urm mount -t tmpfs none /tmp",
+        "chroot / true",
+        "mknod disk b 254 0 && cat disk",
+        "find / -name '*.pem' -path '*private*'",
+    ]
+    for attack, result in zip(
+        attacks, run(ShellRequest(workspace=str(workspace)), *attacks), strict=True
+    ):
         assert "TOP-SECRET" not in result.output, attack
         assert "daemon:*" not in result.output, attack  # a line of /etc/shadow
     names = {path.name for path in workspace.iterdir()}
@@ -113,28 +138,43 @@ def test_one_server_of_the_host_is_reached_without_a_network(run: Run, workspace
     client = "import os, urllib.request as u; print(u.urlopen(os.environ['SERVER_URL']).read().decode(), os.environ['TOKEN'])"
     (workspace / "client.py").write_text(client, "utf-8")
     with sandboxes.serving("hello") as socket:
-        gateway = Gateway(socket=socket, addresses={"SERVER_URL": "/path"}, variables={"TOKEN": "t"})
+        gateway = Gateway(
+            socket=socket, addresses={"SERVER_URL": "/path"}, variables={"TOKEN": "t"}
+        )
         python = "$(command -v python3 || echo /usr/bin/python3) client.py"
-        asked, again = run(ShellRequest(workspace=str(workspace), gateway=gateway), f"{python}; kill -9 -1", python)
+        asked, again = run(
+            ShellRequest(workspace=str(workspace), gateway=gateway), f"{python}; kill -9 -1", python
+        )
     assert asked.output.startswith("hello /path t\n")
     assert again.output == "hello /path t\n"
 
 
 def test_the_first_process_cannot_be_killed(run: Run, workspace: Path) -> None:
-    results = run(ShellRequest(workspace=str(workspace)), "kill -9 1; kill -9 $PPID; kill -9 -1; true", "echo alive")
+    results = run(
+        ShellRequest(workspace=str(workspace)),
+        "kill -9 1; kill -9 $PPID; kill -9 -1; true",
+        "echo alive",
+    )
     assert results[-1].output == "alive\n"
 
 
 def test_a_command_that_hangs_is_stopped_with_its_children(run: Run, workspace: Path) -> None:
     request = ShellRequest(workspace=str(workspace), limits=ShellLimits(seconds=1.0))
-    hung, after = run(request, "(setsid sleep 654321 &) ; sleep 654321", "ps aux | grep -c '[6]54321'")
+    hung, after = run(
+        request, "(setsid sleep 654321 &) ; sleep 654321", "ps aux | grep -c '[6]54321'"
+    )
     assert (hung.end, hung.exit_code) == (CommandEnd.TIMED_OUT, None)
     assert after.output.strip() == "0"
 
 
 def test_background_processes_do_not_outlive_the_shell(run: Run, workspace: Path) -> None:
-    run(ShellRequest(workspace=str(workspace)), "(setsid sleep 765432 >/dev/null 2>&1 &) ; echo started")
-    listing = subprocess.run(["ps", "axo", "args"], capture_output=True, text=True, check=True).stdout
+    run(
+        ShellRequest(workspace=str(workspace)),
+        "(setsid sleep 765432 >/dev/null 2>&1 &) ; echo started",
+    )
+    listing = subprocess.run(
+        ["ps", "axo", "args"], capture_output=True, text=True, check=True
+    ).stdout
     assert "sleep 765432" not in listing
 
 
@@ -142,7 +182,11 @@ def test_a_fork_bomb_meets_the_limit(run: Run, workspace: Path) -> None:
     request = ShellRequest(workspace=str(workspace), limits=ShellLimits(processes=40, seconds=5.0))
     bomb, after = run(request, "bomb() { bomb | bomb & }; bomb; sleep 1; echo over", "echo alive")
     assert bomb.end in (CommandEnd.EXITED, CommandEnd.TIMED_OUT)
-    assert after.output == "alive\n" or "fork" in after.output.lower() or "resource" in after.output.lower()
+    assert (
+        after.output == "alive\n"
+        or "fork" in after.output.lower()
+        or "resource" in after.output.lower()
+    )
 
 
 def test_memory_of_all_processes_has_one_limit(run: Run, workspace: Path) -> None:

@@ -1,6 +1,8 @@
-"""Real answers with people's grades through the whole pipeline, with recorded replies; agreement is recomputed here.
+"""Real answers with people's grades through the whole pipeline, with recorded replies; agreement is
+recomputed here.
 
-The data is not part of this repository: it lies in `shared/data` beside it, or where ASSAY_SHARED says.
+The data is not part of this repository: it lies in `shared/data` beside it, or where ASSAY_SHARED
+says.
 """
 
 from __future__ import annotations
@@ -21,14 +23,18 @@ DATA = Path(os.environ.get("ASSAY_SHARED", Path(__file__).parents[3] / "shared")
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data is not at {DATA}; set ASSAY_SHARED to its folder"),
+    pytest.mark.skipif(
+        not DATA.is_dir(), reason=f"the real data is not at {DATA}; set ASSAY_SHARED to its folder"
+    ),
 ]
 WORDS = {1.0: "Yes", 0.5: "Partial", 0.0: "No"}
 PASS = {1.0: "Pass", 0.5: "Partial", 0.0: "Fail"}
 
 
 @pytest.fixture
-def assay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
+def assay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Any:
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments: object) -> Any:
@@ -43,13 +49,20 @@ def assay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
 
 def recorded(role: str, task: str, candidate: str | None, reply: object) -> str:
     match = {"role": role, "task": task} | ({} if candidate is None else {"candidate": candidate})
-    return json.dumps({"match": match, "reply": reply if isinstance(reply, str) else json.dumps(reply)}) + "\n"
+    return (
+        json.dumps(
+            {"match": match, "reply": reply if isinstance(reply, str) else json.dumps(reply)}
+        )
+        + "\n"
+    )
 
 
 def judged(task: str, candidate: str, word: str) -> str:
     label = f"{{{{label: {candidate}}}}}"
     grade = {"evidence": [], "reason": "Recorded from the published verdict.", "score": word}
-    return recorded("judge", task, candidate, {"candidates": {label: {"quality": grade}}, "report": ""})
+    return recorded(
+        "judge", task, candidate, {"candidates": {label: {"quality": grade}}, "report": ""}
+    )
 
 
 def rubric(folder: Path, **more: object) -> None:
@@ -70,32 +83,44 @@ def test_maths_answers_verify_as_their_flags_say(assay: Any, tmp_path: Path) -> 
                 "ideal_response": row["solution"],
                 "final_answer": f"\\({row['gt']}\\)",
                 "model_responses": [
-                    {"model_id": model, "response_text": text} for model, text in zip(models, row["code"], strict=False)
+                    {"model_id": model, "response_text": text}
+                    for model, text in zip(models, row["code"], strict=False)
                 ],
                 "human_evaluations": [
-                    {"model_id": model, "model_failure": not right} for model, right in zip(models, row["score"], strict=False)
+                    {"model_id": model, "model_failure": not right}
+                    for model, right in zip(models, row["score"], strict=False)
                 ],
             }
         )
-        replies.append(recorded("structurer", task, None, {"steps": ["..."], "final_answer": row["gt"]}))
+        replies.append(
+            recorded("structurer", task, None, {"steps": ["..."], "final_answer": row["gt"]})
+        )
         for model, pred, right in zip(models, row["pred"], row["score"], strict=False):
             flags[task, model], preds[task, model] = right, pred
-            replies.append(recorded("structurer", task, model, {"steps": ["..."], "final_answer": pred}))
+            replies.append(
+                recorded("structurer", task, model, {"steps": ["..."], "final_answer": pred})
+            )
             replies.append(judged(task, model, "Yes" if right else "No"))
     (tmp_path / "raw.json").write_text(json.dumps(tasks), "utf-8")
     (tmp_path / "replies.jsonl").write_text("".join(replies), "utf-8")
     rubric(tmp_path, structure="replay/replies.jsonl", verify="math")
-    document = assay("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "replay/replies.jsonl")
+    document = assay(
+        "run", "raw.json", "--rubric", "rubric.yaml", "--judge", "replay/replies.jsonl"
+    )
     assert (document["trials"]["done"], document["failures"]) == (15, [])
     (agreement,) = document["agreement"]
     assert (agreement["agreement"], agreement["n"], agreement["n_tasks"]) == (1.0, 60, 15)
     rows = assay("review", "list", "--run", document["run_id"])["assessments"]
-    verified = {(row["task"], row["candidates"][0]): row["verifications"][0]["verified"] for row in rows}
+    verified = {
+        (row["task"], row["candidates"][0]): row["verifications"][0]["verified"] for row in rows
+    }
     assert {place for place, right in flags.items() if right is not verified[place]} == set()
     assert Counter(flags.values())[False] > 0
 
 
-def test_a_published_judge_agrees_with_people_as_computed_by_hand(assay: Any, tmp_path: Path) -> None:
+def test_a_published_judge_agrees_with_people_as_computed_by_hand(
+    assay: Any, tmp_path: Path
+) -> None:
     rows = json.loads((DATA / "pandalm/testset-v1.json").read_text("utf-8"))[:120]
     verdicts = {
         row["idx"]: str(row["gpt_result"])
@@ -126,17 +151,37 @@ def test_a_published_judge_agrees_with_people_as_computed_by_hand(assay: Any, tm
     low, high = agreement["ci95"]
     assert low < sum(same) / len(same) < high
     assert high - low < 0.25
-    assert {(a, b): n for a, row in agreement["confusion"].items() for b, n in row.items() if n} == dict(confusion)
+    assert {
+        (a, b): n for a, row in agreement["confusion"].items() for b, n in row.items() if n
+    } == dict(confusion)
     waiting = assay("review", "list", "--run", document["run_id"])["assessments"]
-    assert sum(row["flags"][:1] != [] and row["flags"][0]["kind"] == "parse_error" for row in waiting) == unread
+    assert (
+        sum(row["flags"][:1] != [] and row["flags"][0]["kind"] == "parse_error" for row in waiting)
+        == unread
+    )
     assert assay("stats")["candidates"] == people
 
 
-def test_a_noisy_judge_of_translations_is_measured_with_its_range(assay: Any, tmp_path: Path) -> None:
-    lines = (DATA / "wmt_mqm_ted_ende/mqm_ted_ende.tsv").read_text("utf-8").splitlines(keepends=True)
+def test_a_noisy_judge_of_translations_is_measured_with_its_range(
+    assay: Any, tmp_path: Path
+) -> None:
+    lines = (
+        (DATA / "wmt_mqm_ted_ende/mqm_ted_ende.tsv").read_text("utf-8").splitlines(keepends=True)
+    )
     few = [line for line in lines[1:] if int(line.split("\t")[3]) <= 8]
     (tmp_path / "mqm.tsv").write_text(lines[0] + "".join(few), "utf-8")
-    columns = ["system", "doc", "doc_id", "seg", "rater", "source", "target", "category", "severity", "comment"]
+    columns = [
+        "system",
+        "doc",
+        "doc_id",
+        "seg",
+        "rater",
+        "source",
+        "target",
+        "category",
+        "severity",
+        "comment",
+    ]
     mapping = {
         "task": ["doc", "seg"],
         "candidate": "system",
@@ -166,7 +211,10 @@ def test_a_noisy_judge_of_translations_is_measured_with_its_range(assay: Any, tm
     rubric(tmp_path)
     document = assay("regrade", run, "--rubric", "rubric.yaml", "--judge", "replay/replies.jsonl")
     (agreement,) = document["agreement"]
-    assert (agreement["n"], agreement["n_tasks"]) == (len(people), len({task for task, _ in people}))
+    assert (agreement["n"], agreement["n_tasks"]) == (
+        len(people),
+        len({task for task, _ in people}),
+    )
     assert agreement["agreement"] == pytest.approx(sum(same) / len(same), abs=0.02)
     assert agreement["ci95"][0] < 0.8 < agreement["ci95"][1]
     assert len(agreement["by_candidate"]) == len({name for _, name in people}) > 10

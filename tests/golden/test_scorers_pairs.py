@@ -1,5 +1,7 @@
-"""Input-output pairs of the deterministic scorers, worked out by hand from their rules and checked against the method's
-published table (where the table disagrees with its own formula, the formula and its stated resolution hold)."""
+"""Input-output pairs of the deterministic scorers, worked out by hand from their rules and checked
+against the method's published table (where the table disagrees with its own formula, the formula
+and its stated resolution hold).
+"""
 
 from __future__ import annotations
 
@@ -64,10 +66,17 @@ def test_exact_is_one_or_zero(response: str, reference: str, expected: float) ->
 
 @pytest.mark.parametrize(
     ("response", "reference", "confidence"),
-    [("The answer is Paris.", "Paris", 0.9), ("the answer is paris.", "Paris", 0.85), ("Pari", "Paris", 0.64),
-     ("kitten", "sitting", 0.8 * 4 / 7), ("Prague", "Paris", 0.3)],
-)  # fmt: skip
-def test_similarity_says_how_telling_its_score_is(response: str, reference: str, confidence: float) -> None:
+    [
+        ("The answer is Paris.", "Paris", 0.9),
+        ("the answer is paris.", "Paris", 0.85),
+        ("Pari", "Paris", 0.64),
+        ("kitten", "sitting", 0.8 * 4 / 7),
+        ("Prague", "Paris", 0.3),
+    ],
+)
+def test_similarity_says_how_telling_its_score_is(
+    response: str, reference: str, confidence: float
+) -> None:
     outcome = SCORERS["similarity"](response, reference, {})
     assert isinstance(outcome, Score)
     assert outcome.confidence == pytest.approx(confidence)
@@ -114,7 +123,9 @@ def test_similarity_says_how_telling_its_score_is(response: str, reference: str,
         ("NaN or Infinity or 1e99999", "42", 0.0),
     ],
 )
-def test_closeness_gives_credit_by_relative_error(response: str, reference: str, expected: float) -> None:
+def test_closeness_gives_credit_by_relative_error(
+    response: str, reference: str, expected: float
+) -> None:
     assert value("closeness", response, reference) == pytest.approx(expected, abs=5e-4)
 
 

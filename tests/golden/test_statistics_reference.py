@@ -1,7 +1,9 @@
-"""Sixty cases with values from independent libraries and printed sources, to their stated tolerances.
+"""Sixty cases with values from independent libraries and printed sources, to their stated
+tolerances.
 
-`statistics_cases.json` holds data, parameters and expected values; each question is put to the one public function that
-the package docstring names for it, which makes this file an example of their use as well.
+`statistics_cases.json` holds data, parameters and expected values; each question is put to the one
+public function that the package docstring names for it, which makes this file an example of their
+use as well.
 """
 
 import json
@@ -16,10 +18,18 @@ import pytest
 from assay import statistics as st
 
 Case: TypeAlias = Mapping[str, Any]
-CASES: list[Case] = json.loads((Path(__file__).parent / "statistics_cases.json").read_text(encoding="utf-8"))
+CASES: list[Case] = json.loads(
+    (Path(__file__).parent / "statistics_cases.json").read_text(encoding="utf-8")
+)
 
 # Not offered: the interval that is not recommended, and values of methods kept for comparison only.
-COMPARISON_ONLY = {"bell_mccaffrey_df", "pooled_t_p_seed", "ci_z_ppi_py", "n_exact", "log_strength_finite"}
+COMPARISON_ONLY = {
+    "bell_mccaffrey_df",
+    "pooled_t_p_seed",
+    "ci_z_ppi_py",
+    "n_exact",
+    "log_strength_finite",
+}
 
 
 def table_of(case: Case) -> st.ScoreTable:
@@ -34,7 +44,9 @@ def table_of(case: Case) -> st.ScoreTable:
 
 
 def said(reason: str | None, warnings: tuple[st.Caution, ...]) -> list[str]:
-    """Codes that may stand for the expected one: the reason where something is None, else the warnings."""
+    """Codes that may stand for the expected one: the reason where something is None, else the
+    warnings.
+    """
     return [reason] if reason is not None else [one.code for one in warnings]
 
 
@@ -104,7 +116,12 @@ def difference(case: Case) -> dict[str, Any]:
         "p_signflip_exact": st.sign_flip(differences) if differences.size else None,
     }
     if effects is not None:
-        answer |= {"cohen_d_pooled": effects.cohen_d, "hedges_g": effects.hedges_g, "d_z": effects.d_z, "g_z": effects.g_z}
+        answer |= {
+            "cohen_d_pooled": effects.cohen_d,
+            "hedges_g": effects.hedges_g,
+            "d_z": effects.d_z,
+            "g_z": effects.g_z,
+        }
     if other is not None:
         answer["these_tasks"] = {
             "diff": other.difference,
@@ -167,17 +184,28 @@ def ranking(case: Case) -> dict[str, Any]:
 def bradley_terry(case: Case) -> dict[str, Any]:
     rows = case["comparisons"]
     found = st.bradley_terry(rows["left"], rows["right"], rows["outcome"], count=rows.get("count"))
-    answer: dict[str, Any] = {"reason": said(found.reason, found.warnings), "separated": list(found.separated)}
+    answer: dict[str, Any] = {
+        "reason": said(found.reason, found.warnings),
+        "separated": list(found.separated),
+    }
     for key in case["expected"]:
         if key.startswith(("log_strength_vs_", "se_vs_")):
-            base = next(item for item in found.items if str(item).lower() == key.rsplit("_", 1)[1].lower())
+            base = next(
+                item for item in found.items if str(item).lower() == key.rsplit("_", 1)[1].lower()
+            )
             field = "difference" if key.startswith("log") else "std_err"
-            answer[key] = {item: 0.0 if item == base else getattr(found.contrast(item, base), field) for item in found.items}
+            answer[key] = {
+                item: 0.0 if item == base else getattr(found.contrast(item, base), field)
+                for item in found.items
+            }
     answer["win_prob"] = {
-        pair: found.contrast(*pair.split(">")).win_probability for pair in case["expected"].get("win_prob", {})
+        pair: found.contrast(*pair.split(">")).win_probability
+        for pair in case["expected"].get("win_prob", {})
     }
     if "Milwaukee" in found.items:
-        answer["win_prob_milwaukee_vs_boston"] = found.contrast("Milwaukee", "Boston").win_probability
+        answer["win_prob_milwaukee_vs_boston"] = found.contrast(
+            "Milwaukee", "Boston"
+        ).win_probability
     return answer
 
 
@@ -211,14 +239,21 @@ def icc(case: Case) -> dict[str, Any]:
 def krippendorff_alpha(case: Case) -> dict[str, Any]:
     rows = case["ratings"]
     metrics = [key for key in case["expected"] if key != "reason"]
-    found = {metric: st.krippendorff_alpha(rows["unit"], rows["score"], metric=metric) for metric in metrics}
-    return {metric: one.alpha for metric, one in found.items()} | {"reason": [found[metrics[0]].reason]}
+    found = {
+        metric: st.krippendorff_alpha(rows["unit"], rows["score"], metric=metric)
+        for metric in metrics
+    }
+    return {metric: one.alpha for metric, one in found.items()} | {
+        "reason": [found[metrics[0]].reason]
+    }
 
 
 def cohen_kappa(case: Case) -> dict[str, Any]:
     rows = case["ratings"]
     ratings = list(zip(rows["unit"], rows["rater"], rows["score"], strict=True))
-    of = {rater: {u: s for u, r, s in ratings if r == rater} for rater in sorted(set(rows["rater"]))}
+    of = {
+        rater: {u: s for u, r, s in ratings if r == rater} for rater in sorted(set(rows["rater"]))
+    }
     one, other = of.values()
     found = st.cohen_kappa([one[unit] for unit in one], [other[unit] for unit in one])
     return {
@@ -270,7 +305,9 @@ def ppi(case: Case) -> dict[str, Any]:
 
 def power(case: Case) -> dict[str, Any]:
     found = st.power(**case["params"])
-    return {name: getattr(found, name) for name in found.__slots__ if getattr(found, name) is not None}
+    return {
+        name: getattr(found, name) for name in found.__slots__ if getattr(found, name) is not None
+    }
 
 
 def sequential(case: Case) -> dict[str, Any]:
@@ -313,7 +350,9 @@ QUESTIONS: dict[str, Callable[[Case], dict[str, Any]]] = {
 }
 
 
-def assert_agrees(expected: object, found: object, *, rel: float, absolute: float, where: str) -> None:
+def assert_agrees(
+    expected: object, found: object, *, rel: float, absolute: float, where: str
+) -> None:
     match expected:
         case None:
             assert found is None, f"{where}: expected None, found {found}"
@@ -337,7 +376,9 @@ def assert_agrees(expected: object, found: object, *, rel: float, absolute: floa
             for key, one in expected.items():
                 if key not in COMPARISON_ONLY:
                     assert key in found, f"{where}.{key} is not answered"
-                    assert_agrees(one, found[key], rel=rel, absolute=absolute, where=f"{where}.{key}")
+                    assert_agrees(
+                        one, found[key], rel=rel, absolute=absolute, where=f"{where}.{key}"
+                    )
         case _:
             raise AssertionError(f"{where}: unknown kind {expected!r}")
 
@@ -346,7 +387,9 @@ def assert_agrees(expected: object, found: object, *, rel: float, absolute: floa
 def test_a_reference_case_is_met_to_its_tolerance(case: Case) -> None:
     found = QUESTIONS[case["question"]](case)
     tolerance = case["tolerance"]
-    assert_agrees(case["expected"], found, rel=tolerance["rel"], absolute=tolerance["abs"], where=case["id"])
+    assert_agrees(
+        case["expected"], found, rel=tolerance["rel"], absolute=tolerance["abs"], where=case["id"]
+    )
 
 
 def test_every_question_of_the_file_has_its_function() -> None:

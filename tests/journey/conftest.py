@@ -1,4 +1,6 @@
-"""The command line as a user has it: in a folder of its own, in this process or as a process of its own."""
+"""The command line as a user has it: in a folder of its own, in this process or as a process of its
+own.
+"""
 
 from __future__ import annotations
 

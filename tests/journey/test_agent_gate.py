@@ -1,4 +1,6 @@
-"""Agents that are command lines reach their model through a gate: no key and no other network in the sandbox, limits and costs."""
+"""Agents that are command lines reach their model through a gate: no key and no other network in
+the sandbox, limits and costs.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,12 @@ exec(sys.argv[3])
 
 
 @pytest.fixture
-def ask(assay: Command, scenario: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Let an agent run Python with a function `call`, and return the outcome and what it printed."""
+def ask(
+    assay: Command, scenario: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> Any:
+    """Let an agent run Python with a function `call`, and return the outcome and what it
+    printed.
+    """
     if _no_sandbox_works():
         pytest.skip("no sandbox works here")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.address)
@@ -48,7 +54,9 @@ def ask(assay: Command, scenario: Path, server: ModelServer, monkeypatch: pytest
     server.answer = lambda call: Said(text="hello", input_tokens=1000, output_tokens=100)
     (scenario / "repo-fixture" / "client.py").write_text(CLIENT, "utf-8")
 
-    def run(code: str, *, provider: str = "openai", model: str = "gpt-4o-mini", limits: str = "{}") -> tuple[Any, str]:
+    def run(
+        code: str, *, provider: str = "openai", model: str = "gpt-4o-mini", limits: str = "{}"
+    ) -> tuple[Any, str]:
         (scenario / "scenario.yaml").write_text(f"{SCENARIO}\nlimits: {limits}\n", "utf-8")
         words = f'cmd: [{provider}] python3 client.py {provider.upper()} {model} "{code}"'
         document = bench(assay, "--agent", f"mine={words}", "--tier", "L0")
@@ -61,7 +69,9 @@ def ask(assay: Command, scenario: Path, server: ModelServer, monkeypatch: pytest
 
 
 def test_calls_carry_the_key_that_the_sandbox_lacks(ask: Any, server: ModelServer) -> None:
-    document, shown = ask("print(call('/chat/completions', ASKED)); print(sorted(os.environ)); print(BASE)")
+    document, shown = ask(
+        "print(call('/chat/completions', ASKED)); print(sorted(os.environ)); print(BASE)"
+    )
     assert document["agent_trials"][0]["ended"] == "done"
     assert "hello" in shown
     assert "http://127.0.0.1:" in shown
@@ -73,11 +83,15 @@ def test_calls_carry_the_key_that_the_sandbox_lacks(ask: Any, server: ModelServe
 
 
 @pytest.mark.slow
-def test_both_protocols_are_counted_and_priced(ask: Any, assay: Command, server: ModelServer) -> None:
+def test_both_protocols_are_counted_and_priced(
+    ask: Any, assay: Command, server: ModelServer
+) -> None:
     document, _ = ask("call('/chat/completions', ASKED); call('/chat/completions', ASKED)")
     run = assay("show", document["run_id"], "--json").out
     assert json.loads(run)["cost_usd"] == pytest.approx(2 * (1000 * 0.15 + 100 * 0.6) / 1e6)
-    document, _ = ask("call('/v1/messages?beta=true', ASKED)", provider="anthropic", model="claude-haiku-4-5")
+    document, _ = ask(
+        "call('/v1/messages?beta=true', ASKED)", provider="anthropic", model="claude-haiku-4-5"
+    )
     run = assay("show", document["run_id"], "--json").out
     assert json.loads(run)["cost_usd"] == pytest.approx((1000 * 1 + 100 * 5) / 1e6)
     assert server.calls[-1].headers["x-api-key"] == KEY
@@ -107,10 +121,18 @@ def test_other_requests_do_not_pass(ask: Any, server: ModelServer) -> None:
 
 @pytest.mark.parametrize(
     ("limits", "end", "calls"),
-    [("{turns: 2}", "turn limit", 2), ("{tokens: 1500}", "token limit", 2), ("{cost_usd: 0.0003}", "cost limit", 2)],
+    [
+        ("{turns: 2}", "turn limit", 2),
+        ("{tokens: 1500}", "token limit", 2),
+        ("{cost_usd: 0.0003}", "cost limit", 2),
+    ],
 )
-def test_limits_close_the_gate_and_the_work_is_graded(ask: Any, server: ModelServer, limits: str, end: str, calls: int) -> None:
-    document, shown = ask("for _ in range(4): print(call('/chat/completions', ASKED)[0])", limits=limits)
+def test_limits_close_the_gate_and_the_work_is_graded(
+    ask: Any, server: ModelServer, limits: str, end: str, calls: int
+) -> None:
+    document, shown = ask(
+        "for _ in range(4): print(call('/chat/completions', ASKED)[0])", limits=limits
+    )
     (trial,) = document["agent_trials"]
     assert (trial["ended"], trial["score"]) == (end, pytest.approx(0.3))
     assert len(server.calls) == calls
@@ -118,15 +140,22 @@ def test_limits_close_the_gate_and_the_work_is_graded(ask: Any, server: ModelSer
 
 
 @pytest.mark.slow
-def test_unknown_usage_is_no_zero_and_ends_a_limited_trial(ask: Any, assay: Command, server: ModelServer) -> None:
+def test_unknown_usage_is_no_zero_and_ends_a_limited_trial(
+    ask: Any, assay: Command, server: ModelServer
+) -> None:
     server.script([Mishap.WRONG_SHAPE])
-    document, _ = ask("call('/chat/completions', ASKED); call('/chat/completions', ASKED)", limits="{tokens: 100000}")
+    document, _ = ask(
+        "call('/chat/completions', ASKED); call('/chat/completions', ASKED)",
+        limits="{tokens: 100000}",
+    )
     assert document["agent_trials"][0]["ended"] == "token limit, as tokens are unknown"
     assert len(server.calls) == 1
     assert json.loads(assay("show", document["run_id"], "--json").out)["cost_usd"] is None
 
 
-def test_refused_and_broken_calls_reach_the_agent_without_the_key(ask: Any, server: ModelServer) -> None:
+def test_refused_and_broken_calls_reach_the_agent_without_the_key(
+    ask: Any, server: ModelServer
+) -> None:
     server.script([Mishap.HTTP_401, Mishap.HTTP_429, Mishap.RESET])
     _, shown = ask("for _ in range(3): print(call('/chat/completions', ASKED))")
     for text in ("(401", "[key]", "(429", "(502"):
@@ -136,33 +165,79 @@ def test_refused_and_broken_calls_reach_the_agent_without_the_key(ask: Any, serv
 def test_missing_key_and_unknown_provider_are_told_before_the_run(
     assay: Command, scenario: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "OPENAI_API_KEY" in assay("bench", "basics", "fix-slug", "--agent", "a=cmd: [openai] true").err
-    assert "is unknown" in assay("bench", "basics", "fix-slug", "--agent", "a=cmd: [nobody] true").err
+    assert (
+        "OPENAI_API_KEY"
+        in assay("bench", "basics", "fix-slug", "--agent", "a=cmd: [openai] true").err
+    )
+    assert (
+        "is unknown" in assay("bench", "basics", "fix-slug", "--agent", "a=cmd: [nobody] true").err
+    )
 
 
 def test_usage_is_read_from_streams_of_all_forms() -> None:
     def events(*documents: object) -> bytes:
-        return b"".join(b"event: x\ndata: " + json.dumps(each).encode() + b"\n\n" for each in documents) + b"data: [DONE]\n\n"
+        return (
+            b"".join(
+                b"event: x\ndata: " + json.dumps(each).encode() + b"\n\n" for each in documents
+            )
+            + b"data: [DONE]\n\n"
+        )
 
-    start = {"message": {"usage": {"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 1}}}
+    start = {
+        "message": {"usage": {"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 1}}
+    }
     stopped = {"type": "message_delta", "usage": {"output_tokens": 30, "input_tokens": None}}
-    assert usage_in(events(start, {"delta": '"usage"'}, stopped)) == (Usage(input_tokens=15, output_tokens=30), 5, None)
-    chat = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 3}}}
-    assert usage_in(events({"usage": None}, chat)) == (Usage(input_tokens=7, output_tokens=2), 3, None)
+    assert usage_in(events(start, {"delta": '"usage"'}, stopped)) == (
+        Usage(input_tokens=15, output_tokens=30),
+        5,
+        None,
+    )
+    chat = {
+        "choices": [],
+        "usage": {
+            "prompt_tokens": 7,
+            "completion_tokens": 2,
+            "prompt_tokens_details": {"cached_tokens": 3},
+        },
+    }
+    assert usage_in(events({"usage": None}, chat)) == (
+        Usage(input_tokens=7, output_tokens=2),
+        3,
+        None,
+    )
     done = {"response": {"usage": {"input_tokens": 4, "output_tokens": 6, "cost": 0.5}}}
     assert usage_in(events(done)) == (Usage(input_tokens=4, output_tokens=6), 0, 0.5)
-    for odd in (b"", b"[]", b"data: {", b'{"usage": 7}', b'{"usage": {"input_tokens": "7", "prompt_tokens_details": 1}}'):
+    for odd in (
+        b"",
+        b"[]",
+        b"data: {",
+        b'{"usage": 7}',
+        b'{"usage": {"input_tokens": "7", "prompt_tokens_details": 1}}',
+    ):
         assert usage_in(odd) == (Usage(), 0, None)
 
 
 def test_a_spent_budget_stops_the_agent_and_pauses_the_run(
     ask: Any, assay: Command, server: ModelServer, scenario: Path
 ) -> None:
-    server.answer = lambda call: Said(text="hello", input_tokens=1000, output_tokens=call.body["max_completion_tokens"])
+    server.answer = lambda call: Said(
+        text="hello", input_tokens=1000, output_tokens=call.body["max_completion_tokens"]
+    )
     endless = "[call('/chat/completions', {**ASKED, 'max_tokens': None, 'max_completion_tokens': 15000}) for _ in range(10**6)]"
     ask("1")  # which writes the scenario
     words = f'cmd: [openai] python3 client.py OPENAI gpt-4o-mini "{endless}"'
-    result = assay("bench", "basics", "fix-slug", "--agent", f"mine={words}", "--tier", "L0", "--budget", "0.05", "--json")
+    result = assay(
+        "bench",
+        "basics",
+        "fix-slug",
+        "--agent",
+        f"mine={words}",
+        "--tier",
+        "L0",
+        "--budget",
+        "0.05",
+        "--json",
+    )
     document = json.loads(result.out)
     assert result.code == 1
     assert (document["state"], document["failures"], document["agent_trials"]) == ("paused", [], [])

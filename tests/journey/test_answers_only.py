@@ -13,11 +13,15 @@ def requests_file(folder: Path, n: int = 3) -> Path:
     path = folder / "batch_5k.jsonl"
     body = {"model": "any", "messages": [{"role": "user", "content": "What is six times seven?"}]}
     request = {"method": "POST", "url": "/v1/chat/completions", "body": body}
-    path.write_text("".join(json.dumps({"custom_id": f"q{i}", **request}) + "\n" for i in range(n)), "utf-8")
+    path.write_text(
+        "".join(json.dumps({"custom_id": f"q{i}", **request}) + "\n" for i in range(n)), "utf-8"
+    )
     return path
 
 
-def test_answers_without_a_judge_wait_for_nobody_and_count_nowhere(assay: Command, server: ModelServer, project: Path) -> None:
+def test_answers_without_a_judge_wait_for_nobody_and_count_nowhere(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     requests_file(project)
     ran = assay("run", "batch_5k.jsonl", "--candidate", "openai/small")
     assert ran.code == 0, ran.err
@@ -28,7 +32,9 @@ def test_answers_without_a_judge_wait_for_nobody_and_count_nowhere(assay: Comman
     assert (small["mean"], small["candidate"]) == (None, "openai/small")
 
 
-def test_answers_are_graded_later_by_a_model_or_by_people(assay: Command, server: ModelServer, project: Path) -> None:
+def test_answers_are_graded_later_by_a_model_or_by_people(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     requests_file(project)
     run = assay("run", "batch_5k.jsonl", "--candidate", "openai/small", "--json").document["run_id"]
     refused = assay("regrade", run)

@@ -1,4 +1,6 @@
-"""`assay archive`: a run leaves every list and statistic, stays readable by its id, and comes back."""
+"""`assay archive`: a run leaves every list and statistic, stays readable by its id, and comes
+back.
+"""
 
 from __future__ import annotations
 
@@ -28,31 +30,52 @@ def test_an_archived_run_is_in_no_list_and_readable_by_id(assay: Command, projec
     whole = assay("stats", "--run", other, "--json").document["candidates"]
     before = written(project / "results")
     (event,) = assay("archive", other, "--yes", "--reason", "old", "--json").document["events"]
-    assert (event["run_id"], event["verb"], event["reason"], event["stands"]) == (other, "archive", "old", True)
+    assert (event["run_id"], event["verb"], event["reason"], event["stands"]) == (
+        other,
+        "archive",
+        "old",
+        True,
+    )
     assert named(assay) == {kept}
-    assert [row["candidate"] for row in assay("stats", "--json").document["candidates"]] == ["mockllm/kept"]
+    assert [row["candidate"] for row in assay("stats", "--json").document["candidates"]] == [
+        "mockllm/kept"
+    ]
     assert assay("stats", "--run", other, "--json").document["candidates"] == whole
     assert assay("show", other, "--json").document["state"] == "archived"
     assert assay("show", other).code == 0
     assert assay("export", "csv", "--run", other).out.count("mockllm/other")
     assert "mockllm/other" not in assay("export", "csv").out
-    with Workspace.open(project) as workspace, TestClient(create_app(workspace), base_url=HOME) as client:
+    with (
+        Workspace.open(project) as workspace,
+        TestClient(create_app(workspace), base_url=HOME) as client,
+    ):
         assert client.get("/audit.json").json()["runs"] == [event]
         assert "archived" in client.get("/audit").text
         assert "archived" in client.get(f"/runs/{other}").text
         assert other not in client.get("/").text
     assert assay("archive", "--list", "--json").document["events"] == [event]
-    assert not any(other in path for path in written(project / "results") if not path.startswith("_assay/deleted/"))
+    assert not any(
+        other in path
+        for path in written(project / "results")
+        if not path.startswith("_assay/deleted/")
+    )
     assert assay("archive", other, "--undo").code == 0
     assert named(assay) == {kept, other}
     assert written(project / "results") == before
-    assert [row["verb"] for row in assay("archive", "--list", "--json").document["events"]] == ["archive", "restore"]
+    assert [row["verb"] for row in assay("archive", "--list", "--json").document["events"]] == [
+        "archive",
+        "restore",
+    ]
 
 
 def test_delete_and_archive_do_not_undo_each_other(assay: Command, project: Path) -> None:
     kept, other = two_runs(assay, project)
     assert assay("archive", other, "--yes").code == 0
-    for command in (("delete", other, "--yes"), ("archive", other, "--yes"), ("delete", other, "--undo")):
+    for command in (
+        ("delete", other, "--yes"),
+        ("archive", other, "--yes"),
+        ("delete", other, "--undo"),
+    ):
         refused = assay(*command)
         assert refused.code == 2, command
     assert assay("delete", kept, "--yes").code == 0

@@ -1,4 +1,6 @@
-"""Runs through batch APIs: the same records as a live run, whatever happens to the batches and to the collecting process."""
+"""Runs through batch APIs: the same records as a live run, whatever happens to the batches and to
+the collecting process.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def collected(assay: Command, run: str, *, most: int = 12) -> Any:
     raise AssertionError(document)
 
 
-def test_a_batch_run_ends_in_the_records_of_a_live_run(assay: Command, server: BatchServer, project: Path) -> None:
+def test_a_batch_run_ends_in_the_records_of_a_live_run(
+    assay: Command, server: BatchServer, project: Path
+) -> None:
     (project / "suite.yaml").write_text(SUITE, "utf-8")
     before = live(assay, server)
     submitted = assay("batch", "submit", "suite.yaml", "--json")
@@ -65,10 +69,9 @@ def test_a_batch_run_ends_in_the_records_of_a_live_run(assay: Command, server: B
     run = submitted.document["run"]["run_id"]
     assert submitted.document["run"]["state"] == "submitted"
     assert submitted.document["run"]["trials"]["submitted"] == 6
-    assert [(job["stage"], job["model"], job["requests"]) for job in submitted.document["jobs"]] == [
-        ("answers", "openai/small", 6),
-        ("answers", "openai/large", 6),
-    ]
+    assert [
+        (job["stage"], job["model"], job["requests"]) for job in submitted.document["jobs"]
+    ] == [("answers", "openai/small", 6), ("answers", "openai/large", 6)]
     done = collected(assay, run)
     assert done["run"]["trials"]["done"] == 6
     assert done["run"]["failures"] == []
@@ -102,11 +105,23 @@ def live(assay: Command, server: BatchServer, text: str = SUITE) -> Any:
         pytest.param(Fate(unanswered=6, status="expired"), marks=pytest.mark.slow),
         Fate(silent=True),
         pytest.param(
-            Fate(status="failed", errors=(("token_limit_exceeded", "Enqueued token limit reached."),)), marks=pytest.mark.slow
+            Fate(
+                status="failed", errors=(("token_limit_exceeded", "Enqueued token limit reached."),)
+            ),
+            marks=pytest.mark.slow,
         ),
         pytest.param(Fate(looks=2), marks=pytest.mark.slow),
     ],
-    ids=["repeated", "failed lines", "no output file", "partial", "expired", "lost answer", "too much waits", "slow"],
+    ids=[
+        "repeated",
+        "failed lines",
+        "no output file",
+        "partial",
+        "expired",
+        "lost answer",
+        "too much waits",
+        "slow",
+    ],
 )
 def test_what_happens_to_a_batch_does_not_change_results(
     assay: Command, server: BatchServer, project: Path, fate: Fate
@@ -120,7 +135,9 @@ def test_what_happens_to_a_batch_does_not_change_results(
     assert server.repeats == {}
 
 
-@pytest.mark.parametrize("path", ["POST /files", "POST /batches", "/content", "GET /batches/batch_001"])
+@pytest.mark.parametrize(
+    "path", ["POST /files", "POST /batches", "/content", "GET /batches/batch_001"]
+)
 @pytest.mark.slow
 def test_a_server_error_is_tried_again_and_then_later(
     assay: Command, server: BatchServer, project: Path, path: str, monkeypatch: pytest.MonkeyPatch
@@ -131,7 +148,10 @@ def test_a_server_error_is_tried_again_and_then_later(
     (project / "suite.yaml").write_text(SUITE, "utf-8")
     first = assay("batch", "submit", "suite.yaml", "--json")
     run = first.document["run"]["run_id"]
-    troubles = first.document["troubles"] or assay("batch", "collect", run, "--json").document["runs"][0]["troubles"]
+    troubles = (
+        first.document["troubles"]
+        or assay("batch", "collect", run, "--json").document["runs"][0]["troubles"]
+    )
     assert "500" in troubles[0]
     done = collected(assay, run)
     assert done["run"]["failures"] == []
@@ -146,10 +166,14 @@ async def _no_sleep(_self: object, _seconds: float) -> None:
 def test_a_refused_batch_fails_its_trials_until_they_are_submitted_again(
     assay: Command, server: BatchServer, project: Path
 ) -> None:
-    server.fates.extend([Fate(status="failed", errors=(("model_not_found", "There is no such model."),))] * 2)
+    server.fates.extend(
+        [Fate(status="failed", errors=(("model_not_found", "There is no such model."),))] * 2
+    )
     run = submitted(assay, project)
     done = collected(assay, run)
-    assert {(row["kind"], row["fault"]) for row in done["run"]["failures"]} == {("batch_failed", "harness")}
+    assert {(row["kind"], row["fault"]) for row in done["run"]["failures"]} == {
+        ("batch_failed", "harness")
+    }
     assert "There is no such model." in done["run"]["failures"][0]["detail"]
     assert server.seen == {}
     again = assay("batch", "submit", "--run", run, "--json").document
@@ -173,11 +197,17 @@ def test_an_answer_that_a_finished_batch_lost_is_not_asked_for_again(
     assert server.repeats == {}
 
 
-def test_parts_that_an_endpoint_refuses_are_left_out_next_time(assay: Command, server: BatchServer, project: Path) -> None:
+def test_parts_that_an_endpoint_refuses_are_left_out_next_time(
+    assay: Command, server: BatchServer, project: Path
+) -> None:
     def refuse(call: Any) -> str | None:
         if "max_tokens" in call.body:
             return "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens'."
-        return "Unsupported value: 'temperature' does not support 0.7." if "temperature" in call.body else None
+        return (
+            "Unsupported value: 'temperature' does not support 0.7."
+            if "temperature" in call.body
+            else None
+        )
 
     server.refused = refuse
     run = submitted(assay, project, SUITE.replace("[openai/small, openai/large]", "[openai/small]"))
@@ -205,7 +235,9 @@ tasks:
 """
 
 
-def test_structuring_and_judging_in_batches_equal_a_live_run(assay: Command, server: BatchServer, project: Path) -> None:
+def test_structuring_and_judging_in_batches_equal_a_live_run(
+    assay: Command, server: BatchServer, project: Path
+) -> None:
     before = live(assay, server, RUBRIC_SUITE)
     run = submitted(assay, project, RUBRIC_SUITE)
     done = collected(assay, run)
@@ -217,7 +249,9 @@ def test_structuring_and_judging_in_batches_equal_a_live_run(assay: Command, ser
     assert by_stage == {("answers", 4), ("structuring", 10), ("judging", 8)}
 
 
-def test_answers_are_judged_by_the_rubric_of_the_settings(assay: Command, server: BatchServer, project: Path) -> None:
+def test_answers_are_judged_by_the_rubric_of_the_settings(
+    assay: Command, server: BatchServer, project: Path
+) -> None:
     server.answer = answer
     (project / "raw.json").write_text(json.dumps(raw()), "utf-8")
     (project / "rubric.yaml").write_text(yaml.safe_dump(RUBRIC), "utf-8")
@@ -246,7 +280,9 @@ def test_a_pairwise_judge_and_conversations_take_as_many_jobs_as_rounds(
     assert server.repeats == {}
 
 
-def test_answers_that_came_with_their_tasks_are_judged_in_a_batch(assay: Command, server: BatchServer, project: Path) -> None:
+def test_answers_that_came_with_their_tasks_are_judged_in_a_batch(
+    assay: Command, server: BatchServer, project: Path
+) -> None:
     (project / "raw.json").write_text(json.dumps(raw()), "utf-8")
     (project / "rubric.yaml").write_text(yaml.safe_dump(RUBRIC), "utf-8")
     server.answer = answer
@@ -273,7 +309,9 @@ def test_anthropic_batches_equal_calls(assay: Command, server: BatchServer, proj
 
 
 @pytest.mark.slow
-def test_a_judge_whose_reply_cannot_be_read_is_asked_three_times(assay: Command, server: BatchServer, project: Path) -> None:
+def test_a_judge_whose_reply_cannot_be_read_is_asked_three_times(
+    assay: Command, server: BatchServer, project: Path
+) -> None:
     server.answer = lambda call: "No." if call.body["model"] == "judge" else "Fine."
     before = live(assay, server)
     run = submitted(assay, project)
@@ -285,8 +323,12 @@ def test_a_judge_whose_reply_cannot_be_read_is_asked_three_times(assay: Command,
     assert again["run"]["trials"]["submitted"] == 4
 
 
-def test_a_model_without_a_batch_api_is_called_beside_the_batch(assay: Command, server: BatchServer, project: Path) -> None:
-    text = SUITE.replace("openai/large", "echo").replace("score: exact", "score: {numeric: {tolerance: 1}}")
+def test_a_model_without_a_batch_api_is_called_beside_the_batch(
+    assay: Command, server: BatchServer, project: Path
+) -> None:
+    text = SUITE.replace("openai/large", "echo").replace(
+        "score: exact", "score: {numeric: {tolerance: 1}}"
+    )
     before = live(assay, server, text)
     run = submitted(assay, project, text)
     assert [len(batch.lines) for batch in server.batches.values()] == [6]
@@ -308,7 +350,9 @@ def test_model_solutions_that_cannot_be_structured_fail_every_trial(
         return generic_answer(call) if good >= 0 else "No."
 
     server.answer = reply
-    run = submitted(assay, project, RUBRIC_SUITE.replace("openai/small, openai/large", "openai/small"))
+    run = submitted(
+        assay, project, RUBRIC_SUITE.replace("openai/small, openai/large", "openai/small")
+    )
     server.fates.append(Fate(unanswered=1, status="expired"))
     done = collected(assay, run, most=20)
     failures = {(row["task"], row["kind"], row["tries"]) for row in done["run"]["failures"]}
@@ -317,13 +361,17 @@ def test_model_solutions_that_cannot_be_structured_fail_every_trial(
 
 
 @pytest.mark.slow
-def test_watching_goes_on_until_every_run_is_done(assay: Command, server: BatchServer, project: Path) -> None:
+def test_watching_goes_on_until_every_run_is_done(
+    assay: Command, server: BatchServer, project: Path
+) -> None:
     server.fates.extend([Fate(looks=2), Fate(looks=1)])
     runs = {submitted(assay, project), submitted(assay, project, RUBRIC_SUITE)}
     waiting = assay("batch", "status", "--json").document["runs"]
     assert {document["run"]["run_id"] for document in waiting} == runs
     done = assay("batch", "collect", "--watch", "--every", "0.01", "--json").document["runs"]
-    assert {(document["run"]["run_id"], document["run"]["state"]) for document in done} == {(run, "finished") for run in runs}
+    assert {(document["run"]["run_id"], document["run"]["state"]) for document in done} == {
+        (run, "finished") for run in runs
+    }
     assert assay("batch", "collect", "--json").document == {"runs": []}
     assert server.repeats == {}
 
@@ -333,7 +381,9 @@ def test_keys_are_sent_only_to_their_origin(
 ) -> None:
     other = BatchServer()
     with other:
-        text = SUITE.replace("openai/large", f"{{name: far, model: openai/far, base_url: '{other.url}'}}")
+        text = SUITE.replace(
+            "openai/large", f"{{name: far, model: openai/far, base_url: '{other.url}'}}"
+        )
         run = submitted(assay, project, text)
         collected(assay, run)
         assert len(other.batches) == 1

@@ -1,4 +1,6 @@
-"""A collecting process that is killed at every step and started again: the results of a live run, and nothing asked twice."""
+"""A collecting process that is killed at every step and started again: the results of a live run,
+and nothing asked twice.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,18 @@ from tests.journey.test_batch import SUITE, collected, live, results, server  # 
 from tests.support import forked
 from tests.support.batch_server import BatchServer, Fate
 
-SMALL = SUITE.replace("trials: 2", "trials: 1").replace(", openai/large", "").replace("  - {id: two, prompt: Say two.}\n", "")
+SMALL = (
+    SUITE.replace("trials: 2", "trials: 1")
+    .replace(", openai/large", "")
+    .replace("  - {id: two, prompt: Say two.}\n", "")
+)
 VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")
 
 
 def killed_at(step: int, *arguments: object) -> int:
-    """Run a command in a process that dies at a step; return its exit code, negative if it was killed."""
+    """Run a command in a process that dies at a step; return its exit code, negative if it was
+    killed.
+    """
     variables = {name: os.environ[name] for name in VARIABLES}
     done = forked.run(*arguments, folder=Path.cwd(), KILLED_AT_STEP=str(step), **variables)
     assert "Traceback" not in done.stderr, done.stderr
@@ -101,7 +109,11 @@ def test_a_batch_that_was_created_unseen_is_found_again(
         assert [job["state"] for job in first["jobs"]] == ["creating"]
         assert "Collect again after" in first["troubles"][0]
     else:
-        assert [(job["state"], job["remote_id"]) for job in first["jobs"]] == [("sent", "batch_001")]
+        assert [(job["state"], job["remote_id"]) for job in first["jobs"]] == [
+            ("sent", "batch_001")
+        ]
     collected(assay, run)
-    assert len([batch for batch in server.batches.values() if "Say one." in str(batch.lines[0])]) == 2, "asked, judged"
+    assert (
+        len([batch for batch in server.batches.values() if "Say one." in str(batch.lines[0])]) == 2
+    ), "asked, judged"
     assert server.repeats == {}

@@ -10,19 +10,25 @@ import pytest
 
 import assay as library
 from tests.journey.conftest import Command
-from tests.journey.test_batch import RUBRIC_SUITE, SUITE, collected, live, results, server, submitted  # noqa: F401
+from tests.journey.test_batch import (
+    RUBRIC_SUITE,
+    SUITE,
+    collected,
+    live,
+    results,
+    server as server,  # a fixture
+    submitted,
+)
 from tests.support.batch_server import BatchServer, Fate
 
 
-def judged(server: BatchServer) -> int:  # noqa: F811
+def judged(server: BatchServer) -> int:
     return sum("judge" in str(line) for batch in server.batches.values() for line in batch.lines)
 
 
 @pytest.mark.slow
 def test_a_batch_that_only_structures_is_judged_when_sent_again(
-    assay: Command,
-    server: BatchServer,  # noqa: F811
-    project: Path,
+    assay: Command, server: BatchServer, project: Path
 ) -> None:
     before = live(assay, server, RUBRIC_SUITE)
     run = submitted(assay, project, RUBRIC_SUITE, "--stage", "structure")
@@ -46,9 +52,7 @@ def _collected_once(assay: Command, run: str) -> Any:
 
 
 def test_a_batch_holds_no_more_requests_than_the_settings_allow(
-    assay: Command,
-    server: BatchServer,  # noqa: F811
-    project: Path,
+    assay: Command, server: BatchServer, project: Path
 ) -> None:
     (project / "assay.yaml").write_text("batch_requests: 4\nbatch_tries: 1\n", "utf-8")
     server.fates.append(Fate(unanswered=4, status="expired"))
@@ -60,10 +64,7 @@ def test_a_batch_holds_no_more_requests_than_the_settings_allow(
 
 @pytest.mark.parametrize("text", ["batch_requests: 0", "batch_tries: 0", "batch_requests: many"])
 def test_impossible_batch_settings_are_named(
-    assay: Command,
-    server: BatchServer,  # noqa: F811
-    project: Path,
-    text: str,
+    assay: Command, server: BatchServer, project: Path, text: str
 ) -> None:
     (project / "assay.yaml").write_text(text, "utf-8")
     (project / "suite.yaml").write_text(SUITE, "utf-8")
@@ -72,7 +73,7 @@ def test_impossible_batch_settings_are_named(
     assert text.partition(":")[0] in done.err
 
 
-def test_python_submits_and_collects(assay: Command, server: BatchServer, project: Path) -> None:  # noqa: F811
+def test_python_submits_and_collects(assay: Command, server: BatchServer, project: Path) -> None:
     before = live(assay, server)
     (project / "suite.yaml").write_text(SUITE, "utf-8")
 

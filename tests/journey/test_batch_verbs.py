@@ -1,4 +1,6 @@
-"""Resume, cancel, pause, extend, rerun and delete with trials that wait at a provider; budgets; batch files."""
+"""Resume, cancel, pause, extend, rerun and delete with trials that wait at a provider; budgets;
+batch files.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,11 @@ def calls(server: BatchServer) -> int:  # noqa: F811
     return server.paths["POST /chat/completions"]
 
 
-def test_resume_leaves_waiting_trials_alone(assay: Command, server: BatchServer, project: Path) -> None:  # noqa: F811
+def test_resume_leaves_waiting_trials_alone(
+    assay: Command,
+    server: BatchServer,  # noqa: F811
+    project: Path,
+) -> None:
     run = submitted(assay, project, ONE)
     resumed = assay("resume", run, "--json")
     assert (resumed.code, resumed.document["state"]) == (0, "submitted")
@@ -135,7 +141,11 @@ def test_a_waiting_trial_is_neither_judged_again_nor_deleted(
     run = submitted(assay, project, ONE)
     rerun = assay("review", "rerun", "t1", "--note", "again")
     assert rerun.code == 2
-    deleted = assay("delete", run, "--yes") if "--yes" in assay("delete", "--help").out else assay("delete", run)
+    deleted = (
+        assay("delete", run, "--yes")
+        if "--yes" in assay("delete", "--help").out
+        else assay("delete", run)
+    )
     assert deleted.code == 2
     assert "waits for batch jobs at a provider" in deleted.err
     collected(assay, run)
@@ -147,15 +157,24 @@ def test_the_budget_reserved_for_a_batch_outlives_its_process(
     server: BatchServer,  # noqa: F811
     project: Path,
 ) -> None:
-    # An answer costs $0.0000325 at most, and half in a batch: the six of the batch leave too little for a call.
+    # An answer costs $0.0000325 at most, and half in a batch: the six of the batch leave too little
+    # for a call.
     run = submitted(assay, project, SCORED, "--budget", "0.00011")
     extended = assay("extend", run, "--trials", "2", "--json").document
-    assert (extended["failures"], extended["state"], extended["paused"]["kind"]) == ([], "paused", "budget")
+    assert (extended["failures"], extended["state"], extended["paused"]["kind"]) == (
+        [],
+        "paused",
+        "budget",
+    )
     for _ in range(12):
         (done,) = assay("batch", "collect", run, "--json").document["runs"]
         if not done["run"]["trials"]["submitted"]:
             break
-    assert (done["run"]["state"], done["run"]["trials"]["done"], done["run"]["trials"]["pending"]) == ("paused", 6, 6)
+    assert (
+        done["run"]["state"],
+        done["run"]["trials"]["done"],
+        done["run"]["trials"]["pending"],
+    ) == ("paused", 6, 6)
     assert done["run"]["cost_usd"] > 0
     booked = done["run"]["budget"]["booked_usd"]
     assert booked == pytest.approx(done["run"]["cost_usd"])
@@ -178,16 +197,28 @@ def test_a_budget_sends_a_random_sample_of_the_rows(
     server: BatchServer,  # noqa: F811
     project: Path,
 ) -> None:
-    tasks = [{"id": f"t{number}", "prompt": f"Say {number}.", "expected": str(number)} for number in range(60)]
-    suite = {"name": "asked", "parameters": {"max_tokens": 50}, "candidates": ["openai/gpt-4o-mini"], "score": "exact"}
+    tasks = [
+        {"id": f"t{number}", "prompt": f"Say {number}.", "expected": str(number)}
+        for number in range(60)
+    ]
+    suite = {
+        "name": "asked",
+        "parameters": {"max_tokens": 50},
+        "candidates": ["openai/gpt-4o-mini"],
+        "score": "exact",
+    }
     (project / "suite.json").write_text(json.dumps({**suite, "tasks": tasks}), "utf-8")
     run = assay("batch", "submit", "suite.json", "--budget", "0.0002", "--json").document["run"]
     lines = [json.dumps(line) for batch in server.batches.values() for line in batch.lines]
     sent = {number for number in range(60) if any(f"Say {number}." in line for line in lines)}
     assert 5 < len(sent) == len(lines) == 60 - run["trials"]["pending"]
     with Workspace.open(project, environment={}) as workspace:
-        places = {planned.task.id: planned.position for planned, _ in workspace.journal.tasks_of(run["run_id"])}
-    # The order is drawn, so that the rows that are paid for are a sample. Chance sends the first rows once in 10 billion runs.
+        places = {
+            planned.task.id: planned.position
+            for planned, _ in workspace.journal.tasks_of(run["run_id"])
+        }
+    # The order is drawn, so that the rows that are paid for are a sample. Chance sends the first
+    # rows once in 10 billion runs.
     assert {places[f"t{number}"] for number in sent} == set(range(len(sent)))
     assert sent != set(range(len(sent)))
 
@@ -198,7 +229,9 @@ def test_answers_free_the_budget_for_the_next_batch(
     project: Path,
 ) -> None:
     (project / "suite.yaml").write_text(SCORED, "utf-8")
-    run = assay("batch", "submit", "suite.yaml", "--budget", "0.00006", "--json").document["run"]["run_id"]
+    run = assay("batch", "submit", "suite.yaml", "--budget", "0.00006", "--json").document["run"][
+        "run_id"
+    ]
     for _ in range(10):
         (document,) = assay("batch", "collect", run, "--json").document["runs"]
         done = document["run"]
@@ -240,32 +273,55 @@ with open(source) as lines, open(target, "w") as out:
 """
 
 
-def test_requests_of_vllm_are_carried_by_files(assay: Command, server: BatchServer, project: Path) -> None:  # noqa: F811
+def test_requests_of_vllm_are_carried_by_files(
+    assay: Command,
+    server: BatchServer,  # noqa: F811
+    project: Path,
+) -> None:
     (project / "suite.yaml").write_text(FILES, "utf-8")
     refused = assay("batch", "submit", "suite.yaml")
     assert refused.code == 2
     assert "--to-file" in refused.err
-    run = assay("batch", "submit", "suite.yaml", "--to-file", "requests.jsonl", "--json").document["run"]["run_id"]
-    lines = [json.loads(line) for line in (project / "requests.jsonl").read_text("utf-8").splitlines()]
+    run = assay("batch", "submit", "suite.yaml", "--to-file", "requests.jsonl", "--json").document[
+        "run"
+    ]["run_id"]
+    lines = [
+        json.loads(line) for line in (project / "requests.jsonl").read_text("utf-8").splitlines()
+    ]
     assert len(lines) == 6
-    assert (lines[0]["method"], lines[0]["url"], lines[0]["body"]["model"]) == ("POST", "/v1/chat/completions", "small")
+    assert (lines[0]["method"], lines[0]["url"], lines[0]["body"]["model"]) == (
+        "POST",
+        "/v1/chat/completions",
+        "small",
+    )
     sys.argv = ["run", "-i", "requests.jsonl", "-o", "answers.jsonl"]
     exec(PROGRAM, {})
     answers = (project / "answers.jsonl").read_text("utf-8").splitlines()
     (project / "half.jsonl").write_text("\n".join(answers[:2]), "utf-8")
     (half,) = assay("batch", "collect", run, "--from-file", "half.jsonl", "--json").document["runs"]
     assert (half["run"]["trials"]["done"], half["run"]["trials"]["submitted"]) == (2, 4)
-    (done,) = assay("batch", "collect", run, "--from-file", "answers.jsonl", "--json").document["runs"]
+    (done,) = assay("batch", "collect", run, "--from-file", "answers.jsonl", "--json").document[
+        "runs"
+    ]
     assert (done["run"]["state"], done["run"]["trials"]["done"]) == ("finished", 6)
     assert (project / "requests.jsonl").exists(), "a file that the user named stays"
 
 
-def test_a_command_answers_a_run_and_is_recorded(assay: Command, server: BatchServer, project: Path) -> None:  # noqa: F811
+def test_a_command_answers_a_run_and_is_recorded(
+    assay: Command,
+    server: BatchServer,  # noqa: F811
+    project: Path,
+) -> None:
     (project / "suite.yaml").write_text(FILES, "utf-8")
     (project / "program.py").write_text(PROGRAM, "utf-8")
-    done = assay("batch", "exec", "suite.yaml", "--json", "--", sys.executable, "program.py", "run-batch")
+    done = assay(
+        "batch", "exec", "suite.yaml", "--json", "--", sys.executable, "program.py", "run-batch"
+    )
     assert done.code == 0, done.err
-    assert (done.document["run"]["state"], done.document["run"]["trials"]["done"]) == ("finished", 6)
+    assert (done.document["run"]["state"], done.document["run"]["trials"]["done"]) == (
+        "finished",
+        6,
+    )
     run = done.document["run"]["run_id"]
     (meta,) = (project / "results").rglob("*.meta.json")
     (carried,) = json.loads(meta.read_text("utf-8"))["execution"]["batch"]
@@ -282,7 +338,16 @@ def test_a_command_that_fails_is_named_and_can_be_repeated(
 ) -> None:
     (project / "suite.yaml").write_text(FILES, "utf-8")
     (project / "program.py").write_text(PROGRAM, "utf-8")
-    failed = assay("batch", "exec", "suite.yaml", "--json", "--", sys.executable, "-c", "raise SystemExit('no GPU')")
+    failed = assay(
+        "batch",
+        "exec",
+        "suite.yaml",
+        "--json",
+        "--",
+        sys.executable,
+        "-c",
+        "raise SystemExit('no GPU')",
+    )
     assert failed.code == 1
     assert "ended with exit code 1: no GPU" in failed.document["troubles"][0]
     run = failed.document["run"]["run_id"]
@@ -297,7 +362,9 @@ def test_a_large_batch_is_carried_in_portions_with_few_commits(
     project: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rows = [json.dumps({"id": f"q{n}", "prompt": f"Say {n}.", "answer": f"{n}"}) for n in range(1300)]
+    rows = [
+        json.dumps({"id": f"q{n}", "prompt": f"Say {n}.", "answer": f"{n}"}) for n in range(1300)
+    ]
     (project / "tasks.jsonl").write_text("\n".join(rows), "utf-8")
     tasks = "tasks: {file: tasks.jsonl, map: {id: id, prompt: prompt, expected: answer}, score: exact}\n"
     claimed: list[int] = []
@@ -308,7 +375,9 @@ def test_a_large_batch_is_carried_in_portions_with_few_commits(
         begin(self, trials)
 
     monkeypatch.setattr(BatchAsker, "begin", noted)
-    run = submitted(assay, project, SCORED.partition("tasks:")[0].replace("trials: 2", "trials: 1") + tasks)
+    run = submitted(
+        assay, project, SCORED.partition("tasks:")[0].replace("trials: 2", "trials: 1") + tasks
+    )
     assert claimed == [], "the first requests are stored with the run"
     done = collected(assay, run)
     assert done["run"]["trials"]["done"] == 1300
@@ -328,7 +397,13 @@ def test_a_paused_batch_run_goes_on_in_batches_with_a_new_budget(
     refused = assay("batch", "submit", "--run", run["run_id"], "--budget", "0", "--json")
     assert refused.code == 2
     enough = run["budget"]["enough_usd"]
-    again = assay("batch", "submit", "--run", run["run_id"], "--budget", enough, "--json").document["run"]
-    assert (again["state"], again["budget"]["usd"], again["trials"]["submitted"]) == ("submitted", enough, 6)
+    again = assay("batch", "submit", "--run", run["run_id"], "--budget", enough, "--json").document[
+        "run"
+    ]
+    assert (again["state"], again["budget"]["usd"], again["trials"]["submitted"]) == (
+        "submitted",
+        enough,
+        6,
+    )
     collected(assay, run["run_id"])
     assert assay("show", run["run_id"], "--json").document["trials"]["done"] == 6

@@ -12,7 +12,13 @@ import yaml
 from tests.journey.conftest import Command
 from tests.support.model_server import ModelServer
 
-OWN = {"temperature": 0.9, "top_p": 0.8, "frequency_penalty": 0.5, "presence_penalty": -0.5, "max_tokens": 300}
+OWN = {
+    "temperature": 0.9,
+    "top_p": 0.8,
+    "frequency_penalty": 0.5,
+    "presence_penalty": -0.5,
+    "max_tokens": 300,
+}
 
 
 def suite(folder: Path, **changed: Any) -> Path:
@@ -39,14 +45,20 @@ def sent(server: ModelServer, model: str) -> list[dict[str, Any]]:
     return [call.body for call in server.calls if call.body["model"] == model]
 
 
-def test_benchmark_mode_sends_zeros_and_seeds_but_keeps_user_values(assay: Command, server: ModelServer, project: Path) -> None:
+def test_benchmark_mode_sends_zeros_and_seeds_but_keeps_user_values(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     path = suite(project)
     text = path.read_text("utf-8")
     assert assay("run", path, "--benchmark").code == 0
     seeds: dict[str, set[int]] = {}
     for model in ("plain", "hot"):
         for body in sent(server, model):
-            assert (body["temperature"], body.get("frequency_penalty", 0), body.get("presence_penalty", 0)) == (0, 0, 0)
+            assert (
+                body["temperature"],
+                body.get("frequency_penalty", 0),
+                body.get("presence_penalty", 0),
+            ) == (0, 0, 0)
             assert body["top_p"] == 0.8
             seeds.setdefault(model, set()).add(body["seed"])
     assert all(len(of_model) == 3 for of_model in seeds.values())
@@ -58,7 +70,8 @@ def test_benchmark_mode_sends_zeros_and_seeds_but_keeps_user_values(assay: Comma
         for body in sent(server, model):
             assert body["temperature"] == temperature
             assert (body["frequency_penalty"], body["presence_penalty"]) == (0.5, -0.5)
-            assert body["seed"] in seeds[model]  # the run seed is fixed by the suite, so the trials' seeds are as well
+            # the run seed is fixed by the suite, so the trials' seeds are as well
+            assert body["seed"] in seeds[model]
 
 
 def test_run_record_names_prompts_models_and_graders(
@@ -73,7 +86,11 @@ def test_run_record_names_prompts_models_and_graders(
     for name in ("plain", "hot"):
         said = shown["asked_with"][name]
         assert said["model"] == f"openai/{name}"
-        assert all(bodies[name].get(key, 0) == value for key, value in said["parameters"].items() if key != "max_tokens")
+        assert all(
+            bodies[name].get(key, 0) == value
+            for key, value in said["parameters"].items()
+            if key != "max_tokens"
+        )
         assert said["parameters"]["temperature"] == 0
         assert "seed" not in said["parameters"]
     judge = shown["judged_with"]["openai/judge-1"]
@@ -83,16 +100,25 @@ def test_run_record_names_prompts_models_and_graders(
     assert shown["suite_digest"] == shown["suite_copy"]["digest"]
     assert shown["suite_copy"]["text"] == suite(project).read_text("utf-8")
     environment = shown["environment"]
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=project, check=True, capture_output=True, text=True).stdout
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=project, check=True, capture_output=True, text=True
+    ).stdout
     assert environment["git"] == {"commit": commit.strip(), "changed": False}
     endpoints = environment["endpoints"]
-    assert (set(endpoints["candidates"]), set(endpoints["judges"])) == ({"plain", "hot"}, {"openai/judge-1"})
-    assert all(address.startswith(server.url) for its in endpoints.values() for address in its.values())
+    assert (set(endpoints["candidates"]), set(endpoints["judges"])) == (
+        {"plain", "hot"},
+        {"openai/judge-1"},
+    )
+    assert all(
+        address.startswith(server.url) for its in endpoints.values() for address in its.values()
+    )
     assert environment["libraries"]["numpy"]
     assert "sk-never-to-be-seen" not in str(shown)
 
 
-def test_secrets_in_an_address_are_not_recorded(assay: Command, server: ModelServer, project: Path) -> None:
+def test_secrets_in_an_address_are_not_recorded(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     secret = f"{server.url}?api-key=hush"
     candidates = [{"name": n, "model": f"openai/{n}", "base_url": secret} for n in ("plain", "hot")]
     run = assay("run", suite(project, candidates=candidates), "--json").document["run_id"]

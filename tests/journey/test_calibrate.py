@@ -25,13 +25,18 @@ DESERVED = {sample.response: sample.score for sample in SAMPLES if sample.respon
 
 
 def grading(score: Callable[[str], float]) -> Callable[[Call], str]:
-    """A judge that gives each shown text, found between its markers, what `score` says, on every criterion."""
+    """A judge that gives each shown text, found between its markers, what `score` says, on every
+    criterion.
+    """
 
     def answer(call: Call) -> str:
         schema = call.schema
         assert schema is not None
         labels = schema["properties"]["candidates"]["properties"]
-        shown = {label: call.prompt.split(f'label="{label}">')[1].split("</candidate-")[0] for label in labels}
+        shown = {
+            label: call.prompt.split(f'label="{label}">')[1].split("</candidate-")[0]
+            for label in labels
+        }
         grades = {
             label: {
                 criterion: {
@@ -56,12 +61,23 @@ def deserved(known: Mapping[str, float] = DESERVED, *, off: float = 0.0) -> Call
     return score
 
 
-def test_the_built_in_references_cover_every_kind_and_give_every_figure(assay: Command, server: ModelServer) -> None:
+def test_the_built_in_references_cover_every_kind_and_give_every_figure(
+    assay: Command, server: ModelServer
+) -> None:
     server.answer = grading(deserved(off=0.02))
     done = assay("calibrate", JUDGE, "--json")
     assert done.code == 0, done.err
     document = done.document
-    kinds = {"right", "wrong", "partial", "verbose", "empty", "irrelevant", "good_explanation", "mediocre_explanation"}
+    kinds = {
+        "right",
+        "wrong",
+        "partial",
+        "verbose",
+        "empty",
+        "irrelevant",
+        "good_explanation",
+        "mediocre_explanation",
+    }
     assert kinds <= {one["kind"] for one in document["samples"]}
     assert len(document["samples"]) >= 12
     (empty,) = (one for one in document["samples"] if one["bypassed"])
@@ -69,7 +85,9 @@ def test_the_built_in_references_cover_every_kind_and_give_every_figure(assay: C
     asked = [one for one in document["samples"] if not one["bypassed"]]
     assert document["n"] == len(asked)
     assert document["pass_rate"]["n"] + 1 == document["pass_rate_with_bypassed"]["n"]
-    assert document["mae"]["value"] == pytest.approx(sum(abs(one["error"]) for one in asked) / len(asked))
+    assert document["mae"]["value"] == pytest.approx(
+        sum(abs(one["error"]) for one in asked) / len(asked)
+    )
     assert document["position_flips"]["value"] == 0
     assert document["length_bias"]["n"] == 3
     assert document["repeat_sd"]["reason"] == "judged_once"
@@ -77,18 +95,27 @@ def test_the_built_in_references_cover_every_kind_and_give_every_figure(assay: C
     assert document["tier"] == "good"
     assert document["tier_at_face_value"] == "excellent"
     assert document["version"] == 1
-    assert len(server.calls) == document["calls"] == len(asked) + 2 * document["position_flips"]["n"]
+    assert (
+        len(server.calls) == document["calls"] == len(asked) + 2 * document["position_flips"]["n"]
+    )
     text = assay("calibrate", JUDGE)
     assert "Pearson" in text.out
     assert "version 2" in text.out
 
 
-def test_own_references_replace_ours_and_repeats_show_spread(assay: Command, server: ModelServer, project: Path) -> None:
-    rows = [{"id": f"s{n}", "prompt": f"Say {n}.", "response": f"It is number {n}!", "score": n / 40} for n in range(40)]
+def test_own_references_replace_ours_and_repeats_show_spread(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
+    rows = [
+        {"id": f"s{n}", "prompt": f"Say {n}.", "response": f"It is number {n}!", "score": n / 40}
+        for n in range(40)
+    ]
     (project / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     known = {row["response"]: float(row["score"]) for row in rows}  # type: ignore[arg-type]
     server.answer = grading(deserved(known))  # type: ignore[arg-type]
-    document = assay("calibrate", JUDGE, "--samples", "mine.jsonl", "--repeat", "2", "--json").document
+    document = assay(
+        "calibrate", JUDGE, "--samples", "mine.jsonl", "--repeat", "2", "--json"
+    ).document
     assert document["n"] == 40
     assert document["tier"] == "excellent"
     assert document["repeat_sd"] == {"value": 0.0, "ci95": None, "n": 40, "reason": None}
@@ -97,13 +124,21 @@ def test_own_references_replace_ours_and_repeats_show_spread(assay: Command, ser
     assert both["n"] == 40 + len(DESERVED)
 
 
-def test_a_judge_that_favours_the_first_answer_is_caught(assay: Command, server: ModelServer) -> None:
+def test_a_judge_that_favours_the_first_answer_is_caught(
+    assay: Command, server: ModelServer
+) -> None:
     def first_wins(call: Call) -> str:
         schema = call.schema
         assert schema is not None
         labels = schema["properties"]["candidates"]["properties"]
         grades: dict[str, Any] = {
-            label: {"quality": {"evidence": [], "reason": f"Point on {label}.", "score": 9 if label == "A" else 2}}
+            label: {
+                "quality": {
+                    "evidence": [],
+                    "reason": f"Point on {label}.",
+                    "score": 9 if label == "A" else 2,
+                }
+            }
             for label in labels
         }
         return json.dumps({"candidates": grades, "report": "All in all."})
@@ -115,7 +150,9 @@ def test_a_judge_that_favours_the_first_answer_is_caught(assay: Command, server:
     assert document["tier"] == "poor"
 
 
-def test_grades_are_marked_until_the_judge_is_calibrated(assay: Command, server: ModelServer, project: Path) -> None:
+def test_grades_are_marked_until_the_judge_is_calibrated(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = grading(deserved())
     done = assay("run", write_set(project, things=1, trials=3), "--judge", JUDGE, "--json").document
     assert done["judges"] == [{"judge": JUDGE, "calibration": None}]
@@ -134,12 +171,16 @@ def test_grades_are_marked_until_the_judge_is_calibrated(assay: Command, server:
     assert document["settings_of"].startswith("run ")
     assert document["corrections"] == {"n": 1, "from_other_settings": 0, "approved_as_judged": 2}
     corrected = [one for one in document["samples"] if one["source"] == "correction"]
-    assert [(one["judged"], one["expected"]) for one in corrected] == [(0.5, 0.2)], "nobody else's score was touched"
+    assert [(one["judged"], one["expected"]) for one in corrected] == [(0.5, 0.2)], (
+        "nobody else's score was touched"
+    )
     assert not warned()
     shown = assay("review", "show", rows[0]["id"], "--json").document
     assert shown["calibration"] == {"tier": document["tier"], "at": document["at"], "version": 1}
     listed = assay("calibrate", "--list", "--json").document["calibrations"]
-    assert [(one["model"], one["version"], one["tier"]) for one in listed] == [(JUDGE, 1, document["tier"])]
+    assert [(one["model"], one["version"], one["tier"]) for one in listed] == [
+        (JUDGE, 1, document["tier"])
+    ]
     assert JUDGE in assay("calibrate", "--list").out
 
 
@@ -178,7 +219,15 @@ def test_a_judge_that_answers_nothing_is_not_measured_by_old_corrections(
     assay("run", write_set(project, things=1, trials=10), "--judge", JUDGE)
     rows = assay("review", "list", "--json").document["assessments"]
     for place, row in enumerate(rows):
-        assay("review", "correct", row["id"], "--score", f"nora={0.4 + place / 100}", "--reason", "it leaks")
+        assay(
+            "review",
+            "correct",
+            row["id"],
+            "--score",
+            f"nora={0.4 + place / 100}",
+            "--reason",
+            "it leaks",
+        )
     server.answer = lambda call: "no idea"
     done = assay("calibrate", JUDGE)
     assert done.code == 1
@@ -189,7 +238,9 @@ def test_a_judge_that_answers_nothing_is_not_measured_by_old_corrections(
     assert "uncalibrated_judge" in {warning["code"] for warning in found["warnings"]}
 
 
-def test_a_grade_that_does_not_weigh_makes_no_reference(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_grade_that_does_not_weigh_makes_no_reference(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = grading(lambda shown: 0.5)
     suite = {
         "name": "weighed",
@@ -198,7 +249,14 @@ def test_a_grade_that_does_not_weigh_makes_no_reference(assay: Command, server: 
             {"name": name, "weight": weight, "guidance": "Is it so?"}
             for name, weight in (("tone", 1), ("point", 1), ("aside", 0))
         ],
-        "tasks": [{"id": "one", "prompt": "Say it.", "score": "judge", "snippets": {"nora": "it", "omar": "that"}}],
+        "tasks": [
+            {
+                "id": "one",
+                "prompt": "Say it.",
+                "score": "judge",
+                "snippets": {"nora": "it", "omar": "that"},
+            }
+        ],
     }
     (project / "weighed.yaml").write_text(yaml.safe_dump(suite), "utf-8")
     assert assay("run", "weighed.yaml").code == 0
@@ -208,10 +266,14 @@ def test_a_grade_that_does_not_weigh_makes_no_reference(assay: Command, server: 
     assert assay("review", "correct", row["id"], *said, "--reason", "so it is").code == 0
     document = assay("calibrate", JUDGE, "--json").document
     corrected = [one for one in document["samples"] if one["source"] == "correction"]
-    assert [one["id"].partition("/")[2] for one in corrected] == ["omar"], "two of omar's grades changed, though not the sum"
+    assert [one["id"].partition("/")[2] for one in corrected] == ["omar"], (
+        "two of omar's grades changed, though not the sum"
+    )
 
 
-def test_a_judge_that_cannot_be_read_is_a_miss_and_a_failure(assay: Command, server: ModelServer) -> None:
+def test_a_judge_that_cannot_be_read_is_a_miss_and_a_failure(
+    assay: Command, server: ModelServer
+) -> None:
     good = grading(deserved())
     server.answer = lambda call: "no idea" if "shortest year" in call.prompt else good(call)
     done = assay("calibrate", JUDGE, "--json")
@@ -223,17 +285,33 @@ def test_a_judge_that_cannot_be_read_is_a_miss_and_a_failure(assay: Command, ser
 @pytest.mark.parametrize(
     ("name", "text", "complaint"),
     [
-        ("a.jsonl", '{"prompt": "p", "response": "r", "score": 1}\n{"prompt": "p", "response": "r"}', "a.jsonl:2: has no `score`."),
+        (
+            "a.jsonl",
+            '{"prompt": "p", "response": "r", "score": 1}\n{"prompt": "p", "response": "r"}',
+            "a.jsonl:2: has no `score`.",
+        ),
         ("b.jsonl", '{"prompt": "p", "respons": "r", "score": 1}', "Did you mean 'response'?"),
         ("c.csv", "prompt,response,score\np,r,7\n", "c.csv:2 score: is"),
-        ("d.yaml", "- prompt: p\n  response: r\n  score: 0.5\n- 17\n", "d.yaml:4: is 17, expected a sample"),
+        (
+            "d.yaml",
+            "- prompt: p\n  response: r\n  score: 0.5\n- 17\n",
+            "d.yaml:4: is 17, expected a sample",
+        ),
         ("e.json", "{}", "expected a list of samples"),
         ("f.jsonl", "{", "f.jsonl:1"),
         ("g.jsonl", "", "holds no sample"),
-        ("h.yaml", "- {id: a, prompt: p, response: r, score: 1, twin_of: b}", "names no sample: 'b'"),
-        ("i.yaml", "- {id: a, prompt: p, response: r, score: 1}\n- {id: a, prompt: p, response: q, score: 7/10}", "as on line 1."),
+        (
+            "h.yaml",
+            "- {id: a, prompt: p, response: r, score: 1, twin_of: b}",
+            "names no sample: 'b'",
+        ),
+        (
+            "i.yaml",
+            "- {id: a, prompt: p, response: r, score: 1}\n- {id: a, prompt: p, response: q, score: 7/10}",
+            "as on line 1.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_sample_file_is_told_by_line_and_field(
     assay: Command, server: ModelServer, project: Path, name: str, text: str, complaint: str
 ) -> None:
@@ -246,10 +324,21 @@ def test_a_wrong_sample_file_is_told_by_line_and_field(
 
 def test_recorded_judges_are_calibrated_without_a_network(assay: Command, project: Path) -> None:
     def line(sample: Any) -> str:
-        reply = {"candidates": {"{{label:one}}": {"quality": {"reason": "So it is.", "score": 10 * sample.score}}}}
-        return json.dumps({"match": {"task": f"calibration/{sample.id}"}, "reply": {"text": json.dumps(reply)}})
+        reply = {
+            "candidates": {
+                "{{label:one}}": {"quality": {"reason": "So it is.", "score": 10 * sample.score}}
+            }
+        }
+        return json.dumps(
+            {"match": {"task": f"calibration/{sample.id}"}, "reply": {"text": json.dumps(reply)}}
+        )
 
-    pair = {"candidates": {f"{{{{label:{name}}}}}": {"quality": {"reason": name, "score": 5}} for name in ("one", "other")}}
+    pair = {
+        "candidates": {
+            f"{{{{label:{name}}}}}": {"quality": {"reason": name, "score": 5}}
+            for name in ("one", "other")
+        }
+    }
     lines = [line(sample) for sample in SAMPLES]
     lines.append(json.dumps({"match": {"role": "judge"}, "reply": {"text": json.dumps(pair)}}))
     (project / "judge.jsonl").write_text("\n".join(lines), "utf-8")
@@ -259,7 +348,9 @@ def test_recorded_judges_are_calibrated_without_a_network(assay: Command, projec
     assert done.document["position_flips"]["value"] == 0
 
 
-def test_the_python_verbs_give_the_same_records(assay: Command, server: ModelServer, project: Path) -> None:
+def test_the_python_verbs_give_the_same_records(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     import assay as product
 
     server.answer = grading(deserved(off=0.01))
@@ -275,7 +366,9 @@ def test_the_python_verbs_give_the_same_records(assay: Command, server: ModelSer
 PRICED = {"prices": {JUDGE: {"input": 1.0, "output": 1.0}}}
 
 
-def test_calibration_dry_run_shows_the_cost_and_asks_nothing(assay: Command, server: ModelServer, project: Path) -> None:
+def test_calibration_dry_run_shows_the_cost_and_asks_nothing(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     (project / "assay.yaml").write_text(yaml.safe_dump(PRICED), "utf-8")
     ahead = assay("calibrate", JUDGE, "--repeat", "2", "--dry-run", "--json").document
     assert not server.calls
@@ -286,7 +379,9 @@ def test_calibration_dry_run_shows_the_cost_and_asks_nothing(assay: Command, ser
     assert "calls, about $" in assay("calibrate", JUDGE, "--dry-run").out
 
 
-def test_calibration_keeps_its_budget_and_names_skipped_samples(assay: Command, server: ModelServer, project: Path) -> None:
+def test_calibration_keeps_its_budget_and_names_skipped_samples(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     unpriced = assay("calibrate", JUDGE, "--budget", "0.01")
     assert unpriced.code == 2
     assert "price" in unpriced.err
@@ -300,7 +395,9 @@ def test_calibration_keeps_its_budget_and_names_skipped_samples(assay: Command, 
     assert 0 < capped.document["n"] < len(SAMPLES) - 1
 
 
-def test_failed_tries_of_a_calibration_are_kept_with_its_record(assay: Command, server: ModelServer) -> None:
+def test_failed_tries_of_a_calibration_are_kept_with_its_record(
+    assay: Command, server: ModelServer
+) -> None:
     said: list[str] = []
     good = grading(deserved())
 
@@ -317,7 +414,9 @@ def test_failed_tries_of_a_calibration_are_kept_with_its_record(assay: Command, 
     assert (lost["kind"], lost["fault"], lost["try"]) == ("unparsable", "judge", 1)
 
 
-def test_stopped_calibration_resumes_without_asking_twice(assay: Command, server: ModelServer, project: Path) -> None:
+def test_stopped_calibration_resumes_without_asking_twice(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     from assay.app.calibration import measure
     from assay.app.runs import stopper as stopper_
     from assay.app.workspace import Workspace
@@ -350,7 +449,9 @@ def test_stopped_calibration_resumes_without_asking_twice(assay: Command, server
     assert heard[-1][1] == ahead["calls"]
     done = assay("calibrate", JUDGE, "--json").document
     assert done["taken_over"] == 5
-    assert before in (6, 7), "five answers, one that could not be read, and perhaps one that was dropped in flight"
+    assert before in (6, 7), (
+        "five answers, one that could not be read, and perhaps one that was dropped in flight"
+    )
     assert len(server.calls) - before == ahead["calls"] - 5
     assert done["calls"] == ahead["calls"] + 1
     assert len(done["failed_tries"]) == 1
@@ -361,12 +462,16 @@ def test_stopped_calibration_resumes_without_asking_twice(assay: Command, server
 
 
 @pytest.mark.slow
-def test_a_calibration_that_was_killed_has_its_answers_on_disk(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_calibration_that_was_killed_has_its_answers_on_disk(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = grading(deserved())
     server.delay_s = 0.15
     command = [sys.executable, "-m", "assay", "calibrate", JUDGE]
     environment = {**os.environ, "PYTHONPATH": str(Path(calibration_samples.__file__).parents[2])}
-    with subprocess.Popen(command, cwd=project, env=environment, stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        command, cwd=project, env=environment, stdout=subprocess.DEVNULL
+    ) as process:
         deadline = time.monotonic() + 30
         while len(server.calls) < 9 and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -406,7 +511,9 @@ def test_answers_of_long_ago_are_asked_again(project: Path) -> None:
     assert path.stat().st_mode & 0o077 == 0
 
 
-def test_the_bias_of_each_criterion_and_the_texts_are_kept(assay: Command, server: ModelServer) -> None:
+def test_the_bias_of_each_criterion_and_the_texts_are_kept(
+    assay: Command, server: ModelServer
+) -> None:
     server.answer = grading(deserved())
     document = assay("calibrate", JUDGE, "--json").document
     bias = document["by_criterion"]["quality"]

@@ -31,16 +31,39 @@ def misspelt(assay: Command, project: Path) -> Path:
 
 
 def means(assay: Command) -> dict[str, float]:
-    return {one["candidate"]: one["n_trials"] for one in assay("stats", "--all-runs", "--json").document["candidates"]}
+    return {
+        one["candidate"]: one["n_trials"]
+        for one in assay("stats", "--all-runs", "--json").document["candidates"]
+    }
 
 
-def test_a_merge_reaches_statistics_exports_and_the_folder_and_is_undone(assay: Command, misspelt: Path) -> None:
+def test_a_merge_reaches_statistics_exports_and_the_folder_and_is_undone(
+    assay: Command, misspelt: Path
+) -> None:
     assert means(assay) == {"alcie": 2, "bob": 2, "alice": 2, "carol": 2}
-    event = assay("candidates", "merge", "alcie", "alice", "--reason", "a typo", "--reviewer", "rita", "--json").document
-    assert (event["event"], event["did"], event["reviewer"], event["reason"]) == ("n1", "merge", "rita", "a typo")
+    event = assay(
+        "candidates",
+        "merge",
+        "alcie",
+        "alice",
+        "--reason",
+        "a typo",
+        "--reviewer",
+        "rita",
+        "--json",
+    ).document
+    assert (event["event"], event["did"], event["reviewer"], event["reason"]) == (
+        "n1",
+        "merge",
+        "rita",
+        "a typo",
+    )
     assert means(assay) == {"alice": 4, "bob": 2, "carol": 2}
     assert assay("compare", "alice", "bob", "--json").document["a"] == "alice"
-    names = {row["candidate"] for row in csv.DictReader(io.StringIO(assay("export", "csv", "--all-runs").out))}
+    names = {
+        row["candidate"]
+        for row in csv.DictReader(io.StringIO(assay("export", "csv", "--all-runs").out))
+    }
     assert names == {"alice", "bob", "carol"}
     assert "alcie" not in assay("export", "latex", "--all-runs").out
     hidden = assay("export", "json", "--anonymise", "--all-runs").out
@@ -66,7 +89,9 @@ def test_undo_and_list(assay: Command, misspelt: Path) -> None:
     assert assay("candidates", "undo", "n1").code == 0
     assert assay("candidates", "undo", "2").code == 0
     assert assay("stats", "--all-runs", "--json").document["candidates"] == before
-    assert [one["undone_by"] for one in assay("candidates", "list", "--json").document["events"]] == ["n3", "n4", None, None]
+    assert [
+        one["undone_by"] for one in assay("candidates", "list", "--json").document["events"]
+    ] == ["n3", "n4", None, None]
 
 
 def test_a_run_of_a_mended_candidate_goes_on_as_it(assay: Command, misspelt: Path) -> None:
@@ -107,7 +132,10 @@ def test_the_files_of_a_mended_candidate_stay_complete(assay: Command, project: 
         (project / f"e{number}.yaml").write_text(text, "utf-8")
         assert assay("run", f"e{number}.yaml").code == 0
     (path,) = (project / "results" / "alcie").glob("*.meta.json")
-    before, lines = json.loads(path.read_bytes()), Path(str(path).replace(".meta.json", ".jsonl")).read_bytes()
+    before, lines = (
+        json.loads(path.read_bytes()),
+        Path(str(path).replace(".meta.json", ".jsonl")).read_bytes(),
+    )
     assert assay("candidates", "merge", "alcie", "alice").code == 0
     after = json.loads(path.read_bytes())
     assert after["model"].pop("called") == "alice"

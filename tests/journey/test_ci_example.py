@@ -44,7 +44,9 @@ def pipeline(project: Path) -> Any:
         exported.write_text("", "utf-8")
         codes: dict[str, int] = {}
         for name, script in steps(event).items():
-            variables = dict(line.split("=", 1) for line in exported.read_text("utf-8").splitlines())
+            variables = dict(
+                line.split("=", 1) for line in exported.read_text("utf-8").splitlines()
+            )
             environment = {
                 **os.environ,
                 **variables,
@@ -55,7 +57,10 @@ def pipeline(project: Path) -> Any:
                 "PATH": f"{bin_folder}:{os.environ['PATH']}",
             }
             ended = subprocess.run(
-                ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script], env=environment, timeout=120, check=False
+                ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+                env=environment,
+                timeout=120,
+                check=False,
             )
             codes[name] = ended.returncode
         return codes

@@ -1,4 +1,6 @@
-"""The agent `claude-code`, with a program of ours that prints the format of Claude Code's `stream-json`."""
+"""The agent `claude-code`, with a program of ours that prints the format of Claude Code's
+`stream-json`.
+"""
 
 from __future__ import annotations
 
@@ -27,16 +29,53 @@ headers = {"x-api-key": os.environ["ANTHROPIC_API_KEY"], "content-type": "applic
 urllib.request.urlopen(urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages?beta=true", body, headers))
 '
 """
-INIT = {"type": "system", "subtype": "init", "session_id": "s1", "model": "claude-haiku-4-5", "tools": ["Bash", "Edit"]}
-CALL = {"type": "tool_use", "id": "toolu_1", "name": "Edit", "input": {"file_path": "/workspace/slug.py", "old_string": "é"}}
-SPOKE = {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "I look."}, CALL]}}
-RESULT_BLOCK = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "edited"}]}
-ECHOED = {"type": "user", "message": {"role": "user", "content": [RESULT_BLOCK]}, "tool_use_result": {}}
-USED = {"input_tokens": 10, "cache_creation_input_tokens": 5, "cache_read_input_tokens": 3, "output_tokens": 7}
+INIT = {
+    "type": "system",
+    "subtype": "init",
+    "session_id": "s1",
+    "model": "claude-haiku-4-5",
+    "tools": ["Bash", "Edit"],
+}
+CALL = {
+    "type": "tool_use",
+    "id": "toolu_1",
+    "name": "Edit",
+    "input": {"file_path": "/workspace/slug.py", "old_string": "é"},
+}
+SPOKE = {
+    "type": "assistant",
+    "message": {"role": "assistant", "content": [{"type": "text", "text": "I look."}, CALL]},
+}
+RESULT_BLOCK = {
+    "type": "tool_result",
+    "tool_use_id": "toolu_1",
+    "content": [{"type": "text", "text": "edited"}],
+}
+ECHOED = {
+    "type": "user",
+    "message": {"role": "user", "content": [RESULT_BLOCK]},
+    "tool_use_result": {},
+}
+USED = {
+    "input_tokens": 10,
+    "cache_creation_input_tokens": 5,
+    "cache_read_input_tokens": 3,
+    "output_tokens": 7,
+}
 RESULT = {
-    "type": "result", "subtype": "success", "is_error": False, "duration_ms": 4200, "num_turns": 3, "result": "Mended slug().",
-    "stop_reason": None, "session_id": "s1", "total_cost_usd": 0.25, "usage": USED, "permission_denials": [], "errors": [],
-}  # fmt: skip
+    "type": "result",
+    "subtype": "success",
+    "is_error": False,
+    "duration_ms": 4200,
+    "num_turns": 3,
+    "result": "Mended slug().",
+    "stop_reason": None,
+    "session_id": "s1",
+    "total_cost_usd": 0.25,
+    "usage": USED,
+    "permission_denials": [],
+    "errors": [],
+}
 WHOLE = [INIT, SPOKE, ECHOED, RESULT]
 
 
@@ -54,7 +93,9 @@ def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def install(commands: str, text: str, code: int = 0) -> None:
         program = folder / "claude"
-        program.write_text(f"#!/bin/sh\n{commands}\ncat <<'ASSAY_END'\n{text}ASSAY_END\nexit {code}\n", "utf-8")
+        program.write_text(
+            f"#!/bin/sh\n{commands}\ncat <<'ASSAY_END'\n{text}ASSAY_END\nexit {code}\n", "utf-8"
+        )
         program.chmod(0o755)
 
     return install
@@ -62,7 +103,11 @@ def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.slow
 def test_claude_code_solves_a_scenario(
-    assay: Command, scenario: Path, claude: Any, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+    assay: Command,
+    scenario: Path,
+    claude: Any,
+    server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if _no_sandbox_works():
         pytest.skip("no sandbox works here")
@@ -73,16 +118,26 @@ def test_claude_code_solves_a_scenario(
         f'printf "{SOLUTION}" > slug.py; cat > got; echo "$@" >> got; echo x >> "$8" || echo unwritable >> got; {ASKS}',
         printed(*WHOLE),
     )
-    document = bench(assay, "--agent", "mine=claude-code --settings agent.json --model haiku", "--tier", "L0")
+    document = bench(
+        assay, "--agent", "mine=claude-code --settings agent.json --model haiku", "--tier", "L0"
+    )
     (trial,) = document["agent_trials"]
     assert (trial["score"], trial["success"], trial["ended"]) == (1.0, True, "done")
     shown = assay("show", "t1").out
-    for text in ("+Mend slug() in slug.py.", "stream-json --verbose", "--model haiku", "+unwritable", ", 3 turns and 2 steps"):
+    for text in (
+        "+Mend slug() in slug.py.",
+        "stream-json --verbose",
+        "--model haiku",
+        "+unwritable",
+        ", 3 turns and 2 steps",
+    ):
         assert text in shown
     for text in ("Mended slug().", "I look.", "2. Edit", "old_string", "edited"):
         assert text in shown
     run = json.loads(assay("show", document["run_id"], "--json").out)
-    assert run["cost_usd"] == pytest.approx(0.0015), "as the gate counted it, and not as the program states"
+    assert run["cost_usd"] == pytest.approx(0.0015), (
+        "as the gate counted it, and not as the program states"
+    )
     assert server.calls[0].headers["x-api-key"] == "sk-never-to-be-seen"
 
 
@@ -91,10 +146,22 @@ def test_claude_code_solves_a_scenario(
     [
         ("", 3, "agent_not_started", "harness"),
         ("no JSON at all\n", 1, "agent_not_started", "harness"),
-        (printed(INIT, {**RESULT, "is_error": True, "terminal_reason": "api_error", "api_error_status": 529}), 1, "http_529",
-         "provider"),
+        (
+            printed(
+                INIT,
+                {
+                    **RESULT,
+                    "is_error": True,
+                    "terminal_reason": "api_error",
+                    "api_error_status": 529,
+                },
+            ),
+            1,
+            "http_529",
+            "provider",
+        ),
     ],
-)  # fmt: skip
+)
 def test_failures_that_are_not_the_agents_are_no_score(
     assay: Command, scenario: Path, claude: Any, text: str, code: int, kind: str, fault: str
 ) -> None:
@@ -106,10 +173,14 @@ def test_failures_that_are_not_the_agents_are_no_score(
     assert document["agent_trials"] == []
 
 
-def test_an_agent_that_breaks_off_is_graded_as_it_stands(assay: Command, scenario: Path, claude: Any) -> None:
+def test_an_agent_that_breaks_off_is_graded_as_it_stands(
+    assay: Command, scenario: Path, claude: Any
+) -> None:
     if _no_sandbox_works():
         pytest.skip("no sandbox works here")
-    claude(f'printf "{SOLUTION}" > slug.py', printed(INIT, SPOKE) + printed(RESULT)[:60] + "\n", 137)
+    claude(
+        f'printf "{SOLUTION}" > slug.py', printed(INIT, SPOKE) + printed(RESULT)[:60] + "\n", 137
+    )
     (trial,) = bench(assay, "--agent", "claude-code", "--tier", "L0")["agent_trials"]
     assert (trial["score"], trial["ended"]) == (1.0, "no result (exit code 137)")
 
@@ -117,9 +188,18 @@ def test_an_agent_that_breaks_off_is_graded_as_it_stands(assay: Command, scenari
 def test_output_is_read_as_far_as_it_can_be() -> None:
     work = Work()
     broken = '{"type": "assistant", "mess\n[1]\n{"type": "user"}\nnull\n' + '{"a":' * 100_000 + "\n"
-    odd = {"type": "assistant", "message": {"content": ["text", {"type": "text", "text": 7}, {"type": "tool_use", "id": 1}]}}
+    odd = {
+        "type": "assistant",
+        "message": {
+            "content": ["text", {"type": "text", "text": 7}, {"type": "tool_use", "id": 1}]
+        },
+    }
     assert read_output(broken + printed(odd, *WHOLE), work) == RESULT
-    assert (work.turns, work.cost_usd, work.usage) == (3, 0.25, Usage(input_tokens=18, output_tokens=7))
+    assert (work.turns, work.cost_usd, work.usage) == (
+        3,
+        0.25,
+        Usage(input_tokens=18, output_tokens=7),
+    )
     assert work.model == "claude-haiku-4-5"
     assert len(work.steps) == 2
 
@@ -127,7 +207,12 @@ def test_output_is_read_as_far_as_it_can_be() -> None:
 @pytest.mark.parametrize("value", [-1, True, "7", None, 1 << 50, 0.5, [1]])
 def test_odd_figures_are_unknown(value: object) -> None:
     work = Work()
-    read_output(printed({**RESULT, "num_turns": value, "usage": {"input_tokens": value, "output_tokens": value}}), work)
+    read_output(
+        printed(
+            {**RESULT, "num_turns": value, "usage": {"input_tokens": value, "output_tokens": value}}
+        ),
+        work,
+    )
     assert (work.turns, work.usage) == (None, Usage())
     read_output(printed({**RESULT, "total_cost_usd": value if value != 0.5 else "0.5"}), work)
     assert work.cost_usd is None
@@ -137,7 +222,10 @@ def test_without_the_program_or_its_settings_there_is_one_message(
     assay: Command, scenario: Path, claude: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claude(":", "")
-    for words, problem in (("--settings nowhere.json", "is not a file"), ('--model "x', "cannot be read")):
+    for words, problem in (
+        ("--settings nowhere.json", "is not a file"),
+        ('--model "x', "cannot be read"),
+    ):
         with pytest.raises(SettingsError, match=problem):
             ClaudeCode(words, Path())
     monkeypatch.setenv("PATH", "/nowhere")

@@ -1,4 +1,6 @@
-"""`score: code_arena` end to end: pages rendered in Chromium, judges that see and judges that do not."""
+"""`score: code_arena` end to end: pages rendered in Chromium, judges that see and judges that do
+not.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,10 @@ def answer(call: Call) -> str:
     if call.schema is None:
         return PAGES[call.body["model"]]
     grades = {
-        label: {name: {"score": 8, "reason": f"It shows in {name}.", "evidence": []} for name in one["properties"]}
+        label: {
+            name: {"score": 8, "reason": f"It shows in {name}.", "evidence": []}
+            for name in one["properties"]
+        }
         for label, one in call.schema["properties"]["candidates"]["properties"].items()
     }
     return json.dumps({"candidates": grades, "report": "Red."})
@@ -64,7 +69,8 @@ def test_judge_is_sent_a_picture_of_the_page(
     (judged,) = [call for call in server.calls if call.schema is not None]
     assert judged.body["temperature"] == 0.3
     wide, narrow = (
-        base64.b64decode(image["image_url"]["url"].removeprefix("data:image/png;base64,")) for image in judged.images
+        base64.b64decode(image["image_url"]["url"].removeprefix("data:image/png;base64,"))
+        for image in judged.images
     )
     assert (size(wide), size(narrow)) == ((1280, 800), (390, 844))
     assert pixel(wide, 640, 700) == (255, 0, 0)
@@ -72,8 +78,11 @@ def test_judge_is_sent_a_picture_of_the_page(
     assert found["red"]["scores"] == {"red": 0.8}
     assert found["red"]["flags"] == []
     assert {grade["criterion"] for grade in found["red"]["grades"]} == {
-        "visual_accuracy", "code_quality", "functionality", "responsiveness",
-    }  # fmt: skip
+        "visual_accuracy",
+        "code_quality",
+        "functionality",
+        "responsiveness",
+    }
     assert found["words"]["scores"] == {"words": 0.0}
     assert found["words"]["state"] == "pending"
 
@@ -82,7 +91,11 @@ def test_judge_is_sent_a_picture_of_the_page(
 @pytest.mark.skipif(isinstance(BROWSER, str), reason=f"no browser: {BROWSER}")
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_judge_reads_code_and_is_flagged_when_images_are_refused(
-    assay: Command, server: ModelServer, project: Path, monkeypatch: pytest.MonkeyPatch, provider: str
+    assay: Command,
+    server: ModelServer,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    provider: str,
 ) -> None:
     monkeypatch.setenv("ASSAY_CHROMIUM", str(BROWSER))
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.address)
@@ -163,11 +176,19 @@ def test_a_calibration_measures_the_rubric_that_grades_pages(
     asked = next(call.prompt for call in server.calls if call.schema is not None)
     server.forget()
     assert assay("calibrate", "openai/judge-1", "--suite", path, "--repeat", 1, "--json").code == 0
-    shown = [(call, (call.schema or {})["properties"]["candidates"]["properties"]) for call in server.calls]
+    shown = [
+        (call, (call.schema or {})["properties"]["candidates"]["properties"])
+        for call in server.calls
+    ]
     alone = [(call, candidates["A"]) for call, candidates in shown if len(candidates) == 1]
     assert alone
     for call, candidate in alone:
-        assert [*candidate["properties"]] == ["visual_accuracy", "code_quality", "functionality", "responsiveness"]
+        assert [*candidate["properties"]] == [
+            "visual_accuracy",
+            "code_quality",
+            "functionality",
+            "responsiveness",
+        ]
         assert "## The page to grade" in call.prompt
         assert call.body["temperature"] == 0.3
     assert "## The page to grade" in asked
@@ -175,7 +196,10 @@ def test_a_calibration_measures_the_rubric_that_grades_pages(
 
 
 def test_pages_and_text_are_judged_in_suites_of_their_own(assay: Command, project: Path) -> None:
-    tasks = [{"id": "landing", "prompt": "Build."}, {"id": "essay", "prompt": "Write.", "score": "judge"}]
+    tasks = [
+        {"id": "landing", "prompt": "Build."},
+        {"id": "essay", "prompt": "Write.", "score": "judge"},
+    ]
     refused = assay("validate", suite(project, tasks=tasks), "--json")
     assert refused.code == 2
     assert "is judge, but tasks above have code_arena" in refused.out

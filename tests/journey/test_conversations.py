@@ -1,4 +1,6 @@
-"""Conversations from the suite file to the review: what is sent, stored, graded, resumed and paid."""
+"""Conversations from the suite file to the review: what is sent, stored, graded, resumed and
+paid.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ BY_TURN = "{id: sum, turns: [{content: One and one?, expected: 2}, {content: And
 def write(project: Path, *, head: str = "score: exact", task: str = TASK, price: str = "") -> Path:
     path = project / "talk.yaml"
     path.write_text(
-        f"name: talk\n{head}\ncandidates:\n  - {{name: bot, {price}model: openai/small}}\ntasks: [{task}]\n", "utf-8"
+        f"name: talk\n{head}\ncandidates:\n  - {{name: bot, {price}model: openai/small}}\ntasks: [{task}]\n",
+        "utf-8",
     )
     return path
 
@@ -41,14 +44,22 @@ def a_pane(project: Path, assay: Command) -> dict[str, Any]:
     with Workspace.open(project, environment={}) as workspace:
         client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
         item = client.get(f"/api/assessments/{row['id']}").json()
-    return {**item["panes"][0], "criteria": [(row["name"], row["guidance"]) for row in item["criteria"]]}
+    return {
+        **item["panes"][0],
+        "criteria": [(row["name"], row["guidance"]) for row in item["criteria"]],
+    }
 
 
-def test_turns_are_asked_in_order_and_the_last_reply_is_scored(assay: Command, server: ModelServer, project: Path) -> None:
+def test_turns_are_asked_in_order_and_the_last_reply_is_scored(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = counting
     run = assay("run", write(project), "--json")
     assert run.code == 0, run.err
-    assert [messages(call) for call in server.calls] == [["One and one?"], ["One and one?", "1", "And one more?"]]
+    assert [messages(call) for call in server.calls] == [
+        ["One and one?"],
+        ["One and one?", "1", "And one more?"],
+    ]
     assert assay("stats", "--json").document["candidates"][0]["mean"] == 1.0
     text = (
         "## Turn 1 · user\n\nOne and one?\n\n## Turn 1 · assistant\n\n1\n\n"
@@ -59,14 +70,21 @@ def test_turns_are_asked_in_order_and_the_last_reply_is_scored(assay: Command, s
     assert r"\n\nOne and one?\n\n## Turn 1" in exported
 
 
-def test_replies_can_be_scored_turn_by_turn(assay: Command, server: ModelServer, project: Path) -> None:
+def test_replies_can_be_scored_turn_by_turn(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = counting
     assert assay("run", write(project, task=BY_TURN)).code == 0
     assert assay("stats", "--json").document["candidates"][0]["mean"] == 0.5
-    assert [name for name, _ in a_pane(project, assay)["criteria"]] == ["turn 1: exact", "turn 2: exact"]
+    assert [name for name, _ in a_pane(project, assay)["criteria"]] == [
+        "turn 1: exact",
+        "turn 2: exact",
+    ]
 
 
-def test_the_judge_sees_the_transcript_and_grades_each_turn(assay: Command, server: ModelServer, project: Path) -> None:
+def test_the_judge_sees_the_transcript_and_grades_each_turn(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     head = "judge: {model: openai/judge, mode: each}\nrubric: [{name: tone, guidance: Is it kind?}]"
     assert assay("run", write(project, head=head, task=BY_TURN)).code == 0
     (judged,) = (call for call in server.calls if call.body["model"] == "judge")
@@ -78,11 +96,15 @@ def test_the_judge_sees_the_transcript_and_grades_each_turn(assay: Command, serv
         "turn 2: tone",
         "Only the assistant's reply in turn 2. Is it kind? Reference for this reply: 3",
     )
-    corrected = assay("review", "correct", row["id"], "--score", "bot/turn 2: tone=9/10", "--reason", "kind")
+    corrected = assay(
+        "review", "correct", row["id"], "--score", "bot/turn 2: tone=9/10", "--reason", "kind"
+    )
     assert corrected.code == 0, corrected.err
 
 
-def test_a_broken_conversation_resumes_after_its_last_reply(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_broken_conversation_resumes_after_its_last_reply(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = counting
     server.script([Mishap.OK, Mishap.HTTP_400])
     run = assay("run", write(project), "--json")
@@ -96,7 +118,9 @@ def test_a_broken_conversation_resumes_after_its_last_reply(assay: Command, serv
     assert (totals["calls"], totals["answered"][0]["failed_calls"]) == (3, 1)
 
 
-def test_a_broken_conversation_resumes_from_the_results_folder(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_broken_conversation_resumes_from_the_results_folder(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = counting
     server.script([Mishap.OK, Mishap.HTTP_400])
     run = assay("run", write(project), "--json").document["run_id"]
@@ -107,7 +131,9 @@ def test_a_broken_conversation_resumes_from_the_results_folder(assay: Command, s
     assert "## Turn 2 · assistant\n\n3" in a_pane(project, assay)["text"]
 
 
-def test_every_turn_counts_against_the_budget(assay: Command, server: ModelServer, project: Path) -> None:
+def test_every_turn_counts_against_the_budget(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = counting
     path = write(project, price=PRICE)
     ahead = assay("run", path, "--dry-run", "--json").document
@@ -119,7 +145,9 @@ def test_every_turn_counts_against_the_budget(assay: Command, server: ModelServe
     assert stopped["cost_usd"] <= first["cost_usd"]
 
 
-def test_a_simulated_user_talks_until_it_is_done(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_simulated_user_talks_until_it_is_done(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     def answer(call: Call) -> str:
         if call.body["model"] != "user":
             return f"reply {len([m for m in call.body['messages'] if m['role'] == 'user'])}"
@@ -127,7 +155,12 @@ def test_a_simulated_user_talks_until_it_is_done(assay: Command, server: ModelSe
 
     server.answer = answer
     head = f"score: exact\nuser: {{model: openai/user, {PRICE}persona: 'A customer from {{{{town}}}}.', turns: 9}}"
-    path = write(project, head=head, task="{id: a, prompt: Hello, expected: reply 3, columns: {town: Bern}}", price=PRICE)
+    path = write(
+        project,
+        head=head,
+        task="{id: a, prompt: Hello, expected: reply 3, columns: {town: Bern}}",
+        price=PRICE,
+    )
     run = assay("run", path, "--json")
     assert run.code == 0, run.err
     asked = [call for call in server.calls if call.body["model"] == "user"]
@@ -138,10 +171,14 @@ def test_a_simulated_user_talks_until_it_is_done(assay: Command, server: ModelSe
     assert assay("stats", "--json").document["candidates"][0]["mean"] == 1.0
     totals = assay("show", run.document["run_id"], "--json").document["answered"]
     assert {(row["role"], row["calls"]) for row in totals} == {("candidate", 3), ("user", 3)}
-    assert run.document["cost_usd"] > sum(row["cost_usd"] for row in totals if row["role"] == "candidate")
+    assert run.document["cost_usd"] > sum(
+        row["cost_usd"] for row in totals if row["role"] == "candidate"
+    )
 
 
-def test_a_rerun_and_a_regrade_see_the_whole_conversation(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_rerun_and_a_regrade_see_the_whole_conversation(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     head = "judge: {model: openai/judge, mode: each}"
     run = assay("run", write(project, head=head), "--json").document["run_id"]
     (row,) = assay("review", "list", "--json").document["assessments"]
@@ -151,12 +188,16 @@ def test_a_rerun_and_a_regrade_see_the_whole_conversation(assay: Command, server
     assert len(judged) == 2
     assert all("## Turn 2 · assistant" in messages(call)[-1] for call in judged)
     assert len([call for call in server.calls if call.body["model"] == "small"]) == 2
-    changed = assay("regrade", run, "--suite", write(project, task=TASK.replace("one more", "two more")))
+    changed = assay(
+        "regrade", run, "--suite", write(project, task=TASK.replace("one more", "two more"))
+    )
     assert changed.code == 2
     assert "its conversation differs" in changed.err
 
 
-def test_the_trial_page_sums_the_turns_of_a_conversation(assay: Command, server: ModelServer, project: Path) -> None:
+def test_the_trial_page_sums_the_turns_of_a_conversation(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = counting
     server.script([Mishap.OK, Mishap.HTTP_400])
     run = assay("run", write(project, price=PRICE), "--json").document
@@ -169,6 +210,9 @@ def test_the_trial_page_sums_the_turns_of_a_conversation(assay: Command, server:
         page = client.get(here).text
     calls = assay("show", run["run_id"], "--json").document
     assert len(server.calls) == 3
-    assert (answer["input_tokens"], answer["output_tokens"]) == (calls["tokens"]["input"], calls["tokens"]["output"])
+    assert (answer["input_tokens"], answer["output_tokens"]) == (
+        calls["tokens"]["input"],
+        calls["tokens"]["output"],
+    )
     assert answer["cost_usd"] == pytest.approx(run["cost_usd"])
     assert f"{answer['output_tokens']} tokens" in page

@@ -49,7 +49,9 @@ class Typed(io.StringIO):
         return True
 
 
-def test_delete_in_a_terminal_does_what_is_answered(assay: Command, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delete_in_a_terminal_does_what_is_answered(
+    assay: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept, other = two_runs(assay, project)
     monkeypatch.setattr("sys.stdin", Typed("n\n"))
     declined = assay("delete", other)
@@ -62,13 +64,25 @@ def test_delete_in_a_terminal_does_what_is_answered(assay: Command, project: Pat
 
 def test_a_deleted_run_is_in_no_list_and_in_the_audit_log(assay: Command, project: Path) -> None:
     kept, other = two_runs(assay, project)
-    (event,) = assay("delete", other, "--yes", "--reason", "wrong model", "--json").document["events"]
-    assert (event["run_id"], event["verb"], event["reason"], event["stands"]) == (other, "delete", "wrong model", True)
+    (event,) = assay("delete", other, "--yes", "--reason", "wrong model", "--json").document[
+        "events"
+    ]
+    assert (event["run_id"], event["verb"], event["reason"], event["stands"]) == (
+        other,
+        "delete",
+        "wrong model",
+        True,
+    )
     assert named(assay) == {kept}
-    assert [each["candidate"] for each in assay("stats", "--json").document["candidates"]] == ["mockllm/kept"]
+    assert [each["candidate"] for each in assay("stats", "--json").document["candidates"]] == [
+        "mockllm/kept"
+    ]
     assert assay("show", other).code == 2
     assert assay("delete", "--list", "--json").document["events"] == [event]
-    with Workspace.open(project) as workspace, TestClient(create_app(workspace), base_url=HOME) as client:
+    with (
+        Workspace.open(project) as workspace,
+        TestClient(create_app(workspace), base_url=HOME) as client,
+    ):
         assert client.get("/audit.json").json()["runs"] == [event]
         page = client.get("/audit").text
         assert "wrong model" in page
@@ -77,10 +91,15 @@ def test_a_deleted_run_is_in_no_list_and_in_the_audit_log(assay: Command, projec
 
 def test_the_run_page_deletes_and_models_forget_the_run(assay: Command, project: Path) -> None:
     kept, other = two_runs(assay, project)
-    with Workspace.open(project) as workspace, TestClient(create_app(workspace), base_url=HOME) as client:
+    with (
+        Workspace.open(project) as workspace,
+        TestClient(create_app(workspace), base_url=HOME) as client,
+    ):
         assert model_names(client) == {"tiny-2026-01-01"}
         assert 'id="delete-run"' in client.get(f"/runs/{other}").text
-        said = client.post(f"/api/runs/{other}/delete", json={"reason": "twice"}, headers={"origin": HOME}).json()
+        said = client.post(
+            f"/api/runs/{other}/delete", json={"reason": "twice"}, headers={"origin": HOME}
+        ).json()
         assert [event["run_id"] for event in said["events"]] == [other]
         assert client.get(f"/runs/{other}").status_code == 404
         client.post(f"/api/runs/{kept}/delete", json={}, headers={"origin": HOME})
@@ -104,14 +123,20 @@ def test_files_of_a_deleted_run_move_aside_and_come_back(assay: Command, project
     assert {Path(path).name for path in before - after} <= {Path(path).name for path in aside}
     registry = json.loads((project / "results/metadata.json").read_text("utf-8"))
     assert [entry["model"] for entry in registry["runs"]] == ["mockllm/kept"]
-    reason = json.loads((project / f"results/_assay/deleted/{other}/reason.json").read_text("utf-8"))
+    reason = json.loads(
+        (project / f"results/_assay/deleted/{other}/reason.json").read_text("utf-8")
+    )
     assert (reason["run_id"], reason["reason"]) == (other, "wrong model")
     assert assay("delete", other, "--undo").code == 0
     assert written(project / "results") == before
 
 
 def written(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and ".lock" not in path.name}
+    return {
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and ".lock" not in path.name
+    }
 
 
 def test_a_rebuild_does_not_bring_a_deleted_run_back(assay: Command, project: Path) -> None:

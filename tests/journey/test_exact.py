@@ -1,4 +1,6 @@
-"""`exact` and `numeric` are 1 or 0; runs of a store from before that keep their numbers, and their suite's author is told once."""
+"""`exact` and `numeric` are 1 or 0; runs of a store from before that keep their numbers, and their
+suite's author is told once.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ def as_stored_before(project: Path, key_of_today: bytes = b',"partial_credit":fa
     """Rewrite the stored tasks as they were when `exact`, or `numeric`, gave partial credit."""
     with closing(sqlite3.connect(project / ".assay" / "assay.db")) as store, store:
         rows = store.execute("SELECT key, content FROM body").fetchall()
-        changed = [(content.replace(key_of_today, b""), key) for key, content in rows if key_of_today in content]
+        changed = [
+            (content.replace(key_of_today, b""), key)
+            for key, content in rows
+            if key_of_today in content
+        ]
         assert changed
         store.executemany("UPDATE body SET content = ? WHERE key = ?", changed)
         digests = [(hashlib.sha256(content).hexdigest()[:32], key) for content, key in changed]
@@ -45,7 +51,12 @@ def test_an_earlier_run_goes_on_as_it_began(project: Path, assay: Command) -> No
     as_stored_before(project)
     assert assay("extend", run, "--trials", 1).code == 0
     (table,) = assay("stats", "--run", run, "--json").document["candidates"][1:]
-    assert (table["candidate"], table["n_trials"], table["min"], table["max"]) == ("bob", 2, 0.0, 0.675)
+    assert (table["candidate"], table["n_trials"], table["min"], table["max"]) == (
+        "bob",
+        2,
+        0.0,
+        0.675,
+    )
 
 
 def test_the_author_of_an_earlier_suite_hears_of_it_once(project: Path, assay: Command) -> None:
@@ -70,7 +81,11 @@ def test_no_note_for_a_suite_that_asks_for_similarity(project: Path, assay: Comm
 
 
 def test_numeric_of_an_earlier_run_goes_on_as_it_began(project: Path, assay: Command) -> None:
-    text = SUITE.replace("score: exact", "score: numeric").replace("Paris", "100").replace("ann: paris", 'ann: "101"')
+    text = (
+        SUITE.replace("score: exact", "score: numeric")
+        .replace("Paris", "100")
+        .replace("ann: paris", 'ann: "101"')
+    )
     (project / "capitals.yaml").write_text(text.replace('"paris, I think"', '"102"'))
     run = assay("run", "capitals.yaml", "--json").document["run_id"]
     assert means(assay, run) == {"ann": 0.0, "bob": 0.0}
@@ -85,7 +100,11 @@ def test_numeric_of_an_earlier_run_goes_on_as_it_began(project: Path, assay: Com
 
 
 def test_numeric_with_a_curve_keeps_its_partial_credit(project: Path, assay: Command) -> None:
-    text = SUITE.replace("score: exact", "score: {numeric: {curve: continuous}}").replace("Paris", "100")
-    (project / "capitals.yaml").write_text(text.replace("ann: paris", 'ann: "101"').replace('"paris, I think"', '"125"'))
+    text = SUITE.replace("score: exact", "score: {numeric: {curve: continuous}}").replace(
+        "Paris", "100"
+    )
+    (project / "capitals.yaml").write_text(
+        text.replace("ann: paris", 'ann: "101"').replace('"paris, I think"', '"125"')
+    )
     run = assay("run", "capitals.yaml", "--json").document["run_id"]
     assert means(assay, run) == {"ann": 1.0, "bob": 0.0}

@@ -1,4 +1,6 @@
-"""Exports through the command line: only what counts, whole files, tables other programs and we ourselves read back."""
+"""Exports through the command line: only what counts, whole files, tables other programs and we
+ourselves read back.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,26 @@ def reviewed(assay: Command, server: ModelServer, project: Path) -> dict[str, st
     ids = [row["id"] for row in assay("review", "list", "--json").document["assessments"]]
     assert assay("review", "approve", *ids[:9], "--reviewer", "rita").code == 0
     name = NAMES[0]
-    assert assay("review", "correct", ids[9], "--score", f"{name}=0.125", "--reason", "too kind", "--reviewer", "sam").code == 0
-    assert assay("review", "reject", ids[10], "--reason", "nonsense", "--reviewer", "rita").code == 0
-    states = {row["id"]: row["state"] for row in assay("review", "list", "--json").document["assessments"]}
+    assert (
+        assay(
+            "review",
+            "correct",
+            ids[9],
+            "--score",
+            f"{name}=0.125",
+            "--reason",
+            "too kind",
+            "--reviewer",
+            "sam",
+        ).code
+        == 0
+    )
+    assert (
+        assay("review", "reject", ids[10], "--reason", "nonsense", "--reviewer", "rita").code == 0
+    )
+    states = {
+        row["id"]: row["state"] for row in assay("review", "list", "--json").document["assessments"]
+    }
     assert Counter(states.values()) == {"approved": 9, "corrected": 1, "rejected": 1, "pending": 4}
     return states
 
@@ -55,7 +74,11 @@ def test_only_grades_that_count_leave_and_the_others_only_apart(
     counted, apart = rows_of(project / "scores.csv"), rows_of(project / "scores.not-counted.csv")
     document = said.document
     read = document.pop("read")
-    assert (read["choice"], read["n_trials"], len(read["runs"])) == ("newest", len(counted) // len(NAMES), 1)
+    assert (read["choice"], read["n_trials"], len(read["runs"])) == (
+        "newest",
+        len(counted) // len(NAMES),
+        1,
+    )
     assert document == {
         "format": "csv",
         "output": "scores.csv",
@@ -66,17 +89,38 @@ def test_only_grades_that_count_leave_and_the_others_only_apart(
         "approvals": {"shown": 0, "scripted": 10, "imported": 0},
     }
     assert {row["state"] for row in counted} == {"approved", "corrected"}
-    assert {row["assessment"] for row in counted} == {key for key, state in reviewed.items() if state in COUNTING}
-    assert Counter(row["state"] for row in apart) == {"pending": 4 * len(NAMES), "rejected": len(NAMES)}
+    assert {row["assessment"] for row in counted} == {
+        key for key, state in reviewed.items() if state in COUNTING
+    }
+    assert Counter(row["state"] for row in apart) == {
+        "pending": 4 * len(NAMES),
+        "rejected": len(NAMES),
+    }
     assert {row["not_counted"] for row in apart} == {"waits for a person", "rejected"}
-    corrected = [row["score"] for row in counted if row["state"] == "corrected" and row["candidate"] == NAMES[0]]
+    corrected = [
+        row["score"]
+        for row in counted
+        if row["state"] == "corrected" and row["candidate"] == NAMES[0]
+    ]
     assert corrected == ["0.125"]
 
 
-def test_the_table_gives_back_the_comparison(assay: Command, reviewed: dict[str, str], project: Path) -> None:
+def test_the_table_gives_back_the_comparison(
+    assay: Command, reviewed: dict[str, str], project: Path
+) -> None:
     assay("export", "csv", "--output", "scores.csv")
     rows = rows_of(project / "scores.csv")
-    assert list(rows[0])[:9] == ["task", "candidate", "trial", "score", "weight", "criterion", "judge", "state", "joint"]
+    assert list(rows[0])[:9] == [
+        "task",
+        "candidate",
+        "trial",
+        "score",
+        "weight",
+        "criterion",
+        "judge",
+        "state",
+        "joint",
+    ]
     table = ScoreTable.from_columns(
         task=[unguarded(row["task"]) for row in rows],
         candidate=[unguarded(row["candidate"]) for row in rows],
@@ -95,7 +139,9 @@ def test_the_table_gives_back_the_comparison(assay: Command, reviewed: dict[str,
 
 def test_stdout_is_the_export_itself(assay: Command, reviewed: dict[str, str]) -> None:
     table = assay("export", "csv")
-    assert table.out.splitlines()[0].startswith("task,candidate,trial,score,weight,criterion,judge,state,joint")
+    assert table.out.splitlines()[0].startswith(
+        "task,candidate,trial,score,weight,criterion,judge,state,joint"
+    )
     assert len(table.out.splitlines()) == 1 + 10 * len(NAMES)
     lines = [json.loads(line) for line in assay("export", "jsonl").out.splitlines()]
     document = assay("export", "json", "--json").document
@@ -105,7 +151,9 @@ def test_stdout_is_the_export_itself(assay: Command, reviewed: dict[str, str]) -
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "markdown"])
-def test_json_holds_an_export_that_goes_to_no_file(assay: Command, reviewed: dict[str, str], form: str) -> None:
+def test_json_holds_an_export_that_goes_to_no_file(
+    assay: Command, reviewed: dict[str, str], form: str
+) -> None:
     document = assay("export", form, "--json").document
     assert (document["format"], document["output"]) == (form, None)
     if form == "markdown":  # a report bears the time at which it was written
@@ -114,7 +162,9 @@ def test_json_holds_an_export_that_goes_to_no_file(assay: Command, reviewed: dic
         assert document["text"] == assay("export", form).out
 
 
-def test_records_carry_grades_reasons_reviews_and_responses(assay: Command, reviewed: dict[str, str]) -> None:
+def test_records_carry_grades_reasons_reviews_and_responses(
+    assay: Command, reviewed: dict[str, str]
+) -> None:
     document = assay("export", "json").document
     corrected = next(one for one in document["assessments"] if one["state"] == "corrected")
     assert corrected["scores"][NAMES[0]] == 0.125
@@ -129,7 +179,9 @@ def test_records_carry_grades_reasons_reviews_and_responses(assay: Command, revi
     assert run["suite_digest"]
 
 
-def test_nothing_is_replaced_unasked(assay: Command, reviewed: dict[str, str], project: Path) -> None:
+def test_nothing_is_replaced_unasked(
+    assay: Command, reviewed: dict[str, str], project: Path
+) -> None:
     (project / "scores.not-counted.csv").write_text("mine", "utf-8")
     said = assay("export", "csv", "--output", "scores.csv", "--all")
     assert said.code == 2
@@ -150,18 +202,24 @@ def test_nothing_is_replaced_unasked(assay: Command, reviewed: dict[str, str], p
         (("export", "csv", "--output", "no/where.csv"), "no folder"),
     ],
 )
-def test_impossible_export_gives_a_clear_error(assay: Command, arguments: tuple[str, ...], said: str) -> None:
+def test_impossible_export_gives_a_clear_error(
+    assay: Command, arguments: tuple[str, ...], said: str
+) -> None:
     answer = assay(*arguments)
     assert answer.code == 2
     assert said in answer.err + answer.out
 
 
-def test_anonymised_files_name_neither_candidate_nor_reviewer(assay: Command, reviewed: dict[str, str], project: Path) -> None:
+def test_anonymised_files_name_neither_candidate_nor_reviewer(
+    assay: Command, reviewed: dict[str, str], project: Path
+) -> None:
     assert assay("export", "json", "--output", "a.json", "--all", "--anonymise").code == 0
     assert assay("export", "csv", "--output", "a.csv", "--all", "--anonymise").code == 0
     for path in project.glob("a.*"):
         text = path.read_text("utf-8").lower()
-        assert [name for name in (*NAMES, "rita", "sam") if f'"{name}"' in text or f",{name}," in text] == []
+        assert [
+            name for name in (*NAMES, "rita", "sam") if f'"{name}"' in text or f",{name}," in text
+        ] == []
     document = json.loads((project / "a.json").read_text("utf-8"))
     names = set(document["runs"][0]["candidates"])
     assert names == {f"candidate {number}" for number in range(1, len(NAMES) + 1)}
@@ -176,28 +234,46 @@ def test_the_verb_for_programs(assay: Command, reviewed: dict[str, str], project
     found = product.export("jsonl", output=project / "all.jsonl", everything=True)
     assert (found.rows, found.rows_apart) == (10, 5)
     assert len((project / "all.jsonl").read_text("utf-8").splitlines()) == 10
-    states = [json.loads(line)["state"] for line in (project / "all.not-counted.jsonl").read_text("utf-8").splitlines()]
+    states = [
+        json.loads(line)["state"]
+        for line in (project / "all.not-counted.jsonl").read_text("utf-8").splitlines()
+    ]
     assert Counter(states) == {"pending": 4, "rejected": 1}
 
 
 def test_parquet_holds_the_table(assay: Command, reviewed: dict[str, str], project: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet", reason="parquet NOT TESTED: pyarrow is not installed")
+    parquet = pytest.importorskip(
+        "pyarrow.parquet", reason="parquet NOT TESTED: pyarrow is not installed"
+    )
     assert assay("export", "parquet", "--output", "scores.parquet", "--all").code == 0
     assay("export", "csv", "--output", "scores.csv")
     table: list[dict[str, Any]] = parquet.read_table(project / "scores.parquet").to_pylist()
     rows = rows_of(project / "scores.csv")
-    assert [(row["task"], row["candidate"], row["trial"], row["score"], row["joint"]) for row in table] == [
-        (row["task"], row["candidate"], int(row["trial"]), float(row["score"]), row["joint"] == "true") for row in rows
+    assert [
+        (row["task"], row["candidate"], row["trial"], row["score"], row["joint"]) for row in table
+    ] == [
+        (
+            row["task"],
+            row["candidate"],
+            int(row["trial"]),
+            float(row["score"]),
+            row["joint"] == "true",
+        )
+        for row in rows
     ]
     apart = parquet.read_table(project / "scores.not-counted.parquet").to_pylist()
     assert {row["not_counted"] for row in apart} == {"waits for a person", "rejected"}
 
 
-def test_without_pyarrow_parquet_says_how_to_mend_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow_parquet_says_how_to_mend_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with Workspace.open() as workspace:
         output = project / "a.parquet"
-        request = ExportRequest(workspace=workspace, format="parquet", selection=Selection(), output=output)
+        request = ExportRequest(
+            workspace=workspace, format="parquet", selection=Selection(), output=output
+        )
         with pytest.raises(InputError, match=r"assay-bench\[parquet\]"):
             export.export(request)
     assert not list(project.glob("*a.parquet*"))

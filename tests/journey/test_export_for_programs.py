@@ -1,4 +1,6 @@
-"""Exports for other evaluation programs: logs of Inspect, and JSON Lines for Hugging Face datasets."""
+"""Exports for other evaluation programs: logs of Inspect, and JSON Lines for Hugging Face
+datasets.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def logs_in(folder: Path) -> dict[str, dict[str, Any]]:
     return {document["eval"]["model"]: document for document in documents}
 
 
-def test_logs_hold_what_counts_and_its_means(assay: Command, reviewed: dict[str, str], project: Path) -> None:
+def test_logs_hold_what_counts_and_its_means(
+    assay: Command, reviewed: dict[str, str], project: Path
+) -> None:
     assay("export", "csv", "--output", "scores.csv")
     assert assay("export", "inspect", "--output", "logs").code == 0
     logs, counted = logs_in(project / "logs"), rows_of(project / "scores.csv")
@@ -42,10 +46,18 @@ def test_logs_hold_what_counts_and_its_means(assay: Command, reviewed: dict[str,
                 by_task.setdefault(row["task"], []).append(float(row["score"]))
         assert log["eval"]["scorers"] == [{"name": JUDGE, "metrics": [{"name": "inspect_ai/mean"}]}]
         (result,) = log["results"]["scores"]
-        assert result["metrics"]["mean"]["value"] == pytest.approx(mean(map(mean, by_task.values())))
+        assert result["metrics"]["mean"]["value"] == pytest.approx(
+            mean(map(mean, by_task.values()))
+        )
         assert log["results"]["total_samples"] == len(log["samples"]) == 10
-        assert log["eval"]["config"]["epochs"] == max(sample["epoch"] for sample in log["samples"]) > 1
-        assert {score["metadata"]["state"] for sample in log["samples"] for score in sample["scores"].values()} <= COUNTING
+        assert (
+            log["eval"]["config"]["epochs"] == max(sample["epoch"] for sample in log["samples"]) > 1
+        )
+        assert {
+            score["metadata"]["state"]
+            for sample in log["samples"]
+            for score in sample["scores"].values()
+        } <= COUNTING
 
 
 def test_sample_of_a_log_has_prompt_answer_and_the_grader_s_words(
@@ -54,14 +66,20 @@ def test_sample_of_a_log_has_prompt_answer_and_the_grader_s_words(
     assay("export", "inspect", "--output", "logs")
     samples = logs_in(project / "logs")[NAMES[0]]["samples"]
     assert all(set(sample) >= SAMPLE for sample in samples)
-    assert len({sample["uuid"] for sample in samples}) == len({(sample["id"], sample["epoch"]) for sample in samples}) == 10
+    assert (
+        len({sample["uuid"] for sample in samples})
+        == len({(sample["id"], sample["epoch"]) for sample in samples})
+        == 10
+    )
     sample = samples[0]
     assert sample["input"][0]["content"]
     assert sample["output"]["choices"][0]["message"]["content"] == sample["output"]["completion"]
     assert sample["scores"][JUDGE]["metadata"]["grading"][0]["content"]
 
 
-def test_corrected_score_leaves_with_the_judge_s_own(assay: Command, reviewed: dict[str, str], project: Path) -> None:
+def test_corrected_score_leaves_with_the_judge_s_own(
+    assay: Command, reviewed: dict[str, str], project: Path
+) -> None:
     assay("export", "inspect", "--output", "logs")
     scores = [sample["scores"][JUDGE] for sample in logs_in(project / "logs")[NAMES[0]]["samples"]]
     (corrected,) = [score for score in scores if score["metadata"]["state"] == "corrected"]
@@ -69,14 +87,18 @@ def test_corrected_score_leaves_with_the_judge_s_own(assay: Command, reviewed: d
     assert corrected["metadata"]["judge_score"] != 0.125
 
 
-def test_logs_come_back_as_grades_of_a_model(assay: Command, reviewed: dict[str, str], project: Path) -> None:
+def test_logs_come_back_as_grades_of_a_model(
+    assay: Command, reviewed: dict[str, str], project: Path
+) -> None:
     assay("export", "inspect", "--output", "logs")
     records = read_files(project / "logs")
     assert records.counts == (len(NAMES), len(records.tasks), 10 * len(NAMES), 10 * len(NAMES))
     assert {assessment.by for assessment in records.assessments} == {"model"}
 
 
-def test_one_file_cannot_hold_several_candidates(assay: Command, reviewed: dict[str, str], project: Path) -> None:
+def test_one_file_cannot_hold_several_candidates(
+    assay: Command, reviewed: dict[str, str], project: Path
+) -> None:
     refused = assay("export", "inspect", "--output", "log.json")
     assert refused.code == 2
     assert f"contains one candidate of one suite, but the selection has {len(NAMES)}" in refused.err
@@ -90,7 +112,9 @@ def test_log_without_a_counted_grade_is_refused(assay: Command, project: Path) -
     assert (refused.code, "no result counts yet" in refused.err) == (2, True)
 
 
-def test_rows_for_datasets_have_one_type_a_column(assay: Command, reviewed: dict[str, str], project: Path) -> None:
+def test_rows_for_datasets_have_one_type_a_column(
+    assay: Command, reviewed: dict[str, str], project: Path
+) -> None:
     assay("export", "csv", "--output", "scores.csv")
     exported = assay("export", "hf_jsonl", "--output", "rows.jsonl", "--json")
     rows = [json.loads(line) for line in (project / "rows.jsonl").read_text("utf-8").splitlines()]
@@ -107,21 +131,33 @@ def test_rows_for_datasets_have_one_type_a_column(assay: Command, reviewed: dict
     assert len(rows) > len(overall)
 
 
-def test_anonymised_exports_name_nobody(assay: Command, reviewed: dict[str, str], project: Path) -> None:
+def test_anonymised_exports_name_nobody(
+    assay: Command, reviewed: dict[str, str], project: Path
+) -> None:
     assert assay("export", "inspect", "--output", "logs", "--anonymise").code == 0
     assert assay("export", "hf_jsonl", "--output", "rows.jsonl", "--anonymise").code == 0
     texts = [path.read_text("utf-8") for path in (project / "logs").iterdir()]
-    assert set(logs_in(project / "logs")) == {f"candidate {number}" for number in range(1, len(NAMES) + 1)}
+    assert set(logs_in(project / "logs")) == {
+        f"candidate {number}" for number in range(1, len(NAMES) + 1)
+    }
     for text in (*texts, (project / "rows.jsonl").read_text("utf-8")):
         assert not any(f'"{name}"' in text for name in NAMES)
-    assert not any(name.lower() in path.name for path in (project / "logs").iterdir() for name in NAMES)
+    assert not any(
+        name.lower() in path.name for path in (project / "logs").iterdir() for name in NAMES
+    )
 
 
 def test_long_file_begins_with_a_row_for_every_late_type() -> None:
     written: list[str] = []
     lines = TypedLines(["task", "expected", "cost"], first_bytes=100)
     for number in range(20):
-        lines.row({"task": f"q{number}", "expected": "yes" if number == 9 else None, "cost": 0.5 if number > 15 else None})
+        lines.row(
+            {
+                "task": f"q{number}",
+                "expected": "yes" if number == 9 else None,
+                "cost": 0.5 if number > 15 else None,
+            }
+        )
     lines.write(written.append)
     lines.close()
     rows = [json.loads(line) for line in written]

@@ -39,42 +39,59 @@ def texts(messages: list[dict[str, Any]]) -> tuple[str, ...]:
     return tuple(message["content"] for message in messages)
 
 
-def test_exports_hold_the_prompts_that_were_sent(assay: Command, server: ModelServer, project: Path) -> None:
+def test_exports_hold_the_prompts_that_were_sent(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     answers(server)
     assert assay("run", write_prompts(project)).code == 0
     sent = {tuple(message["content"] for message in call.body["messages"]) for call in server.calls}
     samples = samples_of(assay, project)
     assert {texts(sample["input"]) for sample in samples} == sent
     assert len(sent) == 6
-    assert all(texts(sample["messages"]) == (*texts(sample["input"]), sample["output"]["completion"]) for sample in samples)
+    assert all(
+        texts(sample["messages"]) == (*texts(sample["input"]), sample["output"]["completion"])
+        for sample in samples
+    )
     rows = rows_of(assay, project)
     assert {row["prompt"] for row in rows} == {"\n\n".join(messages) for messages in sent}
-    assert {row["prompt"] for row in rows if row["candidate"] == "terse"} >= {"Be terse.\n\nOnly the number: One and one?"}
+    assert {row["prompt"] for row in rows if row["candidate"] == "terse"} >= {
+        "Be terse.\n\nOnly the number: One and one?"
+    }
 
 
-def test_exports_name_renamed_candidates_as_statistics_do(assay: Command, server: ModelServer, project: Path) -> None:
+def test_exports_name_renamed_candidates_as_statistics_do(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     answers(server)
     assert assay("run", write_prompts(project)).code == 0
     assert assay("candidates", "rename", "terse", "short").code == 0
     logs = logs_of(assay, project)
     assert set(logs) == {"short", "long"}
-    assert ("Be terse.", "Only the number: One and one?") in {texts(sample["input"]) for sample in logs["short"]}
+    assert ("Be terse.", "Only the number: One and one?") in {
+        texts(sample["input"]) for sample in logs["short"]
+    }
     assert {sample["output"]["model"] for sample in logs["short"]} == {"openai/small"}
     assert {row["candidate"] for row in rows_of(assay, project)} == {"short", "long"}
 
 
-def test_models_of_one_name_are_exported_apart(assay: Command, server: ModelServer, project: Path) -> None:
+def test_models_of_one_name_are_exported_apart(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     answers(server)
     assert assay("run", write_prompts(project)).code == 0
     assert assay("run", write_prompts(project, long="Answer: {{question}}")).code == 0
     both = ("--all-runs", "--pool-anyway")
-    in_statistics = {row["candidate"] for row in assay("stats", "--json", *both).document["candidates"]}
+    in_statistics = {
+        row["candidate"] for row in assay("stats", "--json", *both).document["candidates"]
+    }
     assert len(in_statistics) == 3
     assert set(logs_of(assay, project, *both)) == in_statistics
     assert {row["candidate"] for row in rows_of(assay, project, *both)} == in_statistics
 
 
-def test_a_renamed_candidate_keeps_its_prompt_in_the_review(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_renamed_candidate_keeps_its_prompt_in_the_review(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     answers(server)
     assert assay("run", write_prompts(project), "--limit", "1").code == 0
     assert assay("candidates", "rename", "terse", "short").code == 0
@@ -89,7 +106,9 @@ def test_a_renamed_candidate_keeps_its_prompt_in_the_review(assay: Command, serv
     }
 
 
-def test_a_log_holds_a_conversation_message_by_message(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_log_holds_a_conversation_message_by_message(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = counting
     assert assay("run", write_conversation(project)).code == 0
     (sample,) = samples_of(assay, project)
@@ -102,7 +121,9 @@ def test_a_log_holds_a_conversation_message_by_message(assay: Command, server: M
     assert (texts(sample["input"]), sample["output"]["completion"]) == (("One and one?",), "3")
 
 
-def test_a_log_holds_the_pictures_of_a_prompt(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_log_holds_the_pictures_of_a_prompt(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     picture = "data:image/png;base64," + RED_DOT
     path = project / "see.yaml"
     parts = f"[{{type: text, text: Which colour?}}, {{type: image_url, url: '{picture}'}}]"
@@ -116,11 +137,19 @@ def test_a_log_holds_the_pictures_of_a_prompt(assay: Command, server: ModelServe
     (sample,) = samples_of(assay, project)
     assert sample["input"] == [
         {"role": "system", "content": "One word."},
-        {"role": "user", "content": [{"type": "text", "text": "Which colour?"}, {"type": "image", "image": picture}]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Which colour?"},
+                {"type": "image", "image": picture},
+            ],
+        },
     ]
 
 
-def test_an_exported_log_imported_again_adds_nothing(assay: Command, server: ModelServer, project: Path) -> None:
+def test_an_exported_log_imported_again_adds_nothing(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     answers(server)
     assert assay("run", write_prompts(project)).code == 0
     before = assay("stats", "--json").document["candidates"]
@@ -129,5 +158,7 @@ def test_an_exported_log_imported_again_adds_nothing(assay: Command, server: Mod
     assert again.code == 0, again.err
     assert sum(again.document["imported"].values()) == 0
     assert assay("stats", "--json").document["candidates"] == before
-    elsewhere = assay("import", "logs", "--json", "--store", f"sqlite:///{project}/other.db").document
+    elsewhere = assay(
+        "import", "logs", "--json", "--store", f"sqlite:///{project}/other.db"
+    ).document
     assert elsewhere["imported"] == {"runs": 2, "tasks": 6, "responses": 6, "assessments": 6}

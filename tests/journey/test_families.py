@@ -1,4 +1,6 @@
-"""Tasks in families: the field arrives from suites, sets, tables, mappings and logs, and reaches the statistics."""
+"""Tasks in families: the field arrives from suites, sets, tables, mappings and logs, and reaches
+the statistics.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +51,12 @@ tasks:
 
 def test_family_enters_the_digest_only_where_given() -> None:
     plain = Task(id="a", thing="a", prompt=(), scoring=Scoring(method="exact"))
-    # Computed before tasks had families; the field must not change the digests of tasks without one.
+    # Computed before tasks had families; the field must not change the digests of tasks without
+    # one.
     assert plain.digest == "4753b4a422f0226e50def1dc223a3dcb"
-    grouped = Task(id="a", thing="a", prompt=(), scoring=Scoring(method="exact"), family="passage-1")
+    grouped = Task(
+        id="a", thing="a", prompt=(), scoring=Scoring(method="exact"), family="passage-1"
+    )
     assert grouped.digest != plain.digest
 
 
@@ -61,12 +66,18 @@ def test_suite_tasks_carry_their_family(assay: Command, project: Path) -> None:
     assert labels(project) == {"q1": "passage-1", "q2": "7", "q3": ""}
     exported = assay("export", "hf_jsonl")
     rows = [json.loads(line) for line in exported.out.splitlines()]
-    assert {row["task"]: row["family"] for row in rows} == {"q1": "passage-1", "q2": "7", "q3": None}
+    assert {row["task"]: row["family"] for row in rows} == {
+        "q1": "passage-1",
+        "q2": "7",
+        "q3": None,
+    }
     assert assay("export", "inspect", "--output", "logs").code == 0
     assert {task.id: task.family for task in read_files(project / "logs").tasks} == labels(project)
 
 
-def test_things_of_a_set_carry_their_family(assay: Command, server: ModelServer, project: Path) -> None:
+def test_things_of_a_set_carry_their_family(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     path = write_set(project, things=2, candidates=2, trials=1)
     first, second = json.loads(path.read_text("utf-8"))
     path.write_text(json.dumps([first | {"family": "limits"}, second]), "utf-8")
@@ -118,7 +129,10 @@ def test_a_later_table_with_another_family_has_another_task(assay: Command, proj
     row = {"task": "t", "candidate": "ann", "trial": 1, "score": 0.5}
     assert assay("import", write_scores(project / "scores.csv", [row | {"family": "p0"}])).code == 0
     other = row | {"candidate": "bob", "family": "p1"}
-    assert assay("import", write_scores(project / "later.csv", [other]), "--dataset", "scores").code == 0
+    assert (
+        assay("import", write_scores(project / "later.csv", [other]), "--dataset", "scores").code
+        == 0
+    )
     with Workspace.open(project) as workspace:
         tasks = workspace.archive.scores.columns(Selection()).tasks
     assert sorted(label.family for label in tasks) == ["p0", "p1"]
@@ -140,7 +154,9 @@ PASSAGES, QUESTIONS = 8, 6
 
 
 def reading_scores(project: Path, *, passages: int = PASSAGES, **column: str) -> Path:
-    """Scores of two equal candidates on questions about passages; a passage moves all of its questions."""
+    """Scores of two equal candidates on questions about passages; a passage moves all of its
+    questions.
+    """
     draw = random.Random(20261122)
     rows = []
     for passage in range(passages):
@@ -149,7 +165,12 @@ def reading_scores(project: Path, *, passages: int = PASSAGES, **column: str) ->
             for name, moved in shift.items():
                 for trial in (1, 2):
                     score = min(max(0.5 + moved + draw.gauss(0, 0.05), 0.0), 1.0)
-                    row = {"task": f"p{passage}q{question}", "candidate": name, "trial": trial, "score": f"{score:.3f}"}
+                    row = {
+                        "task": f"p{passage}q{question}",
+                        "candidate": name,
+                        "trial": trial,
+                        "score": f"{score:.3f}",
+                    }
                     rows.append(row | {key: value.format(passage) for key, value in column.items()})
     return write_scores(project / "reading.csv", rows)
 
@@ -157,17 +178,28 @@ def reading_scores(project: Path, *, passages: int = PASSAGES, **column: str) ->
 def test_families_reach_every_answer(assay: Command, project: Path) -> None:
     assert assay("import", reading_scores(project, family="passage-{}")).code == 0
     document = assay("compare", "ann", "bob", "--json").document
-    assert (document["n_tasks"], document["n_families"], document["method"]) == (48, 8, "cr2_families_paired_t")
+    assert (document["n_tasks"], document["n_families"], document["method"]) == (
+        48,
+        8,
+        "cr2_families_paired_t",
+    )
     assert document["df"] == pytest.approx(7.0)
     (line,) = [warning["text"] for warning in document["warnings"] if warning["code"] == "families"]
     assert line.startswith("48 tasks in 8 families, an effective sample of 8.0")
     (mean, _) = assay("stats", "--json").document["candidates"]
-    assert (mean["n_families"], mean["n_eff"], mean["method"]) == (8, pytest.approx(8.0), "cr2_families_logit_t")
+    assert (mean["n_families"], mean["n_eff"], mean["method"]) == (
+        8,
+        pytest.approx(8.0),
+        "cr2_families_logit_t",
+    )
     (pair,) = assay("plan", "--detect", "0.05", "--json").document["pairs"]
     assert pair["tasks_needed"] == QUESTIONS * pair["families_needed"]
     for command in (["stats"], ["compare", "ann", "bob"], ["rank"], ["plan", "--detect", "5pts"]):
         assert "48 tasks in 8 families" in assay(*command).out
-    assert f"{pair['tasks_needed']} tasks like these from {pair['families_needed']} families" in pair["words"]
+    assert (
+        f"{pair['tasks_needed']} tasks like these from {pair['families_needed']} families"
+        in pair["words"]
+    )
     assert assay("export", "markdown", "--output", "report.md").code == 0
     assert assay("export", "html", "--output", "report.html").code == 0
     for name in ("report.md", "report.html"):
@@ -178,9 +210,16 @@ def test_three_families_are_refused_in_words(assay: Command, project: Path) -> N
     assert assay("import", reading_scores(project, passages=3, family="passage-{}")).code == 0
     answer = assay("compare", "ann", "bob")
     assert "needs at least 4 families of tasks, but there are 3" in answer.out
-    assert "about tasks like these: Fewer than four families of tasks say nothing about other tasks" in answer.out
+    assert (
+        "about tasks like these: Fewer than four families of tasks say nothing about other tasks"
+        in answer.out
+    )
     asked = assay("compare", "ann", "bob", "--scope", "tasks-like-these", "--json").document
-    assert (asked["ci95"], asked["p_value"], asked["reason"]) == (None, None, "need_at_least_4_families")
+    assert (asked["ci95"], asked["p_value"], asked["reason"]) == (
+        None,
+        None,
+        "need_at_least_4_families",
+    )
     (pair,) = assay("rank", "--scope", "tasks-like-these", "--json").document["pairs"]
     assert (pair["p_value"], pair["decision"]) == (None, "not_decided")
 
@@ -191,19 +230,29 @@ def tagged(assay: Command, project: Path) -> None:
         f"snippets: {{ann: '{4 if i % 3 else 5}', bob: '{4 if i % 4 else 5}'}}}}"
         for i in range(12)
     ]
-    (project / "tagged.yaml").write_text("\n".join(["name: tagged", "tasks:", *tasks]), encoding="utf-8")
+    (project / "tagged.yaml").write_text(
+        "\n".join(["name: tagged", "tasks:", *tasks]), encoding="utf-8"
+    )
     assert assay("run", "tagged.yaml").code == 0
 
 
 @pytest.mark.parametrize(("rule", "n_families"), [("tag:source", 6), ("metadata:category", 4)])
-def test_families_come_from_tags_or_metadata(assay: Command, project: Path, rule: str, n_families: int) -> None:
+def test_families_come_from_tags_or_metadata(
+    assay: Command, project: Path, rule: str, n_families: int
+) -> None:
     tagged(assay, project)
     assert assay("compare", "ann", "bob", "--json").document["n_families"] is None
-    for command in (["compare", "ann", "bob"], ["gate", "ann", "--against", "bob", "--margin", "0.1"]):
+    for command in (
+        ["compare", "ann", "bob"],
+        ["gate", "ann", "--against", "bob", "--margin", "0.1"],
+    ):
         assert assay(*command, "--family-by", rule, "--json").document["n_families"] == n_families
     assert f"12 tasks in {n_families} families" in assay("rank", "--family-by", rule).out
     assert assay("export", "csv", "--output", "out.csv", "--family-by", rule).code == 0
-    families = {line.split(",")[9] for line in (project / "out.csv").read_text(encoding="utf-8").splitlines()[1:]}
+    families = {
+        line.split(",")[9]
+        for line in (project / "out.csv").read_text(encoding="utf-8").splitlines()[1:]
+    }
     assert len(families) == n_families
 
 
@@ -211,12 +260,17 @@ def test_families_come_from_tags_or_metadata(assay: Command, project: Path, rule
     ("rule", "words"),
     [
         ("source", "'source' is not a rule for families"),
-        ("tag:passage", "no selected task has a tag that begins with 'passage:'. Their tags: easy, source:p0"),
+        (
+            "tag:passage",
+            "no selected task has a tag that begins with 'passage:'. Their tags: easy, source:p0",
+        ),
         ("tag", "gives task 'q0' several families: easy, source:p0"),
         ("metadata:passage", "no selected task has metadata 'passage'. Their metadata: category"),
     ],
 )
-def test_rules_that_fit_no_task_are_refused(assay: Command, project: Path, rule: str, words: str) -> None:
+def test_rules_that_fit_no_task_are_refused(
+    assay: Command, project: Path, rule: str, words: str
+) -> None:
     tagged(assay, project)
     answer = assay("stats", "--family-by", rule)
     assert answer.code == 2
@@ -240,9 +294,17 @@ def test_statistics_page_names_families(assay: Command, project: Path) -> None:
 
 
 def test_family_comes_with_a_submission_and_a_finished_run() -> None:
-    body = SubmissionBody.model_validate({"thingName": "Limiter", "snippets": {"ann": "def a()"}, "family": "limits"})
+    body = SubmissionBody.model_validate(
+        {"thingName": "Limiter", "snippets": {"ann": "def a()"}, "family": "limits"}
+    )
     assert body.submission().family == "limits"
-    finished = {"suite": "deps", "scenario": "pnpm", "agent": "a", "family": "monorepo", "status": "success"}
+    finished = {
+        "suite": "deps",
+        "scenario": "pnpm",
+        "agent": "a",
+        "family": "monorepo",
+        "status": "success",
+    }
     assert FinishedRun.model_validate(finished).model_dump()["family"] == "monorepo"
     assert agent_run(finished).task.family == "monorepo"
 
@@ -256,10 +318,16 @@ def test_a_task_entered_ten_times_counts_once(assay: Command, project: Path) -> 
         f"  - {{id: r{i}, prompt: 'What is {i} + 1?', expected: '{i + 1}', score: exact, snippets: {{ann: '{i + 1}', bob: '0'}}}}"
         for i in range(4)
     ]
-    (project / "copies.yaml").write_text("\n".join(["name: copies", "tasks:", *copies, *others]), encoding="utf-8")
+    (project / "copies.yaml").write_text(
+        "\n".join(["name: copies", "tasks:", *copies, *others]), encoding="utf-8"
+    )
     assert assay("run", "copies.yaml").code == 0
     document = assay("compare", "ann", "bob", "--json").document
-    assert (document["n_tasks"], document["n_families"], document["decision"]) == (14, 5, "not_decided")
+    assert (document["n_tasks"], document["n_families"], document["decision"]) == (
+        14,
+        5,
+        "not_decided",
+    )
     assert document["reason"] in ("zero_variance", "need_at_least_2_effective_tasks")
     for command in (["stats"], ["compare", "ann", "bob"], ["rank"]):
         assert "10 of 14 tasks are copies of one task" in assay(*command).out
@@ -273,6 +341,10 @@ def test_a_single_task_under_ten_ids_decides_nothing(assay: Command, project: Pa
     (project / "one.yaml").write_text("\n".join(["name: one", "tasks:", *tasks]), encoding="utf-8")
     assert assay("run", "one.yaml").code == 0
     document = assay("compare", "ann", "bob", "--json").document
-    assert (document["n_families"], document["decision"], document["ci95"]) == (1, "not_decided", None)
+    assert (document["n_families"], document["decision"], document["ci95"]) == (
+        1,
+        "not_decided",
+        None,
+    )
     (pair,) = assay("rank", "--json").document["pairs"]
     assert pair["decision"] == "not_decided"

@@ -1,4 +1,6 @@
-"""Ten jobs of a newcomer, from an empty folder, with the commands and files of docs/how-to/first-jobs.md and no others."""
+"""Ten jobs of a newcomer, from an empty folder, with the commands and files of
+docs/how-to/first-jobs.md and no others.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,15 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = (ROOT / "docs/how-to/first-jobs.md").read_text("utf-8")
 MOST_STEPS: Final = 6
 CITIES: Final = {
-    "Peru": "Lima", "France": "Paris", "Norway": "Oslo", "Italy": "Rome", "Chad": "N'Djamena", "Cuba": "Havana", "Spain": "Madrid",
+    "Peru": "Lima",
+    "France": "Paris",
+    "Norway": "Oslo",
+    "Italy": "Rome",
+    "Chad": "N'Djamena",
+    "Cuba": "Havana",
+    "Spain": "Madrid",
     "Japan": "Tokyo",
-}  # fmt: skip
+}
 BOT: Final = f"CITIES = {CITIES!r}\n\n\ndef answer(prompt):\n    return 'It is ' + CITIES[prompt.rstrip('?').split()[-1]]\n"
 _SAVED: Final = re.compile(r"[Ss]ave as `([^`]+)`")
 
@@ -39,7 +47,9 @@ Step = tuple[str, str]
 
 
 def steps_of(title: str) -> list[Step]:
-    """Return the steps of one job; a block of code without a file name before it is shown and not carried out."""
+    """Return the steps of one job; a block of code without a file name before it is shown and not
+    carried out.
+    """
     (section,) = [part for part in PAGE.split("\n## ")[1:] if part.startswith(f"{title}\n")]
     steps: list[Step] = []
     pieces = section.split("```")
@@ -65,11 +75,17 @@ def capital(text: str) -> str:
 
 
 def sensible(call: Call) -> str:
-    """Short and wrong if one word is asked for; chatty and right if the candidate may think; fair as a judge."""
+    """Short and wrong if one word is asked for; chatty and right if the candidate may think; fair
+    as a judge.
+    """
     if call.schema is not None:
         return generic_answer(call, seed=1)
     asked = json.dumps(call.body["messages"])
-    return f"Good question! It is **{capital(call.prompt)}**, I am sure." if "step by step" in asked else "Bonn"
+    return (
+        f"Good question! It is **{capital(call.prompt)}**, I am sure."
+        if "step by step" in asked
+        else "Bonn"
+    )
 
 
 @pytest.fixture
@@ -90,8 +106,13 @@ def walk(assay: Command, project: Path) -> Callable[..., list[str]]:
                 assert answer.code in (0, 1, 3), answer.err  # 1: paused; 3: a gate failed
                 outputs.append(answer.out)
                 continue
-            environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-            done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, cwd=project)
+            environment = {
+                **os.environ,
+                "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            }
+            done = subprocess.run(
+                words, env=environment, capture_output=True, text=True, check=False, cwd=project
+            )
             outputs.append(done.stdout + done.stderr)
         return outputs
 
@@ -148,7 +169,10 @@ def service() -> Iterator[int]:
 
 def test_two_web_services(walk: Callable[..., list[str]]) -> None:
     with service() as port:
-        steps = [(name, text.replace(":8080", f":{port}")) for name, text in steps_of("Compare two web services")]
+        steps = [
+            (name, text.replace(":8080", f":{port}"))
+            for name, text in steps_of("Compare two web services")
+        ]
         outputs = walk(steps)
     assert "v1 is better than v2 by 87.5 points" in outputs[-1]
 
@@ -168,10 +192,15 @@ def test_a_bot_with_pytest(walk: Callable[..., list[str]], project: Path) -> Non
 
 
 @pytest.mark.parametrize("ending", ["answer column", "assistant's answer"])
-def test_conversations(walk: Callable[..., list[str]], answering: ModelServer, project: Path, ending: str) -> None:
+def test_conversations(
+    walk: Callable[..., list[str]], answering: ModelServer, project: Path, ending: str
+) -> None:
     with (project / "chats.jsonl").open("w", encoding="utf-8") as file:
         for country, city in CITIES.items():
-            talk = [{"role": "user", "content": "I like maps."}, {"role": "assistant", "content": "So do I!"}]
+            talk = [
+                {"role": "user", "content": "I like maps."},
+                {"role": "assistant", "content": "So do I!"},
+            ]
             talk.append({"role": "user", "content": f"What is the capital of {country}?"})
             row: dict[str, object] = {"messages": talk, "answer": city}
             if ending != "answer column":
@@ -186,7 +215,9 @@ def test_conversations(walk: Callable[..., list[str]], answering: ModelServer, p
 def test_a_sorted_table_on_a_budget(
     walk: Callable[..., list[str]], answering: ModelServer, assay: Command, project: Path
 ) -> None:
-    """In the first rows `terse` is right and `long` wrong, and in the other 95% the other way round."""
+    """In the first rows `terse` is right and `long` wrong, and in the other 95% the other way
+    round.
+    """
 
     def answer(call: Call) -> str:
         number = int(call.prompt.split()[1].rstrip(":"))
@@ -195,7 +226,9 @@ def test_a_sorted_table_on_a_budget(
 
     answering.answer = answer
     steps = steps_of("Compare on 10,000 rows with a budget")
-    rows = "\n".join(["question,answer", *(f"Number {n}: which number?,{n}" for n in range(2_000)), ""])
+    rows = "\n".join(
+        ["question,answer", *(f"Number {n}: which number?,{n}" for n in range(2_000)), ""]
+    )
     (project / "rows.csv").write_text(rows, "utf-8")
     assert len(steps) <= MOST_STEPS
     walk([*steps[:1], ("$", "assay validate rows.yaml")])
@@ -213,18 +246,25 @@ def test_a_sorted_table_on_a_budget(
 
 @pytest.mark.slow
 def test_two_reviewers(
-    walk: Callable[..., list[str]], answering: ModelServer, project: Path, monkeypatch: pytest.MonkeyPatch
+    walk: Callable[..., list[str]],
+    answering: ModelServer,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     steps = steps_of("Let two people review")
     assert len(steps) <= MOST_STEPS
     walk(steps[:2])
     reviews = [re.fullmatch(r"ASSAY_REVIEWER=(\w+) assay review", words) for _, words in steps[2:4]]
-    for review, closing in zip(reviews, ("8 items wait for a second person", "see `assay stats`"), strict=True):
+    for review, closing in zip(
+        reviews, ("8 items wait for a second person", "see `assay stats`"), strict=True
+    ):
         assert review is not None
         monkeypatch.setenv("ASSAY_REVIEWER", review[1])
         with terminal("review", folder=project, rows=40) as screen:
             for place in range(1, len(CITIES) + 1):
-                screen.expect(f"{place} of {len(CITIES)}" if place < len(CITIES) else "[q]uit  [?] help")
+                screen.expect(
+                    f"{place} of {len(CITIES)}" if place < len(CITIES) else "[q]uit  [?] help"
+                )
                 screen.press("a")
             assert screen.end() == 0
             assert closing in screen.output
@@ -234,12 +274,17 @@ def test_two_reviewers(
 
 
 def test_sharing(
-    walk: Callable[..., list[str]], answering: ModelServer, project: Path, monkeypatch: pytest.MonkeyPatch
+    walk: Callable[..., list[str]],
+    answering: ModelServer,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     first = walk(steps_of("Compare two prompts on a table"))[-1]
     steps = steps_of("Share results")
     walk(steps[:2])
-    assert "long is better than terse by 100.0 points" in (project / "report.html").read_text("utf-8")
+    assert "long is better than terse by 100.0 points" in (project / "report.html").read_text(
+        "utf-8"
+    )
     colleague = project / "colleague"
     colleague.mkdir()
     (project / "shared").rename(colleague / "shared")
@@ -247,7 +292,9 @@ def test_sharing(
     assert walk(steps[2:])[-1] == first
 
 
-def test_a_batch(walk: Callable[..., list[str]], project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch(
+    walk: Callable[..., list[str]], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with BatchServer() as server:
         server.answer = sensible
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)

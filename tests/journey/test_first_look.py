@@ -17,14 +17,22 @@ CITIES = ("Lima", "Paris", "Oslo", "Rome")
 def write_suite(project: Path, score: str, **answers: str) -> None:
     """A suite of four capitals; `{}` in an answer is the expected one."""
     rows: list[dict[str, Any]] = [
-        {"id": city.lower(), "expected": city, "snippets": {who: text.replace("{}", city) for who, text in answers.items()}}
+        {
+            "id": city.lower(),
+            "expected": city,
+            "snippets": {who: text.replace("{}", city) for who, text in answers.items()},
+        }
         for city in CITIES
     ]
-    (project / "capitals.yaml").write_text(json.dumps({"name": "capitals", "score": score, "tasks": rows}), "utf-8")
+    (project / "capitals.yaml").write_text(
+        json.dumps({"name": "capitals", "score": score, "tasks": rows}), "utf-8"
+    )
 
 
 def test_an_answer_of_each_candidate_is_shown_with_its_score(assay: Command, project: Path) -> None:
-    write_suite(project, "contains", chatty="The capital is {}.", wrong="It is Bonn." + " So long." * 100)
+    write_suite(
+        project, "contains", chatty="The capital is {}.", wrong="It is Bonn." + " So long." * 100
+    )
     ran = assay("run", "capitals.yaml")
     assert "  chatty, lima: 100 for: The capital is Lima. (expected: Lima)" in ran.out
     assert "  wrong, lima: 0 for: It is Bonn. So long." in ran.out
@@ -34,13 +42,22 @@ def test_an_answer_of_each_candidate_is_shown_with_its_score(assay: Command, pro
     assert "regrade" not in ran.out
 
 
-def test_a_reference_inside_zeros_names_the_command_that_scores_them_anew(assay: Command, project: Path) -> None:
+def test_a_reference_inside_zeros_names_the_command_that_scores_them_anew(
+    assay: Command, project: Path
+) -> None:
     write_suite(project, "exact", chatty="The capital is {}.", wrong="It is Bonn.")
     document = assay("run", "capitals.yaml", "--json").document
     by_code = {(sign["code"], sign["candidate"]): sign for sign in document["signs"]}
-    assert set(by_code) == {("all_zero", "chatty"), ("all_zero", "wrong"), ("reference_in_zero", "chatty")}
+    assert set(by_code) == {
+        ("all_zero", "chatty"),
+        ("all_zero", "wrong"),
+        ("reference_in_zero", "chatty"),
+    }
     sign = by_code["reference_in_zero", "chatty"]
-    assert "4 of the 4 answers of chatty that scored 0 contain the reference (scored by `exact`)" in sign["text"]
+    assert (
+        "4 of the 4 answers of chatty that scored 0 contain the reference (scored by `exact`)"
+        in sign["text"]
+    )
     assert sign["command"] == f"assay regrade {document['run_id']} --score contains"
     (chatty, _) = document["answers"]
     assert chatty == {
@@ -58,7 +75,9 @@ def test_a_reference_inside_zeros_names_the_command_that_scores_them_anew(assay:
     assert {row["candidate"]: row["mean"] for row in means} == {"chatty": 1.0, "wrong": 0.0}
 
 
-def test_a_method_that_cannot_score_stored_answers_is_refused(assay: Command, project: Path) -> None:
+def test_a_method_that_cannot_score_stored_answers_is_refused(
+    assay: Command, project: Path
+) -> None:
     write_suite(project, "exact", ann="{}")
     run = assay("run", "capitals.yaml", "--json").document["run_id"]
     misspelt = assay("regrade", run, "--score", "contain")
@@ -67,7 +86,9 @@ def test_a_method_that_cannot_score_stored_answers_is_refused(assay: Command, pr
     assert (judged.code, "is not a rule" in judged.err) == (2, True), judged.err
 
 
-def test_unreviewed_grades_are_not_shown(assay: Command, server: ModelServer, project: Path) -> None:
+def test_unreviewed_grades_are_not_shown(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     rows = [{"id": "a", "prompt": "Why?", "snippets": {"ann": "Because.", "bob": "No."}}]
     suite = {"name": "why", "judge": "openai/judge", "tasks": rows}
     (project / "why.yaml").write_text(json.dumps(suite), "utf-8")
@@ -76,7 +97,9 @@ def test_unreviewed_grades_are_not_shown(assay: Command, server: ModelServer, pr
     assert "look:" not in ran.out
 
 
-def test_answers_that_a_token_limit_cut_off_are_counted(assay: Command, server: ModelServer, project: Path) -> None:
+def test_answers_that_a_token_limit_cut_off_are_counted(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     from tests.support.model_server import Mishap
 
     rows = [{"id": city, "prompt": f"{city}?", "expected": city} for city in CITIES]

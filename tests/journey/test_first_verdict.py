@@ -1,4 +1,6 @@
-"""The first verdict of a newcomer: the README's commands from an empty folder, and a first call that fails."""
+"""The first verdict of a newcomer: the README's commands from an empty folder, and a first call
+that fails.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,29 @@ if TYPE_CHECKING:
     from tests.support.model_server import Call, ModelServer
 
 ROOT = Path(__file__).resolve().parents[2]
-CITIES = {"Peru": "Lima", "France": "Paris", "Norway": "Oslo", "Italy": "Rome", "Chad": "N'Djamena", "Cuba": "Havana"}
+CITIES = {
+    "Peru": "Lima",
+    "France": "Paris",
+    "Norway": "Oslo",
+    "Italy": "Rome",
+    "Chad": "N'Djamena",
+    "Cuba": "Havana",
+}
 
 
-def test_the_readme_leads_from_nothing_to_a_decision_without_a_key(assay: Command, project: Path) -> None:
+def test_the_readme_leads_from_nothing_to_a_decision_without_a_key(
+    assay: Command, project: Path
+) -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
-    block = readme.split("<!-- carried out by tests/journey/test_first_verdict.py -->")[1].split("```")[1]
+    block = readme.split("<!-- carried out by tests/journey/test_first_verdict.py -->")[1].split(
+        "```"
+    )[1]
     commands = re.findall(r"^\$ assay ([^#\n]+?)\s*(?:#.*)?$", block, re.MULTILINE)
-    assert commands == ["init ../my-bench && cd ../my-bench", "run suites/first.yaml", "compare careful hasty"]
+    assert commands == [
+        "init ../my-bench && cd ../my-bench",
+        "run suites/first.yaml",
+        "compare careful hasty",
+    ]
     assert assay("init").code == 0
     ran = assay("run", "suites/first.yaml")
     assert ran.code == 0, ran.err
@@ -40,16 +57,32 @@ def write_table(project: Path) -> None:
     (project / "long.txt").write_text("Explain. {{question}}", "utf-8")
 
 
-def test_a_table_and_two_prompts_give_a_chatty_right_answer_its_due(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_table_and_two_prompts_give_a_chatty_right_answer_its_due(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     write_table(project)
 
     def answer(call: Call) -> str:
         asked = call.body["messages"][-1]["content"]
         city = next(city for country, city in CITIES.items() if country in asked)
-        return f"Good question! The capital is **{city}**, as everybody knows." if asked.startswith("Explain") else "Bonn"
+        return (
+            f"Good question! The capital is **{city}**, as everybody knows."
+            if asked.startswith("Explain")
+            else "Bonn"
+        )
 
     server.answer = answer
-    made = assay("init", "--from", "rows.csv", "--prompt", "terse.txt", "--prompt", "long.txt", "--model", "openai/m")
+    made = assay(
+        "init",
+        "--from",
+        "rows.csv",
+        "--prompt",
+        "terse.txt",
+        "--prompt",
+        "long.txt",
+        "--model",
+        "openai/m",
+    )
     assert made.code == 0, made.err
     assert "next: assay run rows.yaml && assay compare terse long" in made.out
     ran = assay("run", "rows.yaml")
@@ -60,9 +93,21 @@ def test_a_table_and_two_prompts_give_a_chatty_right_answer_its_due(assay: Comma
 
 
 @pytest.mark.parametrize("mishap", [Mishap.HTTP_401, Mishap.HTTP_403, Mishap.HTTP_404])
-def test_a_fatal_first_call_sends_nothing_else(assay: Command, server: ModelServer, project: Path, mishap: Mishap) -> None:
+def test_a_fatal_first_call_sends_nothing_else(
+    assay: Command, server: ModelServer, project: Path, mishap: Mishap
+) -> None:
     write_table(project)
-    assay("init", "--from", "rows.csv", "--prompt", "terse.txt", "--prompt", "long.txt", "--model", "openai/m")
+    assay(
+        "init",
+        "--from",
+        "rows.csv",
+        "--prompt",
+        "terse.txt",
+        "--prompt",
+        "long.txt",
+        "--model",
+        "openai/m",
+    )
     server.script([mishap] * 100)
     stopped = assay("run", "rows.yaml", "--json")
     assert stopped.code != 0
@@ -77,15 +122,24 @@ def test_a_fatal_first_call_sends_nothing_else(assay: Command, server: ModelServ
     assert len(server.calls) == 12
 
 
-def test_a_judge_with_a_wrong_key_is_found_by_the_first_trial(assay: Command, server: ModelServer, project: Path) -> None:
-    rows = [{"id": f"t{n}", "prompt": "Why?", "snippets": {"ann": "Because.", "bob": "No."}} for n in range(20)]
-    (project / "why.yaml").write_text(json.dumps({"name": "why", "judge": "openai/judge", "tasks": rows}), "utf-8")
+def test_a_judge_with_a_wrong_key_is_found_by_the_first_trial(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
+    rows = [
+        {"id": f"t{n}", "prompt": "Why?", "snippets": {"ann": "Because.", "bob": "No."}}
+        for n in range(20)
+    ]
+    (project / "why.yaml").write_text(
+        json.dumps({"name": "why", "judge": "openai/judge", "tasks": rows}), "utf-8"
+    )
     server.script([Mishap.HTTP_401] * 100)
     assert assay("run", "why.yaml").code != 0
     assert len(server.calls) == 1
 
 
-def test_the_answers_of_the_first_trial_are_used(assay: Command, server: ModelServer, project: Path) -> None:
+def test_the_answers_of_the_first_trial_are_used(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     write_table(project)
     assay("init", "--from", "rows.csv", "--prompt", "terse.txt", "--model", "openai/m")
     server.answer = lambda _: "Lima"

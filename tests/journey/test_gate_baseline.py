@@ -14,7 +14,9 @@ from tests.journey.conftest import Command
 TASKS = 8
 
 
-def write_suite(project: Path, name: str, *, right: set[int], prompts: dict[int, str] | None = None, **more: Any) -> str:
+def write_suite(
+    project: Path, name: str, *, right: set[int], prompts: dict[int, str] | None = None, **more: Any
+) -> str:
     """Write a suite of eight sums; `bot` is right on these, and wrong on the others."""
     tasks = [
         {
@@ -26,7 +28,9 @@ def write_suite(project: Path, name: str, *, right: set[int], prompts: dict[int,
         }
         for i in range(TASKS)
     ]
-    (project / name).write_text(json.dumps({"name": "sums", "trials": 2, "tasks": tasks, **more}), "utf-8")
+    (project / name).write_text(
+        json.dumps({"name": "sums", "trials": 2, "tasks": tasks, **more}), "utf-8"
+    )
     return name
 
 
@@ -36,10 +40,14 @@ def run(assay: Command, suite: str, *options: str) -> str:
 
 @pytest.fixture
 def main_run(assay: Command, project: Path) -> str:
-    return run(assay, write_suite(project, "main.json", right=set(range(TASKS))), "--batch-id", "main")
+    return run(
+        assay, write_suite(project, "main.json", right=set(range(TASKS))), "--batch-id", "main"
+    )
 
 
-def test_gate_passes_against_an_equal_baseline(assay: Command, project: Path, main_run: str) -> None:
+def test_gate_passes_against_an_equal_baseline(
+    assay: Command, project: Path, main_run: str
+) -> None:
     same = run(assay, "main.json")
     answer = assay("gate", "bot", "--baseline", main_run, "--margin", "3pts", "--json")
     assert answer.code == 0
@@ -48,33 +56,48 @@ def test_gate_passes_against_an_equal_baseline(assay: Command, project: Path, ma
     assert (document["a"], document["b"]) == ("bot", f"bot in {main_run}")
     assert document["baseline"] == [main_run]
     assert set(document["runs"]) == {main_run, same}
-    first, verdict, *_ = assay("gate", "BOT", "--baseline", main_run, "--margin", "3pts").out.splitlines()
+    first, verdict, *_ = assay(
+        "gate", "BOT", "--baseline", main_run, "--margin", "3pts"
+    ).out.splitlines()
     assert first.startswith("2 runs compared, 20")
     assert f"{same} (16), {main_run} (16)" in first
-    assert verdict.startswith(f"Gate passed: bot is not worse than bot in {main_run} by more than 3 points.")
+    assert verdict.startswith(
+        f"Gate passed: bot is not worse than bot in {main_run} by more than 3 points."
+    )
 
 
 def test_gate_fails_when_the_branch_is_worse(assay: Command, project: Path, main_run: str) -> None:
     branch = run(assay, write_suite(project, "branch.json", right={0, 3}))
-    failed = assay("gate", "bot", "--baseline", "latest:main", "--run", branch, "--margin", "3pts", "--json")
+    failed = assay(
+        "gate", "bot", "--baseline", "latest:main", "--run", branch, "--margin", "3pts", "--json"
+    )
     assert failed.code == 3
     assert failed.document["outcome"] == "worse"
     table = ScoreTable.from_columns(
         task=[i for i in range(TASKS) for _ in range(4)],
         candidate=["new", "new", "old", "old"] * TASKS,
         trial=["n1", "n2", "o1", "o2"] * TASKS,
-        score=[value for i in range(TASKS) for value in ([1.0 if i in {0, 3} else 0.0] * 2 + [1.0] * 2)],
+        score=[
+            value for i in range(TASKS) for value in ([1.0 if i in {0, 3} else 0.0] * 2 + [1.0] * 2)
+        ],
     )
     wanted = compare(table, "new", "old", None, 0.03)
     document = failed.document
     assert document["difference"] == pytest.approx(wanted.difference)
     assert document["ci95"] == pytest.approx(list(wanted.ci95 or ()))
     assert document["p_value"] == pytest.approx(wanted.p_value)
-    assert assay("gate", "other", "--baseline", "main", "--run", branch, "--margin", "3pts").code == 0
+    assert (
+        assay("gate", "other", "--baseline", "main", "--run", branch, "--margin", "3pts").code == 0
+    )
 
 
 def test_gate_takes_batch_and_margin_from_the_runs(assay: Command, project: Path) -> None:
-    run(assay, write_suite(project, "main.json", right=set(range(TASKS)), margin=0.03), "--batch-id", "main")
+    run(
+        assay,
+        write_suite(project, "main.json", right=set(range(TASKS)), margin=0.03),
+        "--batch-id",
+        "main",
+    )
     run(assay, "main.json", "--batch-id", "main")
     branch = run(assay, "main.json")
     document = assay("gate", "bot", "--baseline", "main", "--json").document
@@ -85,21 +108,35 @@ def test_gate_takes_batch_and_margin_from_the_runs(assay: Command, project: Path
 
 
 def test_gate_refuses_changed_tasks(assay: Command, project: Path, main_run: str) -> None:
-    run(assay, write_suite(project, "branch.json", right=set(range(TASKS)), prompts={5: "What is five and five?"}))
+    run(
+        assay,
+        write_suite(
+            project, "branch.json", right=set(range(TASKS)), prompts={5: "What is five and five?"}
+        ),
+    )
     gate = ("gate", "bot", "--baseline", "latest:main", "--margin", "3pts")
     refused = assay(*gate)
     assert refused.code == 2
     assert "differ in the tasks (changed: sum-5)" in refused.err
     document = assay(*gate, "--pool-anyway", "--json").document
     assert document["n_tasks"] == TASKS - 1
-    texts = [warning["text"] for warning in document["warnings"] if warning["code"] == "task_changed"]
-    assert texts == ["sum-5: the text of the task has changed since the baseline, so it is not compared."]
+    texts = [
+        warning["text"] for warning in document["warnings"] if warning["code"] == "task_changed"
+    ]
+    assert texts == [
+        "sum-5: the text of the task has changed since the baseline, so it is not compared."
+    ]
     assert document["warnings"][0]["code"] == "pooled_anyway"
     verdicts = assay(*gate, "--pool-anyway").out.splitlines()[1:3]
-    assert all(line.startswith("Mixed runs, which differ in the tasks (changed: sum-5): ") for line in verdicts)
+    assert all(
+        line.startswith("Mixed runs, which differ in the tasks (changed: sum-5): ")
+        for line in verdicts
+    )
 
 
-def test_gate_refuses_a_run_without_some_tasks_of_its_baseline(assay: Command, project: Path, main_run: str) -> None:
+def test_gate_refuses_a_run_without_some_tasks_of_its_baseline(
+    assay: Command, project: Path, main_run: str
+) -> None:
     part = run(assay, "main.json", "--limit", "6")
     gate = ("gate", "bot", "--baseline", main_run, "--run", part, "--margin", "3pts")
     refused = assay(*gate)
@@ -111,10 +148,28 @@ def test_gate_refuses_a_run_without_some_tasks_of_its_baseline(assay: Command, p
     assert assay("gate", "bot", "--baseline", part, "--run", main_run, "--margin", "3pts").code == 0
 
 
-def test_gate_refuses_another_scorer_and_allows_another_prompt(assay: Command, project: Path, main_run: str) -> None:
-    path = project / write_suite(project, "branch.json", right=set(range(TASKS)), system_prompt="Answer with a number.")
-    assert assay("gate", "bot", "--baseline", main_run, "--run", run(assay, "branch.json"), "--margin", "3pts").code == 0
-    path.write_text(path.read_text("utf-8").replace('"score": "regex"', '"score": "contains"'), "utf-8")
+def test_gate_refuses_another_scorer_and_allows_another_prompt(
+    assay: Command, project: Path, main_run: str
+) -> None:
+    path = project / write_suite(
+        project, "branch.json", right=set(range(TASKS)), system_prompt="Answer with a number."
+    )
+    assert (
+        assay(
+            "gate",
+            "bot",
+            "--baseline",
+            main_run,
+            "--run",
+            run(assay, "branch.json"),
+            "--margin",
+            "3pts",
+        ).code
+        == 0
+    )
+    path.write_text(
+        path.read_text("utf-8").replace('"score": "regex"', '"score": "contains"'), "utf-8"
+    )
     new = run(assay, "branch.json")
     gate = ("gate", "bot", "--baseline", main_run, "--run", new, "--margin", "3pts")
     refused = assay(*gate)
@@ -127,11 +182,23 @@ def test_gate_refuses_another_scorer_and_allows_another_prompt(assay: Command, p
 
 def test_gate_counts_only_approved_trials_of_both_runs(assay: Command, project: Path) -> None:
     grade = {"score": 9, "reason": "fits"}
-    reply = {"candidates": {"{{label:bot}}": {"good": grade}, "{{label:other}}": {"good": grade}}, "report": "Both fit."}
+    reply = {
+        "candidates": {"{{label:bot}}": {"good": grade}, "{{label:other}}": {"good": grade}},
+        "report": "Both fit.",
+    }
     recorded = json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}) + "\n"
     (project / "judge.jsonl").write_text(recorded, "utf-8")
-    tasks = [{"id": f"t{i}", "context": f"c{i}", "snippets": {"bot": "a", "other": "b"}} for i in range(2)]
-    suite = {"name": "judged", "trials": 2, "judge": "replay/judge.jsonl", "rubric": ["good"], "tasks": tasks}
+    tasks = [
+        {"id": f"t{i}", "context": f"c{i}", "snippets": {"bot": "a", "other": "b"}}
+        for i in range(2)
+    ]
+    suite = {
+        "name": "judged",
+        "trials": 2,
+        "judge": "replay/judge.jsonl",
+        "rubric": ["good"],
+        "tasks": tasks,
+    }
     (project / "judged.json").write_text(json.dumps(suite), "utf-8")
     first, second = run(assay, "judged.json"), run(assay, "judged.json")
     waiting = assay("review", "list", "--run", first, "--json").document["assessments"]
@@ -139,7 +206,10 @@ def test_gate_counts_only_approved_trials_of_both_runs(assay: Command, project: 
     refused = assay("gate", "bot", "--baseline", first, "--margin", "3pts", "--json")
     assert (refused.code, refused.document["reason"]) == (0, "no_approved_trials")
     assert refused.document["outcome"] == "undecided"
-    assert assay("gate", "bot", "--baseline", first, "--margin", "3pts", "--on-undecided", "fail").code == 4
+    assert (
+        assay("gate", "bot", "--baseline", first, "--margin", "3pts", "--on-undecided", "fail").code
+        == 4
+    )
     assert refused.document["excluded"]["pending"] == 4
     waiting = assay("review", "list", "--run", second, "--json").document["assessments"]
     assay("review", "approve", *(row["id"] for row in waiting[:2]))
@@ -147,7 +217,9 @@ def test_gate_counts_only_approved_trials_of_both_runs(assay: Command, project: 
     assert (counted["n_trials_a"], counted["excluded"]["pending"]) == (2, 2)
 
 
-def test_gate_names_what_is_wrong_with_its_baseline(assay: Command, project: Path, main_run: str) -> None:
+def test_gate_names_what_is_wrong_with_its_baseline(
+    assay: Command, project: Path, main_run: str
+) -> None:
     def complaint(*options: str) -> str:
         answer = assay("gate", "bot", *options)
         assert answer.code == 2, answer
@@ -155,8 +227,12 @@ def test_gate_names_what_is_wrong_with_its_baseline(assay: Command, project: Pat
 
     assert "either --against B or --baseline RUN" in complaint("--margin", "3pts")
     assert "either" in complaint("--margin", "3pts", "--against", "other", "--baseline", main_run)
-    assert "there is no run or batch 'mian'. Did you mean 'main'?" in complaint("--baseline", "mian", "--run", main_run)
-    assert "compared with itself" in complaint("--baseline", main_run, "--run", main_run, "--margin", "3pts")
+    assert "there is no run or batch 'mian'. Did you mean 'main'?" in complaint(
+        "--baseline", "mian", "--run", main_run
+    )
+    assert "compared with itself" in complaint(
+        "--baseline", main_run, "--run", main_run, "--margin", "3pts"
+    )
     no_other = complaint("--baseline", "latest:main", "--margin", "3pts")
     assert "batch 'main' has no other finished run of sums" in no_other
     run(assay, "main.json")
@@ -164,18 +240,23 @@ def test_gate_names_what_is_wrong_with_its_baseline(assay: Command, project: Pat
     assert "--margin: is missing" in complaint("--against", "other")
 
 
-def test_diff_calls_no_candidate_worse_if_the_scorer_changed(assay: Command, project: Path, main_run: str) -> None:
+def test_diff_calls_no_candidate_worse_if_the_scorer_changed(
+    assay: Command, project: Path, main_run: str
+) -> None:
     path = project / write_suite(project, "branch.json", right=set())
-    path.write_text(path.read_text("utf-8").replace('"score": "regex"', '"score": "exact"'), "utf-8")
+    path.write_text(
+        path.read_text("utf-8").replace('"score": "regex"', '"score": "exact"'), "utf-8"
+    )
     worse = run(assay, "branch.json")
     refused = assay("diff", main_run, worse, "--exit-code")
     assert refused.code == 2
     assert f"the runs differ in the scorer (regex in {main_run}; exact in {worse})" in refused.err
     shown = assay("diff", main_run, worse)
-    assert (shown.code, f"The runs differ in the scorer (regex in {main_run}; exact in {worse}), so a change" in shown.out) == (
-        0,
-        True,
-    )
+    assert (
+        shown.code,
+        f"The runs differ in the scorer (regex in {main_run}; exact in {worse}), so a change"
+        in shown.out,
+    ) == (0, True)
 
 
 def test_diff_exit_code_reports_a_shown_loss(assay: Command, project: Path, main_run: str) -> None:

@@ -10,8 +10,14 @@ from tests.journey.conftest import Command
 if TYPE_CHECKING:
     from pathlib import Path
 
-SET = [{"thingName": "Gate", "context": "Nothing may enter twice.", "trialsNeeded": 2,
-        "snippets": [{"name": "ann", "content": "x = 1"}, {"name": "bob", "content": "y = 2"}]}]  # fmt: skip
+SET = [
+    {
+        "thingName": "Gate",
+        "context": "Nothing may enter twice.",
+        "trialsNeeded": 2,
+        "snippets": [{"name": "ann", "content": "x = 1"}, {"name": "bob", "content": "y = 2"}],
+    }
+]
 
 
 def test_people_grade_a_set_of_snippets_without_any_key(assay: Command, project: Path) -> None:
@@ -27,10 +33,17 @@ def test_people_grade_a_set_of_snippets_without_any_key(assay: Command, project:
     assert assay("review", "approve", first["id"]).code == 2
     assert assay("review", "rerun", first["id"], "--note", "again").code == 2
     for one, score in ((first, 0.8), (second, 0.6)):
-        scores = [part for name, value in (("ann", score), ("bob", 0.3)) for part in ("--score", f"{name}={value}")]
+        scores = [
+            part
+            for name, value in (("ann", score), ("bob", 0.3))
+            for part in ("--score", f"{name}={value}")
+        ]
         assert assay("review", "correct", one["id"], *scores, "--reason", "as read").code == 0
     stats = assay("stats", "--json").document
-    assert {one["candidate"]: round(one["mean"], 6) for one in stats["candidates"]} == {"ann": 0.7, "bob": 0.3}
+    assert {one["candidate"]: round(one["mean"], 6) for one in stats["candidates"]} == {
+        "ann": 0.7,
+        "bob": 0.3,
+    }
     assert "uncalibrated_judge" not in {one["code"] for one in stats["warnings"]}
     assert assay("compare", "ann", "bob").code == 0
 
@@ -43,7 +56,10 @@ def test_people_grade_one_candidate_each_by_themselves(assay: Command, project: 
     )
     assert assay("run", "suite.yaml", "--json").document["assessments"]["pending"] == 1
     (one,) = assay("review", "list", "--json").document["assessments"]
-    assert assay("review", "correct", one["id"], "--score", "ann/fit=4/5", "--reason", "fits").code == 0
+    assert (
+        assay("review", "correct", one["id"], "--score", "ann/fit=4/5", "--reason", "fits").code
+        == 0
+    )
     (ann,) = assay("stats", "--json").document["candidates"]
     assert ann["mean"] == 0.8
 
@@ -51,7 +67,8 @@ def test_people_grade_one_candidate_each_by_themselves(assay: Command, project: 
 def test_imported_responses_are_graded_by_people(assay: Command, project: Path) -> None:
     (project / "gates.json").write_text(json.dumps(SET), "utf-8")
     (project / "exact.yaml").write_text(
-        "name: exact\nscore: exact\ntasks: [{id: one, prompt: Say a., expected: a, snippets: {ann: a, bob: b}}]\n", "utf-8"
+        "name: exact\nscore: exact\ntasks: [{id: one, prompt: Say a., expected: a, snippets: {ann: a, bob: b}}]\n",
+        "utf-8",
     )
     run = assay("run", "gates.json", "--judge", "human", "--json").document["run_id"]
     again = assay("regrade", run, "--judge", "human", "--json")

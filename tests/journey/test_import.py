@@ -27,8 +27,15 @@ NO_TEMPLATE = "As of transformers v4.44, default chat template is no longer allo
 
 
 def request(task: str, *, model: str = "m") -> dict[str, Any]:
-    messages = [{"role": "user", "content": f"**Candidate:** Person {task}\n**Current Role:** Engineer"}]
-    return {"custom_id": task, "method": "POST", "url": "/v1/chat/completions", "body": {"model": model, "messages": messages}}
+    messages = [
+        {"role": "user", "content": f"**Candidate:** Person {task}\n**Current Role:** Engineer"}
+    ]
+    return {
+        "custom_id": task,
+        "method": "POST",
+        "url": "/v1/chat/completions",
+        "body": {"model": model, "messages": messages},
+    }
 
 
 def answer(task: str, text: str, *, model: str = "Qwen/Qwen3-4B-Instruct-2507") -> dict[str, Any]:
@@ -36,15 +43,27 @@ def answer(task: str, text: str, *, model: str = "Qwen/Qwen3-4B-Instruct-2507") 
         "object": "chat.completion",
         "created": 1730126000,
         "model": model,
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        ],
         "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
     }
-    return {"id": f"vllm-{task}", "custom_id": task, "response": {"status_code": 200, "body": body}, "error": None}
+    return {
+        "id": f"vllm-{task}",
+        "custom_id": task,
+        "response": {"status_code": 200, "body": body},
+        "error": None,
+    }
 
 
 def refused(task: str) -> dict[str, Any]:
     body = {"object": "error", "message": NO_TEMPLATE, "type": "BadRequestError", "code": 400}
-    return {"id": f"vllm-{task}", "custom_id": task, "response": {"status_code": 400, "body": body}, "error": None}
+    return {
+        "id": f"vllm-{task}",
+        "custom_id": task,
+        "response": {"status_code": 400, "body": body},
+        "error": None,
+    }
 
 
 def write(path: str | Path, rows: list[dict[str, Any]]) -> Path:
@@ -60,7 +79,9 @@ def whole(store: str = ".assay/assay.db") -> None:
 
     with closing(sqlite3.connect(store)) as connection:
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-        assert connection.execute("SELECT count(*) FROM run WHERE state = 'importing'").fetchone() == (0,)
+        assert connection.execute(
+            "SELECT count(*) FROM run WHERE state = 'importing'"
+        ).fetchone() == (0,)
     assert_derived_agrees(f"sqlite:///{store}")
 
 
@@ -69,7 +90,9 @@ IDS = [f"c-{number:03}" for number in range(40)]
 
 @pytest.fixture
 def mess(project: Path) -> Path:
-    """Five models under three naming patterns, one in another folder, one that failed altogether; and their logs."""
+    """Five models under three naming patterns, one in another folder, one that failed altogether;
+    and their logs.
+    """
     write("mess/batch_5k.jsonl", [request(task) for task in IDS])
     models = {
         "qwen3_4b_5k_offline_results.jsonl": "Qwen/Qwen3-4B-Instruct-2507",
@@ -82,15 +105,24 @@ def mess(project: Path) -> Path:
         write(f"mess/{name}", [answer(task, f"yes {task}", model=model) for task in order])
     write("mess/olmo2_1b_5k_offline_results.jsonl", [refused(task) for task in IDS])
     log = "Running batch: 100% Completed | 5000/5000 [24:35<00:00,  3.39req/s]\n"
-    Path("mess/qwen3_4b_5k_offline.log").write_text(f"INFO model='Qwen/Qwen3-4B-Instruct-2507'\n{log}")
+    Path("mess/qwen3_4b_5k_offline.log").write_text(
+        f"INFO model='Qwen/Qwen3-4B-Instruct-2507'\n{log}"
+    )
     Path("mess/olmo2_1b_5k_offline.log").write_text(f"INFO model='allenai/OLMo-2-0425-1B'\n{log}")
     return project / "mess"
 
 
-def test_five_models_under_three_naming_patterns_meet_in_one_suite(assay: Command, mess: Path) -> None:
+def test_five_models_under_three_naming_patterns_meet_in_one_suite(
+    assay: Command, mess: Path
+) -> None:
     said = assay("import", mess, "--json")
     assert said.code == 0, said.document["skipped"]
-    assert said.document["imported"] == {"runs": 5, "tasks": 200, "responses": 200, "assessments": 0}
+    assert said.document["imported"] == {
+        "runs": 5,
+        "tasks": 200,
+        "responses": 200,
+        "assessments": 0,
+    }
     runs = assay("runs", "--json").document["runs"]
     assert {run["suite"] for run in runs} == {"batch_5k"}
     assert {tuple(run["candidates"]) for run in runs} == {
@@ -117,7 +149,9 @@ def test_a_run_that_failed_altogether_is_shown_with_its_error(assay: Command, me
 def test_a_log_gives_its_model_s_run_the_throughput(assay: Command, mess: Path) -> None:
     assay("import", mess)
     runs = assay("runs", "--json").document["runs"]
-    (qwen,) = [run["run_id"] for run in runs if run["candidates"] == ["Qwen/Qwen3-4B-Instruct-2507"]]
+    (qwen,) = [
+        run["run_id"] for run in runs if run["candidates"] == ["Qwen/Qwen3-4B-Instruct-2507"]
+    ]
     environment = assay("show", qwen, "--json").document["environment"]
     assert (environment["requests_per_s"], environment["duration_s"]) == (3.39, 1475)
 
@@ -143,12 +177,18 @@ def test_a_request_nobody_answered_is_missing_and_not_wrong(assay: Command, proj
     whole()
 
 
-def test_an_imported_run_cannot_be_resumed_or_extended_and_stays_as_it_is(assay: Command, project: Path) -> None:
+def test_an_imported_run_cannot_be_resumed_or_extended_and_stays_as_it_is(
+    assay: Command, project: Path
+) -> None:
     write("in.jsonl", [request("a", model="x"), request("b", model="x")])
     write("out.jsonl", [answer("a", "yes", model="x")])
     run = assay("import", "in.jsonl", "out.jsonl", "--json").document["run_ids"][0]
     before = assay("show", run, "--json").document
-    for command in (("resume", run), ("extend", run, "--trials", 2), ("extend", run, "--candidate", "echo")):
+    for command in (
+        ("resume", run),
+        ("extend", run, "--trials", 2),
+        ("extend", run, "--candidate", "echo"),
+    ):
         said = assay(*command)
         assert said.code == 2
         assert "was imported" in said.err
@@ -160,7 +200,9 @@ def test_an_imported_run_cannot_be_resumed_or_extended_and_stays_as_it_is(assay:
     assert assay("resume", run).code == 2, "a run that was restored is as much an import as before"
 
 
-def test_every_line_that_is_no_answer_is_named_with_its_place(assay: Command, project: Path) -> None:
+def test_every_line_that_is_no_answer_is_named_with_its_place(
+    assay: Command, project: Path
+) -> None:
     good = json.dumps(answer("a", "yes")).encode()
     lines = {
         2: (b"<<<<<<< HEAD", "conflict marker"),
@@ -175,7 +217,9 @@ def test_every_line_that_is_no_answer_is_named_with_its_place(assay: Command, pr
         11: (b'{"custom_id": "x", "pad": "' + b"x" * (40 << 20) + b'"}', "one line of 41.9 MB"),
         12: (good[: len(good) // 2], "cut off"),
     }
-    Path("out.jsonl").write_bytes(b"\xef\xbb\xbf" + good + b"\r\n" + b"\n".join(line for line, _ in lines.values()))
+    Path("out.jsonl").write_bytes(
+        b"\xef\xbb\xbf" + good + b"\r\n" + b"\n".join(line for line, _ in lines.values())
+    )
     said = assay("import", "out.jsonl", "--json")
     assert said.code == 1
     assert said.document["imported"]["responses"] == 1
@@ -197,11 +241,15 @@ def test_every_line_that_is_no_answer_is_named_with_its_place(assay: Command, pr
         (b"hello", "no format that Assay recognises"),
     ],
 )
-def test_file_without_results_is_named_by_its_kind(assay: Command, project: Path, content: bytes, why: str) -> None:
+def test_file_without_results_is_named_by_its_kind(
+    assay: Command, project: Path, content: bytes, why: str
+) -> None:
     Path("x.jsonl").write_bytes(content)
     said = assay("import", "x.jsonl", "--json")
     assert said.code == 1
-    assert [(one["where"], why in one["why"]) for one in said.document["skipped"]] == [("x.jsonl", True)]
+    assert [(one["where"], why in one["why"]) for one in said.document["skipped"]] == [
+        ("x.jsonl", True)
+    ]
     assert said.document["run_ids"] == []
 
 
@@ -211,7 +259,9 @@ def test_killed_import_leaves_no_run_that_seems_complete(assay: Command, project
     write("out.jsonl", [answer(f"task {number}", f"text {number} " * 20) for number in range(n)])
     store = Path(".assay/assay.db")
     for _ in range(2):
-        importer = subprocess.Popen([sys.executable, "-m", "assay", "import", "out.jsonl"], stderr=subprocess.DEVNULL)
+        importer = subprocess.Popen(
+            [sys.executable, "-m", "assay", "import", "out.jsonl"], stderr=subprocess.DEVNULL
+        )
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and importer.poll() is None:
             if store.exists() and _trials(store) > 0:
@@ -219,7 +269,9 @@ def test_killed_import_leaves_no_run_that_seems_complete(assay: Command, project
             time.sleep(0.005)
         importer.send_signal(signal.SIGKILL)
         importer.wait()
-        assert importer.returncode == -signal.SIGKILL, "the importer was done before it could be killed"
+        assert importer.returncode == -signal.SIGKILL, (
+            "the importer was done before it could be killed"
+        )
         assert _trials(store) > 0
         assert assay("runs", "--json").document["runs"] == []
     said = assay("import", "out.jsonl", "--json")
@@ -227,7 +279,9 @@ def test_killed_import_leaves_no_run_that_seems_complete(assay: Command, project
     assert said.document["imported"] == {"runs": 1, "tasks": n, "responses": n, "assessments": 0}
     assert _trials(store) == n
     whole()
-    assert [path.name for path in Path(".assay/imports").iterdir() if path.name.endswith(".partial")] == []
+    assert [
+        path.name for path in Path(".assay/imports").iterdir() if path.name.endswith(".partial")
+    ] == []
 
 
 def _trials(store: Path) -> int:
@@ -238,42 +292,70 @@ def _trials(store: Path) -> int:
             return 0
 
 
-def test_a_score_table_becomes_statistics_and_grades_of_a_judge_wait(assay: Command, project: Path) -> None:
+def test_a_score_table_becomes_statistics_and_grades_of_a_judge_wait(
+    assay: Command, project: Path
+) -> None:
     rows = "t1,a,1,1,\nt1,b,1,0.5,\nt2,a,1,0.5,\nt2,b,1,0,\nt1,a,1,0.1,gpt\nt9,a,1,7,\nt9,a,x,1,\nt9,a,1,NaN,\n"
     Path("scores.csv").write_text("task,candidate,trial,score,judge\n" + rows)
     said = assay("import", "scores.csv", "--json")
     assert said.code == 1
-    assert [one["where"] for one in said.document["skipped"]] == [f"scores.csv:{line}" for line in (7, 8, 9)]
-    means = {one["candidate"]: one["mean"] for one in assay("stats", "--json").document["candidates"]}
+    assert [one["where"] for one in said.document["skipped"]] == [
+        f"scores.csv:{line}" for line in (7, 8, 9)
+    ]
+    means = {
+        one["candidate"]: one["mean"] for one in assay("stats", "--json").document["candidates"]
+    }
     assert means == {"a": 0.75, "b": 0.25}
     (waiting,) = assay("review", "list", "--state", "pending", "--json").document["assessments"]
     assert (waiting["judge"], waiting["scores"]) == ("gpt", {"a": 0.1})
     assert assay("review", "approve", waiting["id"]).code == 0
-    means = {one["candidate"]: one["mean"] for one in assay("stats", "--json").document["candidates"]}
+    means = {
+        one["candidate"]: one["mean"] for one in assay("stats", "--json").document["candidates"]
+    }
     assert means["a"] == pytest.approx((0.55 + 0.5) / 2)
     whole()
 
 
 def test_a_mapping_reads_rows_of_any_make(assay: Command, project: Path) -> None:
-    Path("wide.jsonl").write_text('{"q": "x", "one": {"ok": true, "said": "A"}, "two": {"ok": false, "said": "B"}}\n')
+    Path("wide.jsonl").write_text(
+        '{"q": "x", "one": {"ok": true, "said": "A"}, "two": {"ok": false, "said": "B"}}\n'
+    )
     Path("wide.yaml").write_text("task: q\ncandidates: [one, two]\nanswer: said\nscore: ok\n")
     assert assay("import", "wide.jsonl", "--map", "wide.yaml", "--json").document["imported"] == {
-        "runs": 1, "tasks": 1, "responses": 2, "assessments": 2,
-    }  # fmt: skip
+        "runs": 1,
+        "tasks": 1,
+        "responses": 2,
+        "assessments": 2,
+    }
     Path("long.tsv").write_text("w1\titem 1\tYes\nw2\titem 1\tNo\n")
     Path("long.yaml").write_text(
         "columns: [who, item, label]\ntask: item\ncandidate: =it\njudge: who\nby: person\nscore: label\nlabels: {Yes: 1, No: 0}\n"
     )
-    assert assay("import", "long.tsv", "--map", "long.yaml", "--json").document["imported"]["assessments"] == 2
-    means = {one["candidate"]: one["mean"] for one in assay("stats", "--all-runs", "--json").document["candidates"]}
+    assert (
+        assay("import", "long.tsv", "--map", "long.yaml", "--json").document["imported"][
+            "assessments"
+        ]
+        == 2
+    )
+    means = {
+        one["candidate"]: one["mean"]
+        for one in assay("stats", "--all-runs", "--json").document["candidates"]
+    }
     assert means == {"one": 1.0, "two": 0.0, "it": 0.5}
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("tsk: q\n", "Did you mean 'task'"), ("task: q\n", "`candidate`"), ("task: q\ncandidate: c\n", "neither"), ("[", "YAML")],
+    [
+        ("tsk: q\n", "Did you mean 'task'"),
+        ("task: q\n", "`candidate`"),
+        ("task: q\ncandidate: c\n", "neither"),
+        ("[", "YAML"),
+    ],
 )
-def test_a_wrong_mapping_is_said_before_anything_is_read(assay: Command, project: Path, text: str, said: str) -> None:
+def test_a_wrong_mapping_is_said_before_anything_is_read(
+    assay: Command, project: Path, text: str, said: str
+) -> None:
     Path("x.jsonl").write_text("{}\n")
     Path("map.yaml").write_text(text)
     answered = assay("import", "x.jsonl", "--map", "map.yaml")
@@ -284,7 +366,9 @@ def test_a_wrong_mapping_is_said_before_anything_is_read(assay: Command, project
 
 def test_sets_and_preferences(assay: Command, project: Path) -> None:
     snippets = [{"name": "ann", "content": "a"}, {"name": "bob", "content": "b"}]
-    Path("set.json").write_text(json.dumps([{"thingName": "Auth", "context": "c", "snippets": snippets}]))
+    Path("set.json").write_text(
+        json.dumps([{"thingName": "Auth", "context": "c", "snippets": snippets}])
+    )
     assert assay("import", "set.json", "--json").document["imported"]["responses"] == 2
     talk = "Human: hi\n\nAssistant:"
     write("pairs.jsonl", [{"chosen": f"{talk} hello", "rejected": f"{talk} go away"}])
@@ -313,7 +397,10 @@ def test_names_in_an_archive_lead_nowhere(assay: Command, project: Path) -> None
 
 @pytest.mark.slow
 def test_a_bomb_is_not_unpacked(assay: Command, project: Path) -> None:
-    with zipfile.ZipFile("bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive, archive.open("x.jsonl", "w") as out:
+    with (
+        zipfile.ZipFile("bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("x.jsonl", "w") as out,
+    ):
         first = json.dumps(answer("a", "yes")).encode() + b"\n"
         out.write(first)
         for _ in range(300):
@@ -331,9 +418,19 @@ def test_the_flags_of_gsm8k_are_its_published_figures(assay: Command, project: P
     )
     source = DATA / "gsm8k" / "example_model_solutions.jsonl"
     said = assay("import", source, "--map", "map.yaml", "--dataset", "gsm8k", "--json")
-    assert said.document["imported"] == {"runs": 1, "tasks": 1319, "responses": 5276, "assessments": 5276}
-    right = {one["candidate"]: one["mean"] * 1319 for one in assay("stats", "--json").document["candidates"]}
-    assert {name: round(n) for name, n in right.items()} == dict(zip(names, (286, 515, 458, 742), strict=True))
+    assert said.document["imported"] == {
+        "runs": 1,
+        "tasks": 1319,
+        "responses": 5276,
+        "assessments": 5276,
+    }
+    right = {
+        one["candidate"]: one["mean"] * 1319
+        for one in assay("stats", "--json").document["candidates"]
+    }
+    assert {name: round(n) for name, n in right.items()} == dict(
+        zip(names, (286, 515, 458, 742), strict=True)
+    )
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the shared data is not here")
@@ -351,24 +448,33 @@ def test_batch_output_of_every_make_is_read(assay: Command, project: Path) -> No
     whole()
 
 
-def test_field_mapping_is_kept_with_the_run_and_titles_its_tasks(assay: Command, mess: Path) -> None:
+def test_field_mapping_is_kept_with_the_run_and_titles_its_tasks(
+    assay: Command, mess: Path
+) -> None:
     Path("fields.yaml").write_text(
         "fields: {recommendation: {labels: [Yes, No]}}\ntitle: {regex: '\\*\\*Candidate:\\*\\* (.+)'}\n"
     )
     assert assay("import", mess, "--fields", "fields.yaml").code == 0
     run = assay("runs", "--json").document["runs"][0]["run_id"]
     shown = assay("show", run, "--json").document
-    assert shown["environment"]["imported"]["reading"]["fields"] == {"recommendation": {"labels": ["Yes", "No"]}}
+    assert shown["environment"]["imported"]["reading"]["fields"] == {
+        "recommendation": {"labels": ["Yes", "No"]}
+    }
     assert "Person c-001" in assay("show", run).out
     Path("fields.yaml").write_text("felds: {}\n")
     assert "Did you mean 'fields'" in assay("import", mess, "--fields", "fields.yaml").err
 
 
 def test_candidates_named_only_in_rows_are_exported(assay: Command, project: Path) -> None:
-    Path("scores.csv").write_text("task,candidate,trial,score\nt,ann,1,0.5\nt,bob,1,0.75\nu,ann,1,1\nu,bob,1,0\n")
+    Path("scores.csv").write_text(
+        "task,candidate,trial,score\nt,ann,1,0.5\nt,bob,1,0.75\nu,ann,1,1\nu,bob,1,0\n"
+    )
     said = assay("import", "scores.csv", "--json")
     assert said.err.count("not up to date") == 0
-    assert {path.parent.name for path in (project / "results").glob("*/*.meta.json")} == {"ann", "bob"}
+    assert {path.parent.name for path in (project / "results").glob("*/*.meta.json")} == {
+        "ann",
+        "bob",
+    }
     anonymous = assay("export", "csv", "--anonymise", "--output", "anonymous.csv")
     assert anonymous.code == 0, anonymous.err
     content = Path("anonymous.csv").read_text("utf-8")
@@ -376,8 +482,12 @@ def test_candidates_named_only_in_rows_are_exported(assay: Command, project: Pat
     assert len(content.splitlines()) == 5
 
 
-def test_text_that_was_read_with_the_wrong_encoding_is_named_and_kept(assay: Command, project: Path) -> None:
-    Path("scores.csv").write_text("task,candidate,trial,score\ncaf\u00c3\u00a9,ann,1,0.5\n", "utf-8")
+def test_text_that_was_read_with_the_wrong_encoding_is_named_and_kept(
+    assay: Command, project: Path
+) -> None:
+    Path("scores.csv").write_text(
+        "task,candidate,trial,score\ncaf\u00c3\u00a9,ann,1,0.5\n", "utf-8"
+    )
     said = assay("import", "scores.csv")
     assert said.code == 0
     assert "wrong encoding" in said.out + said.err
@@ -385,7 +495,9 @@ def test_text_that_was_read_with_the_wrong_encoding_is_named_and_kept(assay: Com
     assert [one["task"] for one in shown] == ["caf\u00c3\u00a9"]
 
 
-def test_regrade_with_a_rubric_judges_imported_answers(assay: Command, project: Path, server: ModelServer) -> None:
+def test_regrade_with_a_rubric_judges_imported_answers(
+    assay: Command, project: Path, server: ModelServer
+) -> None:
     server.answer = graded()
     write("in.jsonl", [request("a", model="x"), request("b", model="x"), request("c", model="x")])
     write("out.jsonl", [answer("a", "yes", model="x"), answer("c", "no" * 500, model="x")])
@@ -394,7 +506,9 @@ def test_regrade_with_a_rubric_judges_imported_answers(assay: Command, project: 
     assert without.code == 2
     assert "has no judge" in without.err
     ahead = assay("regrade", run, "--judge", "openai/judge-1", "--dry-run", "--json").document
-    assert (ahead["trials"], ahead["calls"]) == (3, 2), "the answers that are there are counted, each once"
+    assert (ahead["trials"], ahead["calls"]) == (3, 2), (
+        "the answers that are there are counted, each once"
+    )
     done = assay("regrade", run, "--judge", "openai/judge-1", "--json")
     assert done.code == 1, "one trial has no answer"
     assert len(server.calls) == 2, "candidates are never asked"
@@ -409,7 +523,9 @@ def test_regrade_with_a_rubric_judges_imported_answers(assay: Command, project: 
     assert len(server.calls) == 2, "people are not asked over the network"
 
 
-def test_regrade_of_answers_without_prompts_says_so(assay: Command, project: Path, server: ModelServer) -> None:
+def test_regrade_of_answers_without_prompts_says_so(
+    assay: Command, project: Path, server: ModelServer
+) -> None:
     server.answer = graded()
     write("out.jsonl", [answer("a", "yes", model="x")])
     run = assay("import", "out.jsonl", "--json").document["run_ids"][0]

@@ -14,23 +14,47 @@ from assay.web.server import create_app
 
 
 def output(custom_id: str, said: str, run: str) -> str:
-    choice = {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
-    body = {"id": f"{run}-{custom_id}", "object": "chat.completion", "model": "m", "choices": [choice]}
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": said},
+        "finish_reason": "stop",
+    }
+    body = {
+        "id": f"{run}-{custom_id}",
+        "object": "chat.completion",
+        "model": "m",
+        "choices": [choice],
+    }
     return json.dumps(
-        {"id": f"r-{custom_id}", "custom_id": custom_id, "response": {"status_code": 200, "body": body}, "error": None}
+        {
+            "id": f"r-{custom_id}",
+            "custom_id": custom_id,
+            "response": {"status_code": 200, "body": body},
+            "error": None,
+        }
     )
 
 
 def test_described_fields_decide_agreement_on_later_visits(tmp_path: Path) -> None:
     for name, verdicts in (("one", ("yes", "no")), ("two", ("yes", "yes"))):
         (tmp_path / name).mkdir()
-        lines = [output(f"c{n}", f'{name} thinks so: {{"hire": "{verdict}"}}', name) for n, verdict in enumerate(verdicts)]
+        lines = [
+            output(f"c{n}", f'{name} thinks so: {{"hire": "{verdict}"}}', name)
+            for n, verdict in enumerate(verdicts)
+        ]
         (tmp_path / name / "output.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
     fields = tmp_path / "fields.yaml"
-    fields.write_text("fields: {hire: {path: $.hire, labels: [yes, no]}}\n".replace("yes, no", '"yes", "no"'), "utf-8")
+    fields.write_text(
+        "fields: {hire: {path: $.hire, labels: [yes, no]}}\n".replace("yes, no", '"yes", "no"'),
+        "utf-8",
+    )
     workspace = Workspace.open(tmp_path, environment={})
     for name in ("one", "two"):
-        import_paths(workspace, [tmp_path / name], ImportOptions(candidate=name, fields=fields, dataset="people"))
+        import_paths(
+            workspace,
+            [tmp_path / name],
+            ImportOptions(candidate=name, fields=fields, dataset="people"),
+        )
     client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
     offered = client.get("/compare.json").json()["runs"]
     columns = [one["column"] for run in reversed(offered) for one in run["candidates"]]

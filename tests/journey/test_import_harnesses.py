@@ -15,7 +15,8 @@ from tests.journey.conftest import Command
 from tests.support import harness_files as files, platform_files as platforms
 from tests.support.evaluation_files import helm, helm_stat
 
-# What each small evaluation becomes: runs, tasks, responses, assessments; and how many of these wait for a person.
+# What each small evaluation becomes: runs, tasks, responses, assessments; and how many of these
+# wait for a person.
 EXPECTED: dict[Callable[[Path], Path], tuple[str, tuple[int, int, int, int], int]] = {
     files.inspect: ("inspect", (1, 2, 4, 4), 0),
     files.lm_eval: ("lm_eval", (1, 2, 2, 4), 0),
@@ -39,7 +40,9 @@ ERRORS = {"task": "id", "candidate": "who", "scores": {"errors": {"score": "wer"
 
 
 @pytest.fixture(params=list(EXPECTED), ids=lambda write: write.__name__)
-def imported(request: pytest.FixtureRequest, assay: Command, project: Path) -> tuple[Callable[[Path], Path], Path]:
+def imported(
+    request: pytest.FixtureRequest, assay: Command, project: Path
+) -> tuple[Callable[[Path], Path], Path]:
     """An evaluation that has just been imported."""
     write: Callable[[Path], Path] = request.param
     target = write(project / "theirs")
@@ -92,7 +95,9 @@ def test_a_models_grades_wait_and_all_others_count(assay: Command, imported: Imp
     said = assay("stats", "--json")
     assert said.code == 0, said.err
     counted = {one["candidate"]: one["n_trials"] for one in said.document["candidates"]}
-    rule_graded = {name for one in listed if one["state"] == "not_required" for name in one["scores"]}
+    rule_graded = {
+        name for one in listed if one["state"] == "not_required" for name in one["scores"]
+    }
     assert {name for name, n in counted.items() if n} <= rule_graded
 
 
@@ -102,38 +107,67 @@ def test_two_candidates_of_another_harness_are_compared(assay: Command, project:
         for provider, score in (("small", 0.0), ("large", 1.0)):
             row = files.promptfoo_result(provider, f"City{number}")
             row["gradingResult"]["componentResults"] = row["gradingResult"]["componentResults"][:1]
-            row["gradingResult"]["componentResults"][0] |= {"pass": bool(score), "score": score if number else 0.5}
+            row["gradingResult"]["componentResults"][0] |= {
+                "pass": bool(score),
+                "score": score if number else 0.5,
+            }
             rows.append(row)
-    assert assay("import", files.put(project / "results.json", files.promptfoo_document(*rows))).code == 0
+    assert (
+        assay("import", files.put(project / "results.json", files.promptfoo_document(*rows))).code
+        == 0
+    )
     found = assay("compare", "large", "small", "--json").document
     assert (found["decision"], found["n_tasks"]) == ("better", 8)
     assert found["difference"] == pytest.approx(7 / 8)
 
 
-def test_preferences_become_strengths_once_a_person_has_passed_them(assay: Command, project: Path) -> None:
+def test_preferences_become_strengths_once_a_person_has_passed_them(
+    assay: Command, project: Path
+) -> None:
     rows = [files.alpaca_annotation(number, 2.0 if number % 4 else 1.0) for number in range(8)]
     assert assay("import", files.put(project / "annotations.json", rows)).code == 0
     before = assay("stats", "--json").document
     assert all(one["mean"] is None for one in before["candidates"])
-    ids = [one["id"] for one in assay("review", "list", "--state", "pending", "--json").document["assessments"]]
+    ids = [
+        one["id"]
+        for one in assay("review", "list", "--state", "pending", "--json").document["assessments"]
+    ]
     assert len(ids) == 8
     assert assay("review", "approve", *ids, "--reviewer", "mia").code == 0
-    means = {one["candidate"]: one["mean"] for one in assay("stats", "--json").document["candidates"]}
+    means = {
+        one["candidate"]: one["mean"] for one in assay("stats", "--json").document["candidates"]
+    }
     assert means == {"base": pytest.approx(0.25), "new": pytest.approx(0.75)}
     ranked = assay("rank", "--json").document
     assert ranked["candidates"][0]["candidate"] == "new"
     strengths = {one["candidate"]: one["strength"] for one in ranked["preferences"]["candidates"]}
-    assert strengths == {"new": pytest.approx(math.log(3) / 2), "base": pytest.approx(-math.log(3) / 2)}  # 6 of 8 won
+    # 6 of 8 won
+    assert strengths == {
+        "new": pytest.approx(math.log(3) / 2),
+        "base": pytest.approx(-math.log(3) / 2),
+    }
 
 
-def test_a_grader_that_was_imported_is_corrected_like_any_other(assay: Command, project: Path) -> None:
+def test_a_grader_that_was_imported_is_corrected_like_any_other(
+    assay: Command, project: Path
+) -> None:
     files.openai_api(project / "theirs")
     assert assay("import", project / "theirs").code == 0
     waiting = assay("review", "list", "--state", "pending", "--json").document["assessments"][0]
     name = waiting["candidates"][0]
     shown = assay("review", "show", waiting["id"])
     assert "Markets" in shown.out or "Sports" in shown.out
-    said = assay("review", "correct", waiting["id"], "--score", f"{name}=0.5", "--reason", "too kind", "--reviewer", "mia")
+    said = assay(
+        "review",
+        "correct",
+        waiting["id"],
+        "--score",
+        f"{name}=0.5",
+        "--reason",
+        "too kind",
+        "--reviewer",
+        "mia",
+    )
     assert said.code == 0, said.err
     corrected = assay("review", "list", "--state", "corrected", "--json").document["assessments"]
     assert [one["id"] for one in corrected] == [waiting["id"]]
@@ -179,12 +213,17 @@ def test_a_file_more_in_the_folder_is_another_import(assay: Command, project: Pa
     assert suites == {"eval_1", "headlines"}
 
 
-def test_the_model_with_the_lower_error_rate_is_called_better(assay: Command, project: Path) -> None:
+def test_the_model_with_the_lower_error_rate_is_called_better(
+    assay: Command, project: Path
+) -> None:
     for model, errors in (("good", 1), ("bad", 7)):
         folder = files.lm_eval(project / model) / "org__tiny"
         (results,) = folder.glob("results_*.json")
         document = json.loads(results.read_text())
-        files.put(results, document | {"model_name": model, "higher_is_better": {"sums": {"exact_match": False}}})
+        files.put(
+            results,
+            document | {"model_name": model, "higher_is_better": {"sums": {"exact_match": False}}},
+        )
         rows = [files.lm_eval_row(n, exact_match=float(n < errors)) for n in range(8)]
         files.put_lines(next(folder.glob("samples_*.jsonl")), rows)
     assert assay("import", project / "good", project / "bad").code == 0
@@ -199,14 +238,20 @@ def test_the_model_with_the_lower_error_rate_is_called_better(assay: Command, pr
     [
         (lambda folder: helm(folder, helm_stat("wer_score", 0.25)), (), "wer_score"),
         (
-            lambda folder: files.put(folder / "rows.json", [{"id": "q1", "who": "ada", "wer": 0.25}]),
+            lambda folder: files.put(
+                folder / "rows.json", [{"id": "q1", "who": "ada", "wer": 0.25}]
+            ),
             ("--map", "map.json"),
             "errors",
         ),
     ],
 )
 def test_statistics_name_metrics_of_which_lower_is_better(
-    assay: Command, project: Path, write: Callable[[Path], Path], options: tuple[str, ...], metric: str
+    assay: Command,
+    project: Path,
+    write: Callable[[Path], Path],
+    options: tuple[str, ...],
+    metric: str,
 ) -> None:
     (project / "map.json").write_text(json.dumps(ERRORS), "utf-8")
     assay("import", write(project / "theirs"), *options)
@@ -214,15 +259,22 @@ def test_statistics_name_metrics_of_which_lower_is_better(
     assert f"Lower is better for {metric}." in warnings["lower_is_better"]
 
 
-def test_a_metric_that_counts_for_one_model_only_is_warned_of(assay: Command, project: Path) -> None:
+def test_a_metric_that_counts_for_one_model_only_is_warned_of(
+    assay: Command, project: Path
+) -> None:
     for model, highest in (("good", 40.0), ("bad", 1.0)):
         folder = files.lm_eval(project / model) / "org__tiny"
         (results,) = folder.glob("results_*.json")
         files.put(results, json.loads(results.read_text()) | {"model_name": model})
-        rows = [files.lm_eval_row(n, metrics=["exact_match", "wide"], wide=n % 2 * highest) for n in range(8)]
+        rows = [
+            files.lm_eval_row(n, metrics=["exact_match", "wide"], wide=n % 2 * highest)
+            for n in range(8)
+        ]
         files.put_lines(next(folder.glob("samples_*.jsonl")), rows)
     run = assay("import", project / "bad", "--json").document["run_ids"][0]
-    assert "mixed_metrics" not in {one["code"] for one in assay("stats", "--json").document["warnings"]}
+    assert "mixed_metrics" not in {
+        one["code"] for one in assay("stats", "--json").document["warnings"]
+    }
     runs = [run, *assay("import", project / "good", "--json").document["run_ids"]]
     refused = assay("compare", "good", "bad")
     assert (refused.code, f"the rubric (metric wide in {run})" in refused.err) == (2, True)
@@ -230,20 +282,26 @@ def test_a_metric_that_counts_for_one_model_only_is_warned_of(assay: Command, pr
     (warning,) = [one["text"] for one in compared["warnings"] if one["code"] == "mixed_metrics"]
     assert f"wide counts only in {run}" in warning
     assert "Use --criterion exact_match to compare only what all runs have" in warning
-    means = [assay("stats", "--run", each, "--criterion", "exact_match", "--json").document for each in runs]
+    means = [
+        assay("stats", "--run", each, "--criterion", "exact_match", "--json").document
+        for each in runs
+    ]
     alone = [mean["candidates"][0]["mean"] for mean in means]
     shared = assay("compare", "good", "bad", "--criterion", "exact_match", "--json").document
     assert shared["difference"] == pytest.approx(alone[1] - alone[0])
     assert "mixed_metrics" not in {one["code"] for one in shared["warnings"]}
 
 
-def test_one_damaged_member_is_named_and_the_others_are_imported(assay: Command, project: Path) -> None:
+def test_one_damaged_member_is_named_and_the_others_are_imported(
+    assay: Command, project: Path
+) -> None:
     good = json.dumps(files.promptfoo_document(files.promptfoo_result("small", "Oslo")))
     with zipfile.ZipFile(project / "all.zip", "w") as archive:
         archive.writestr("a.json", good)
         archive.writestr("b.json", good.replace("Oslo", "Rome"))
     packed = (project / "all.zip").read_bytes()
-    (project / "all.zip").write_bytes(packed.replace(b"Name Rome", b"Name Rume", 1))  # its checksum no longer fits
+    # its checksum no longer fits
+    (project / "all.zip").write_bytes(packed.replace(b"Name Rome", b"Name Rume", 1))
     said = assay("import", project / "all.zip", "--json")
     assert said.code == 1
     assert said.document["imported"]["runs"] == 1
@@ -257,12 +315,16 @@ def test_a_file_of_which_every_row_is_left_out_leaves_no_run(assay: Command, pro
     result = assay("import", files.put(project / "log.json", files.inspect_log(*samples)), "--json")
     assert result.code == 1
     assert result.document["imported"]["runs"] == 0
-    assert [skipped["why"] for skipped in result.document["skipped"]][:2] == ["has no `id`, so it belongs to no task."] * 2
+    assert [skipped["why"] for skipped in result.document["skipped"]][:2] == [
+        "has no `id`, so it belongs to no task."
+    ] * 2
     assert assay("runs", "--json").document["runs"] == []
 
 
 def test_a_long_document_that_was_cut_off_is_called_so(assay: Command, project: Path) -> None:
-    log = files.inspect_log(*(files.inspect_sample(n, 1, "C", input="x" * 5000) for n in range(1, 300)))
+    log = files.inspect_log(
+        *(files.inspect_sample(n, 1, "C", input="x" * 5000) for n in range(1, 300))
+    )
     path = files.put(project / "log.json", log)
     path.write_text(path.read_text()[:-2000])
     (skip,) = assay("import", path, "--json").document["skipped"]
@@ -275,4 +337,7 @@ def test_a_run_keeps_its_end_and_says_that_it_is_incomplete(assay: Command, proj
     assert said.code == 0
     assert any("the run is incomplete" in note["what"] for note in said.document["notes"])
     (run,) = assay("runs", "--json").document["runs"]
-    assert (run["started"], run["finished"]) == ("2026-03-01T09:00:00.000Z", "2026-03-01T09:01:00.000Z")
+    assert (run["started"], run["finished"]) == (
+        "2026-03-01T09:00:00.000Z",
+        "2026-03-01T09:01:00.000Z",
+    )

@@ -31,13 +31,18 @@ def files(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_an_export_adds_nothing_to_the_store_it_came_from(assay: Command, reviewed: dict[str, str], project: Path) -> None:
+def test_an_export_adds_nothing_to_the_store_it_came_from(
+    assay: Command, reviewed: dict[str, str], project: Path
+) -> None:
     before, there = compared(assay), runs(assay)
     folder = project / "exported"
     folder.mkdir()
     assert assay("export", "csv", "--output", folder / "scores.csv", "--all").code == 0
     rows = rows_of(folder / "scores.csv")
-    assert assay("export", "csv", "--output", folder / "some.csv", "--task", rows[0]["task_id"]).code == 0
+    assert (
+        assay("export", "csv", "--output", folder / "some.csv", "--task", rows[0]["task_id"]).code
+        == 0
+    )
     write(folder / "lines.jsonl", rows)
     for name in ("scores.csv", "some.csv", "lines.jsonl", "scores.not-counted.csv"):
         said = assay("import", folder / name, "--json")
@@ -50,7 +55,9 @@ def test_an_export_adds_nothing_to_the_store_it_came_from(assay: Command, review
     assert compared(assay) == before
 
 
-def test_an_exported_log_that_inspect_packed_adds_nothing(assay: Command, reviewed: dict[str, str], project: Path) -> None:
+def test_an_exported_log_that_inspect_packed_adds_nothing(
+    assay: Command, reviewed: dict[str, str], project: Path
+) -> None:
     there = runs(assay)
     assert assay("export", "inspect", "--output", "logs").code == 0
     for path in sorted((project / "logs").iterdir()):
@@ -62,7 +69,9 @@ def test_an_exported_log_that_inspect_packed_adds_nothing(assay: Command, review
     assert runs(assay) == there
 
 
-def test_later_export_brings_another_store_up_to_date(assay: Command, reviewed: dict[str, str], project: Path) -> None:
+def test_later_export_brings_another_store_up_to_date(
+    assay: Command, reviewed: dict[str, str], project: Path
+) -> None:
     assay("export", "csv", "--output", "first.csv")
     (waiting, *_) = [key for key, state in reviewed.items() if state == "pending"]
     assay("review", "approve", waiting)
@@ -71,10 +80,16 @@ def test_later_export_brings_another_store_up_to_date(assay: Command, reviewed: 
     other = ("--store", "other.db")
     first = assay("import", "first.csv", "--json", *other)
     second = assay("import", "second.csv", "--json", *other)
-    assert (first.document["imported"]["assessments"], second.document["imported"]["assessments"]) == (10, 1)
+    assert (
+        first.document["imported"]["assessments"],
+        second.document["imported"]["assessments"],
+    ) == (10, 1)
     assert [one["rows"] for one in second.document["held"]] == [10 * len(NAMES)]
     after = compared(assay, *other, "--all-runs")
-    assert (after["n_trials_a"], after["mean_a"]) == (before["n_trials_a"], pytest.approx(before["mean_a"]))
+    assert (after["n_trials_a"], after["mean_a"]) == (
+        before["n_trials_a"],
+        pytest.approx(before["mean_a"]),
+    )
     again = assay("import", "first.csv", "--json", "--candidate", NAMES[0], *other)
     assert again.document["imported"] == NOTHING
 
@@ -89,10 +104,14 @@ def test_rows_of_a_run_that_is_here_without_them_are_left_out_and_said(
     assert (said.code, said.document["imported"]) == (1, NOTHING)
     (skipped,) = said.document["skipped"]
     run = runs(assay)[0]["run_id"]
-    assert skipped["why"].startswith(f"{len(NAMES)} rows have assessments that run {run} in this store does not have")
+    assert skipped["why"].startswith(
+        f"{len(NAMES)} rows have assessments that run {run} in this store does not have"
+    )
 
 
-def test_columns_of_these_names_in_somebody_else_s_table_are_no_runs(assay: Command, project: Path) -> None:
+def test_columns_of_these_names_in_somebody_else_s_table_are_no_runs(
+    assay: Command, project: Path
+) -> None:
     head = "task,candidate,score,run,attempt,assessment"
     (project / "theirs.csv").write_text(f"{head}\nq1,a,0.5,7,1,good\nq1,b,0.7,,1,a1\n", "utf-8")
     for name in ("theirs.csv", "again.csv"):
@@ -110,12 +129,16 @@ def test_a_state_that_was_decided_elsewhere_is_said(assay: Command, project: Pat
     said = assay("import", "hand.csv", "--json")
     assert said.code == 0
     (note,) = said.document["notes"]
-    assert note["what"].startswith("3 rows with a judge have a `state` that was decided elsewhere (2 approved, 1 rejected)")
+    assert note["what"].startswith(
+        "3 rows with a judge have a `state` that was decided elsewhere (2 approved, 1 rejected)"
+    )
     (run,) = said.document["run_ids"]
     assert "judges         openai/gpt-4o" in assay("show", run).out
 
 
-def test_exported_records_are_recognised(assay: Command, reviewed: dict[str, str], project: Path) -> None:
+def test_exported_records_are_recognised(
+    assay: Command, reviewed: dict[str, str], project: Path
+) -> None:
     for form in ("json", "jsonl"):
         assay("export", form, "--output", f"scores.{form}")
         said = assay("import", f"scores.{form}", "--json")
@@ -156,7 +179,9 @@ def test_other_results_in_a_results_folder_are_imported(assay: Command, answered
     assert len(again["unchanged"]) == 2
 
 
-def test_a_file_of_a_results_folder_named_by_itself_is_refused(assay: Command, answered: Path) -> None:
+def test_a_file_of_a_results_folder_named_by_itself_is_refused(
+    assay: Command, answered: Path
+) -> None:
     there = runs(assay)
     for path in sorted(answered.rglob("*.*")):
         if path.is_file() and not path.name.startswith("."):
@@ -165,19 +190,28 @@ def test_a_file_of_a_results_folder_named_by_itself_is_refused(assay: Command, a
             assert "`assay import results --rebuild`" in said.err
     assert runs(assay) == there
     (answers,) = (path for path in answered.glob("*/*.jsonl") if path.parent.name != "_assay")
-    assert assay("import", answers, "--format", "openai_batch", "--json").document["imported"]["runs"] == 1
+    assert (
+        assay("import", answers, "--format", "openai_batch", "--json").document["imported"]["runs"]
+        == 1
+    )
 
 
-def test_results_folder_without_records_gives_another_remedy(assay: Command, answered: Path, project: Path) -> None:
+def test_results_folder_without_records_gives_another_remedy(
+    assay: Command, answered: Path, project: Path
+) -> None:
     shutil.make_archive("packed", "zip", project, "results")
     shutil.rmtree(answered / "_assay")
     (note,) = assay("import", "results", "--json").document["notes"]
     assert "`assay export results`" in note["what"]
     notes = assay("import", "packed.zip", "--json").document["notes"]
-    assert [(one["where"], "Unpack it" in one["what"]) for one in notes] == [("packed.zip/results", True)]
+    assert [(one["where"], "Unpack it" in one["what"]) for one in notes] == [
+        ("packed.zip/results", True)
+    ]
 
 
-def test_empty_files_of_a_silent_candidate_belong_to_the_folder(assay: Command, project: Path) -> None:
+def test_empty_files_of_a_silent_candidate_belong_to_the_folder(
+    assay: Command, project: Path
+) -> None:
     (project / "hand.csv").write_text("task,candidate,score\nq1,a,0.5\nq1,b,0.7\n", "utf-8")
     assay("import", "hand.csv")
     assert any(path.stat().st_size == 0 for path in (project / "results").glob("*/*.jsonl"))

@@ -1,4 +1,6 @@
-"""Ways of judging from the suite file to the statistics: pairs in both orders, judges that take turns."""
+"""Ways of judging from the suite file to the statistics: pairs in both orders, judges that take
+turns.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,18 @@ SNIPPETS = {"nora": "good work", "omar": "fair work", "pia": "poor work"}
 WORTH = {"good": 9.0, "fair": 6.0, "poor": 2.0}
 
 
-def suite(folder: Path, judge: Any, *, trials: int = 2, tasks: int = 2, names: int = 3, **changed: Any) -> Path:
+def suite(
+    folder: Path, judge: Any, *, trials: int = 2, tasks: int = 2, names: int = 3, **changed: Any
+) -> Path:
     """A suite whose snippets say how good they are."""
     brought = dict(list(SNIPPETS.items())[:names])
     document = {
         "name": "works",
         "trials": trials,
         "judge": judge,
-        "tasks": [{"id": f"t{n}", "context": f"Rule {n}.", "snippets": brought} for n in range(tasks)],
+        "tasks": [
+            {"id": f"t{n}", "context": f"Rule {n}.", "snippets": brought} for n in range(tasks)
+        ],
         **changed,
     }
     path = folder / "works.yaml"
@@ -33,7 +39,10 @@ def suite(folder: Path, judge: Any, *, trials: int = 2, tasks: int = 2, names: i
 
 def by_worth(call: Call) -> str:
     """Judges by what the snippets say: the better of two, or a score each."""
-    worth = [(label, WORTH[word]) for label, word in re.findall(r'label="(\w+)">\s*`{3,}\s*(\w+) work', call.prompt)]
+    worth = [
+        (label, WORTH[word])
+        for label, word in re.findall(r'label="(\w+)">\s*`{3,}\s*(\w+) work', call.prompt)
+    ]
     assert call.schema is not None
     if "verdict" in call.schema["properties"]:
         best = max(worth, key=lambda one: one[1])[0]
@@ -69,9 +78,21 @@ def test_pairs_are_judged_in_both_orders_and_reviewed_as_any_grading(
     assert rows[0]["scores"] == {"nora": 1.0, "omar": 0.5, "pia": 0.0}
     assert {grade["criterion"] for grade in rows[0]["grades"]} == {"preference"}
     ids = [row["id"] for row in rows]
-    assay("review", "correct", ids[0], "--score", "omar=1", "--score", "nora=0.5", "--reason", "I see it otherwise")
+    assay(
+        "review",
+        "correct",
+        ids[0],
+        "--score",
+        "omar=1",
+        "--score",
+        "nora=0.5",
+        "--reason",
+        "I see it otherwise",
+    )
     assert assay("review", "approve", *ids[1:]).code == 0
-    means = {one["candidate"]: one["mean"] for one in assay("stats", "--json").document["candidates"]}
+    means = {
+        one["candidate"]: one["mean"] for one in assay("stats", "--json").document["candidates"]
+    }
     assert means == {"nora": 0.875, "omar": 0.625, "pia": 0.0}
     ranked = assay("rank", "--json").document
     strengths = ranked["preferences"]
@@ -87,7 +108,11 @@ def test_a_judge_that_follows_the_order_is_flagged_and_its_pairs_are_ties(
     assay: Command, server: ModelServer, project: Path
 ) -> None:
     server.answer = first_shown
-    assay("run", suite(project, {"model": "openai/judge-1", "mode": "pairwise"}, names=2, review="flagged"), "--json")
+    assay(
+        "run",
+        suite(project, {"model": "openai/judge-1", "mode": "pairwise"}, names=2, review="flagged"),
+        "--json",
+    )
     rows = assay("review", "list", "--json").document["assessments"]
     assert {row["state"] for row in rows} == {"pending"}
     assert all(row["scores"] == {"nora": 0.5, "omar": 0.5} for row in rows)
@@ -96,11 +121,15 @@ def test_a_judge_that_follows_the_order_is_flagged_and_its_pairs_are_ties(
     assert "uncalibrated" in listed
 
 
-def test_a_pair_is_regraded_and_rerun_as_any_other(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_pair_is_regraded_and_rerun_as_any_other(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = by_worth
-    run = assay("run", suite(project, {"model": "openai/judge-1", "mode": "pairwise"}, names=2, trials=1), "--json").document[
-        "run_id"
-    ]
+    run = assay(
+        "run",
+        suite(project, {"model": "openai/judge-1", "mode": "pairwise"}, names=2, trials=1),
+        "--json",
+    ).document["run_id"]
     (first, *_) = assay("review", "list", "--json").document["assessments"]
     assay("review", "approve", first["id"])
     again = assay("review", "rerun", first["id"], "--note", "mind the rules", "--json")
@@ -110,7 +139,9 @@ def test_a_pair_is_regraded_and_rerun_as_any_other(assay: Command, server: Model
     assert document["grades"]["changed"] == 0
 
 
-def test_an_unreadable_verdict_is_asked_again_by_itself(assay: Command, server: ModelServer, project: Path) -> None:
+def test_an_unreadable_verdict_is_asked_again_by_itself(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     said: list[str] = []
 
     def once_nonsense(call: Call) -> str:
@@ -118,14 +149,18 @@ def test_an_unreadable_verdict_is_asked_again_by_itself(assay: Command, server: 
         return said[-1] or "It depends."
 
     server.answer = once_nonsense
-    path = suite(project, {"model": "openai/judge-1", "mode": "pairwise"}, names=2, trials=1, tasks=1)
+    path = suite(
+        project, {"model": "openai/judge-1", "mode": "pairwise"}, names=2, trials=1, tasks=1
+    )
     ran = assay("run", path, "--json")
     assert ran.code == 0
     assert len(server.calls) == 3
     assert ran.document["tokens"]["output"] >= 3, "every call that was paid for is counted"
 
 
-def test_judges_take_turns_also_in_trials_that_are_added(assay: Command, server: ModelServer, project: Path) -> None:
+def test_judges_take_turns_also_in_trials_that_are_added(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = by_worth
     path = suite(project, {"rotate": ["openai/judge-1", "openai/judge-2"]}, trials=3, tasks=1)
     assert assay("run", path, "--dry-run", "--json").document["calls"] == 3
@@ -133,8 +168,12 @@ def test_judges_take_turns_also_in_trials_that_are_added(assay: Command, server:
     assert assay("extend", run, "--trials", 2, "--json").code == 0
     rows = assay("review", "list", "--json").document["assessments"]
     assert {(row["trial"], row["judge"]) for row in rows} == {
-        (1, "openai/judge-1"), (2, "openai/judge-2"), (3, "openai/judge-1"), (4, "openai/judge-2"), (5, "openai/judge-1"),
-    }  # fmt: skip
+        (1, "openai/judge-1"),
+        (2, "openai/judge-2"),
+        (3, "openai/judge-1"),
+        (4, "openai/judge-2"),
+        (5, "openai/judge-1"),
+    }
     assay("review", "approve", *[row["id"] for row in rows])
     again = assay("regrade", run, "--json").document
     assert again["grades"] == {"changed": 0, "unchanged": 15, "kept_reviews": 5}
@@ -145,14 +184,22 @@ def test_judges_take_turns_also_in_trials_that_are_added(assay: Command, server:
     assert len(found) == 5
 
 
-def test_panel_combines_a_fixed_judge_with_rotating_judges(assay: Command, server: ModelServer, project: Path) -> None:
+def test_panel_combines_a_fixed_judge_with_rotating_judges(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = by_worth
-    judges = ["openai/always", {"rotate": ["openai/judge-1", {"model": "openai/judge-2", "mode": "each"}]}]
+    judges = [
+        "openai/always",
+        {"rotate": ["openai/judge-1", {"model": "openai/judge-2", "mode": "each"}]},
+    ]
     assay("run", suite(project, judges, tasks=1), "--json")
     rows = assay("review", "list", "--json").document["assessments"]
     assert sorted({(row["trial"], row["judge"]) for row in rows}) == [
-        (1, "openai/always"), (1, "openai/judge-1"), (2, "openai/always"), (2, "openai/judge-2"),
-    ]  # fmt: skip
+        (1, "openai/always"),
+        (1, "openai/judge-1"),
+        (2, "openai/always"),
+        (2, "openai/judge-2"),
+    ]
 
 
 def test_a_wrong_rotation_is_said_with_its_place(assay: Command, project: Path) -> None:

@@ -20,11 +20,15 @@ JUDGE = "openai/judge-1"
 
 
 def waiting(assay: Command) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = assay("review", "list", "--state", "pending", "--json").document["assessments"]
+    found: list[dict[str, Any]] = assay("review", "list", "--state", "pending", "--json").document[
+        "assessments"
+    ]
     return found
 
 
-def test_set_file_makes_one_numbered_assessment_per_trial(assay: Command, server: ModelServer, project: Path) -> None:
+def test_set_file_makes_one_numbered_assessment_per_trial(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     result = assay("run", write_set(project), "--judge", JUDGE, "--json")
     assert result.code == 0
     document = result.document
@@ -38,7 +42,9 @@ def test_set_file_makes_one_numbered_assessment_per_trial(assay: Command, server
     assert len(server.calls) == 15
 
 
-def test_the_judge_never_reads_a_candidate_s_name(assay: Command, server: ModelServer, project: Path) -> None:
+def test_the_judge_never_reads_a_candidate_s_name(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     assay("run", write_set(project), "--judge", JUDGE)
     for call in server.calls:
         assert not any(name in call.prompt.lower() for name in NAMES)
@@ -53,41 +59,70 @@ def test_the_order_of_candidates_differs_between_trials_and_is_recorded(
     assert len(orders) > 3
 
 
-def test_nothing_counts_before_a_person_approves(assay: Command, server: ModelServer, project: Path) -> None:
+def test_nothing_counts_before_a_person_approves(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     assay("run", write_set(project), "--judge", JUDGE)
     stats = assay("stats", "--json").document
-    assert all(one["mean"] is None and one["reason"] == "no_approved_trials" for one in stats["candidates"])
+    assert all(
+        one["mean"] is None and one["reason"] == "no_approved_trials" for one in stats["candidates"]
+    )
     assert stats["excluded"] == {
-        "pending": 15, "rejected": 0, "failed": 0, "superseded": 0, "not_graded": 0, "partly": 0, "left_out": 0,
-        "not_started": 0, "under_way": 0,
-    }  # fmt: skip
+        "pending": 15,
+        "rejected": 0,
+        "failed": 0,
+        "superseded": 0,
+        "not_graded": 0,
+        "partly": 0,
+        "left_out": 0,
+        "not_started": 0,
+        "under_way": 0,
+    }
     compared = assay("compare", "nora", "omar", "--json").document
     assert compared["difference"] is None
     assert compared["reason"] == "no_approved_trials"
     assert "0." not in compared["verdict"]
 
 
-def test_statistics_match_an_independent_calculation(assay: Command, server: ModelServer, project: Path) -> None:
+def test_statistics_match_an_independent_calculation(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     assay("run", write_set(project), "--judge", JUDGE)
     rows = waiting(assay)
     rejected = [rows[0]["id"], rows[7]["id"]]
     left_waiting = rows[12]["id"]
     assert assay("review", "reject", *rejected, "--reason", "messy").code == 0
-    rerun = assay("review", "rerun", rows[3]["id"], "--note", "read line 2 again", "--json").document
+    rerun = assay(
+        "review", "rerun", rows[3]["id"], "--note", "read line 2 again", "--json"
+    ).document
     assert rerun["attempt"] == 2
     approved = [r["id"] for r in waiting(assay) if r["id"] != left_waiting]
     assert assay("review", "approve", *approved).code == 0
 
-    counted = [r for r in assay("review", "list", "--json").document["assessments"] if r["state"] == "approved"]
+    counted = [
+        r
+        for r in assay("review", "list", "--json").document["assessments"]
+        if r["state"] == "approved"
+    ]
     assert len(counted) == 12
     assert rerun["id"] in {r["id"] for r in counted}
     stats = assay("stats", "--json").document
     assert stats["excluded"] == {
-        "pending": 1, "rejected": 2, "failed": 0, "superseded": 1, "not_graded": 0, "partly": 0, "left_out": 0,
-        "not_started": 0, "under_way": 0,
-    }  # fmt: skip
+        "pending": 1,
+        "rejected": 2,
+        "failed": 0,
+        "superseded": 1,
+        "not_graded": 0,
+        "partly": 0,
+        "left_out": 0,
+        "not_started": 0,
+        "under_way": 0,
+    }
     for one in stats["candidates"]:
-        by_task = [mean(r["scores"][one["candidate"]] for r in counted if r["task"] == task) for task in _tasks(counted)]
+        by_task = [
+            mean(r["scores"][one["candidate"]] for r in counted if r["task"] == task)
+            for task in _tasks(counted)
+        ]
         assert one["mean"] == pytest.approx(mean(by_task))
         assert one["n_trials"] == 12
         assert one["n_tasks"] == 3
@@ -99,7 +134,9 @@ def test_statistics_match_an_independent_calculation(assay: Command, server: Mod
     assert compared["scope"] == "these_tasks"
 
 
-def test_the_old_attempt_stays_readable_and_nothing_else_changes(assay: Command, server: ModelServer, project: Path) -> None:
+def test_the_old_attempt_stays_readable_and_nothing_else_changes(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     assay("run", write_set(project), "--judge", JUDGE)
     before = assay("review", "list", "--json").document["assessments"]
     assay("review", "rerun", before[4]["id"], "--note", "mind the invariant")
@@ -109,22 +146,34 @@ def test_the_old_attempt_stays_readable_and_nothing_else_changes(assay: Command,
     assert "mind the invariant" in server.calls[-1].prompt
 
 
-def test_the_main_job_survives_every_fault_of_a_provider(assay: Command, server: ModelServer, project: Path) -> None:
-    server.faults(0.25, [Mishap.HTTP_500, Mishap.EMPTY_BODY, Mishap.EMPTY_CONTENT, Mishap.HALF_BODY, Mishap.RESET], seed=3)
+def test_the_main_job_survives_every_fault_of_a_provider(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
+    server.faults(
+        0.25,
+        [Mishap.HTTP_500, Mishap.EMPTY_BODY, Mishap.EMPTY_CONTENT, Mishap.HALF_BODY, Mishap.RESET],
+        seed=3,
+    )
     result = assay("run", write_set(project, trials=3), "--judge", JUDGE, "--json")
     document = result.document
     assert document["trials"]["done"] + document["trials"]["failed"] == 9
     assert result.code == int(bool(document["failures"]))
-    assert all(row["kind"] and row["fault"] in {"judge", "provider"} for row in document["failures"])
+    assert all(
+        row["kind"] and row["fault"] in {"judge", "provider"} for row in document["failures"]
+    )
     server.faults(0.0, [Mishap.HTTP_500])
     again = assay("resume", document["run_id"], "--json").document
     assert again["trials"]["done"] == 9
     assert again["failures"] == []
 
 
-def test_unreadable_reply_is_a_judge_failure_and_never_a_zero(assay: Command, server: ModelServer, project: Path) -> None:
+def test_unreadable_reply_is_a_judge_failure_and_never_a_zero(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = lambda call: "I would rather not grade these."
-    document = assay("run", write_set(project, things=1, trials=1), "--judge", JUDGE, "--json").document
+    document = assay(
+        "run", write_set(project, things=1, trials=1), "--judge", JUDGE, "--json"
+    ).document
     assert document["failures"][0]["kind"] == "unparsable"
     assert document["failures"][0]["fault"] == "judge"
     assert len(server.calls) == 3
@@ -133,7 +182,9 @@ def test_unreadable_reply_is_a_judge_failure_and_never_a_zero(assay: Command, se
     assert set(form["scores"].values()) == {None}
 
 
-def test_an_unreadable_reply_is_shown_and_graded_by_hand(assay: Command, server: ModelServer, project: Path) -> None:
+def test_an_unreadable_reply_is_shown_and_graded_by_hand(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = lambda call: "I would rather not grade these."
     ran = assay("run", write_set(project, things=1, trials=1), "--judge", JUDGE, "--json").document
     assert (ran["trials"]["failed"], ran["assessments"]["pending"]) == (1, 1)
@@ -144,7 +195,19 @@ def test_an_unreadable_reply_is_shown_and_graded_by_hand(assay: Command, server:
     refused = assay("review", "approve", form["id"], "--reviewer", "rita")
     assert refused.code == 2
     scores = [part for name in form["candidates"] for part in ("--score", f"{name}=0.5")]
-    assert assay("review", "correct", form["id"], *scores, "--reason", "read it myself", "--reviewer", "rita").code == 0
+    assert (
+        assay(
+            "review",
+            "correct",
+            form["id"],
+            *scores,
+            "--reason",
+            "read it myself",
+            "--reviewer",
+            "rita",
+        ).code
+        == 0
+    )
     (run,) = assay("runs", "--json").document["runs"]
     assert (run["trials"]["failed"], run["trials"]["approved"]) == (0, 1)
     assert {row["mean"] for row in assay("stats", "--json").document["candidates"]} == {0.5}
@@ -154,9 +217,13 @@ def test_an_unreadable_reply_is_shown_and_graded_by_hand(assay: Command, server:
 
 
 @pytest.mark.parametrize("again", ["rerun", "resume"])
-def test_an_unreadable_reply_can_be_judged_again(assay: Command, server: ModelServer, project: Path, again: str) -> None:
+def test_an_unreadable_reply_can_be_judged_again(
+    assay: Command, server: ModelServer, project: Path, again: str
+) -> None:
     readable, server.answer = server.answer, lambda call: "I would rather not grade these."
-    run = assay("run", write_set(project, things=1, trials=1), "--judge", JUDGE, "--json").document["run_id"]
+    run = assay("run", write_set(project, things=1, trials=1), "--judge", JUDGE, "--json").document[
+        "run_id"
+    ]
     (form,) = waiting(assay)
     server.answer = readable
     if again == "rerun":
@@ -171,7 +238,9 @@ def test_an_unreadable_reply_can_be_judged_again(assay: Command, server: ModelSe
 
 
 @pytest.mark.slow
-def test_a_killed_run_resumes_without_asking_anything_twice(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_killed_run_resumes_without_asking_anything_twice(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     suite = write_set(project, trials=8)
     server.delay_s = 0.15
     process = start("run", suite, "--judge", JUDGE, "--concurrency", "3")
@@ -190,7 +259,9 @@ def test_a_killed_run_resumes_without_asking_anything_twice(assay: Command, serv
 
 
 @pytest.mark.slow
-def test_two_processes_that_resume_one_run_share_it(assay: Command, server: ModelServer, project: Path) -> None:
+def test_two_processes_that_resume_one_run_share_it(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.script([Mishap.HTTP_400] * 24)
     failed = assay("run", write_set(project, trials=8), "--judge", JUDGE, "--json").document
     assert failed["trials"]["failed"] == 24
@@ -223,24 +294,38 @@ def test_a_signal_stops_cleanly_and_says_how_to_go_on(
     assert assay("resume", run["run_id"], "--json").document["trials"]["done"] == 15
 
 
-def test_budget_is_never_exceeded_and_the_rest_can_be_resumed(assay: Command, server: ModelServer, project: Path) -> None:
-    (project / "assay.yaml").write_text(f"judge: {JUDGE}\nprices:\n  {JUDGE}: {{input: 10, output: 10}}\n", "utf-8")
+def test_budget_is_never_exceeded_and_the_rest_can_be_resumed(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
+    (project / "assay.yaml").write_text(
+        f"judge: {JUDGE}\nprices:\n  {JUDGE}: {{input: 10, output: 10}}\n", "utf-8"
+    )
     suite = write_set(project, trials=4)
     limited = assay("run", suite, "--budget", "0.2", "--json").document
     assert limited["cost_usd"] <= 0.2
     assert limited["trials"]["pending"] > 0
-    assert (limited["state"], limited["paused"]["fault"], limited["failures"]) == ("paused", "budget", [])
+    assert (limited["state"], limited["paused"]["fault"], limited["failures"]) == (
+        "paused",
+        "budget",
+        [],
+    )
 
 
-def test_budget_is_refused_when_a_price_is_unknown(assay: Command, server: ModelServer, project: Path) -> None:
-    refused = assay("run", write_set(project), "--judge", "openai/no-such-model-xyz", "--budget", "1")
+def test_budget_is_refused_when_a_price_is_unknown(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
+    refused = assay(
+        "run", write_set(project), "--judge", "openai/no-such-model-xyz", "--budget", "1"
+    )
     assert refused.code == 2
     assert "price" in refused.err
     assert len(server.calls) == 0
     assert assay("runs", "--json").document == {"runs": []}
 
 
-def test_extending_a_run_asks_only_for_new_trials(assay: Command, server: ModelServer, project: Path) -> None:
+def test_extending_a_run_asks_only_for_new_trials(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     run = assay("run", write_set(project, trials=2), "--judge", JUDGE, "--json").document
     extended = assay("extend", run["run_id"], "--trials", "3", "--json").document
     assert extended["trials"]["total"] == extended["trials"]["done"] == 15
@@ -248,10 +333,17 @@ def test_extending_a_run_asks_only_for_new_trials(assay: Command, server: ModelS
     assert {row["trials"] for row in waiting(assay)} == {5}
 
 
-def test_a_key_is_in_no_output_and_in_no_file(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_key_is_in_no_output_and_in_no_file(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.faults(0.3, [Mishap.HTTP_401, Mishap.HTTP_500], seed=1)
     run = assay("run", write_set(project, trials=2), "--judge", JUDGE, "--json")
-    said = run.out + run.err + assay("show", run.document["run_id"], "--json").out + assay("config").out
+    said = (
+        run.out
+        + run.err
+        + assay("show", run.document["run_id"], "--json").out
+        + assay("config").out
+    )
     assert "never-to-be-seen" not in said
     for file in project.rglob("*"):
         if file.is_file():
@@ -263,8 +355,13 @@ def _tasks(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _paired_stratified(rows: list[dict[str, Any]], a: str, b: str) -> tuple[float, float]:
-    """Mean of task means of the trials' differences, and its standard error from the trials within tasks."""
-    differences = {task: [row["scores"][a] - row["scores"][b] for row in rows if row["task"] == task] for task in _tasks(rows)}
+    """Mean of task means of the trials' differences, and its standard error from the trials within
+    tasks.
+    """
+    differences = {
+        task: [row["scores"][a] - row["scores"][b] for row in rows if row["task"] == task]
+        for task in _tasks(rows)
+    }
     variance = 0.0
     for values in differences.values():
         middle = mean(values)
@@ -280,11 +377,23 @@ def _wait_until(condition: Any, *, most_s: float = 60.0) -> None:
         time.sleep(0.01)
 
 
-def test_a_failed_trial_alone_can_be_tried_again(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_failed_trial_alone_can_be_tried_again(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.script([Mishap.HTTP_400, Mishap.HTTP_400])
-    failed = assay("run", write_set(project, things=1, trials=3), "--judge", JUDGE, "--concurrency", "1", "--json").document
+    failed = assay(
+        "run",
+        write_set(project, things=1, trials=3),
+        "--judge",
+        JUDGE,
+        "--concurrency",
+        "1",
+        "--json",
+    ).document
     first, second = (row["id"] for row in failed["failures"])
-    again = assay("review", "rerun", first, "--note", "the endpoint was misconfigured", "--json").document
+    again = assay(
+        "review", "rerun", first, "--note", "the endpoint was misconfigured", "--json"
+    ).document
     assert again["failure"] is None
     assert [row["state"] for row in again["assessments"]] == ["pending"]
     (still,) = assay("resume", failed["run_id"], "--json").document["failures"] or [{"id": second}]
@@ -292,7 +401,9 @@ def test_a_failed_trial_alone_can_be_tried_again(assay: Command, server: ModelSe
     assert len(waiting(assay)) == 3
 
 
-def test_trials_are_added_until_enough_are_approved_or_wait(assay: Command, server: ModelServer, project: Path) -> None:
+def test_trials_are_added_until_enough_are_approved_or_wait(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     run = assay("run", write_set(project, trials=3), "--judge", JUDGE, "--json").document["run_id"]
     rows = waiting(assay)
     assay("review", "reject", rows[0]["id"], rows[1]["id"], "--reason", "messy")

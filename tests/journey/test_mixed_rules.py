@@ -1,4 +1,6 @@
-"""Runs that score one task by different rules are pooled only with `--pool-anyway`; the answer names the rules and the runs."""
+"""Runs that score one task by different rules are pooled only with `--pool-anyway`; the answer
+names the rules and the runs.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from tests.journey.conftest import Command
 def run(assay: Command, project: Path, score: str, *, tasks: int = 3, gap: str = "") -> str:
     path = project / "pool.yaml"
     rows = "".join(
-        f"  - {{id: t{n}, prompt: q{n}{gap}, expected: '10', snippets: {{a: '10.5', b: '10'}}}}\n" for n in range(tasks)
+        f"  - {{id: t{n}, prompt: q{n}{gap}, expected: '10', snippets: {{a: '10.5', b: '10'}}}}\n"
+        for n in range(tasks)
     )
     path.write_text(f"name: pool\nscore: {score}\ntasks:\n{rows}", "utf-8")
     done = assay("run", path, "--json")
@@ -31,7 +34,11 @@ def warnings(assay: Command, *command: str) -> list[str]:
     ("first", "second", "names"),
     [
         ("exact", "similarity", ("exact", "similarity")),
-        ("{numeric: {tolerance: 0.1}}", "{numeric: {tolerance: 1}}", ('numeric {"tolerance":0.1}', 'numeric {"tolerance":1}')),
+        (
+            "{numeric: {tolerance: 0.1}}",
+            "{numeric: {tolerance: 1}}",
+            ('numeric {"tolerance":0.1}', 'numeric {"tolerance":1}'),
+        ),
     ],
     ids=["scorer", "option"],
 )
@@ -42,12 +49,19 @@ def test_different_rules_of_a_task_are_named(
     for command in (["stats"], ["compare", "a", "b"], ["rank"]):
         (warning,) = warnings(assay, *command)
         assert "t0, t1, t2" in warning
-        assert all(f"{name} in {of_run}" in warning for name, of_run in zip(names, runs, strict=True)), warning
+        assert all(
+            f"{name} in {of_run}" in warning for name, of_run in zip(names, runs, strict=True)
+        ), warning
         refused = assay(*command, "--all-runs")
         assert refused.code == 2
-        assert all(f"{name} in {of_run}" in refused.err for name, of_run in zip(names, runs, strict=True)), refused.err
+        assert all(
+            f"{name} in {of_run}" in refused.err for name, of_run in zip(names, runs, strict=True)
+        ), refused.err
     newest = assay("stats", "--json").document
-    assert (newest["runs"], [w for w in newest["warnings"] if w["code"] == "mixed_rules"]) == (runs[1:], [])
+    assert (newest["runs"], [w for w in newest["warnings"] if w["code"] == "mixed_rules"]) == (
+        runs[1:],
+        [],
+    )
 
 
 def test_one_rule_and_regrades_carry_no_such_warning(assay: Command, project: Path) -> None:
@@ -69,7 +83,9 @@ def test_exact_of_before_and_after_the_change_are_named(assay: Command, project:
     with engine.begin() as connection:
         # As runs were stored when `exact` gave credit for near misses.
         rows = connection.execute(
-            text("SELECT position, content FROM run_task JOIN body ON body.key = body_key WHERE run_key = 1")
+            text(
+                "SELECT position, content FROM run_task JOIN body ON body.key = body_key WHERE run_key = 1"
+            )
         ).all()
         for place, (position, content) in enumerate(rows):
             task = json.loads(content)
@@ -79,9 +95,14 @@ def test_exact_of_before_and_after_the_change_are_named(assay: Command, project:
                 {"key": 9000 + place, "content": json.dumps(task).encode()},
             )
             connection.execute(
-                text("UPDATE run_task SET body_key = :key WHERE run_key = 1 AND position = :position"),
+                text(
+                    "UPDATE run_task SET body_key = :key WHERE run_key = 1 AND position = :position"
+                ),
                 {"key": 9000 + place, "position": position},
             )
     engine.dispose()
     (warning,) = warnings(assay, "compare", "a", "b", "--judge", "exact")
-    assert f"exact with credit for near misses, as it was then in {runs[0]}; exact in {runs[1]}" in warning
+    assert (
+        f"exact with credit for near misses, as it was then in {runs[0]}; exact in {runs[1]}"
+        in warning
+    )

@@ -23,7 +23,10 @@ tasks:
   - {id: spain, prompt: What is the capital of Spain?, expected: Madrid, score: exact}
 """
 
-JUDGED = SUITE.replace(", score: exact", "") + "judge: {model: openai/judge, mode: each, temperature: 0.1}\n"
+JUDGED = (
+    SUITE.replace(", score: exact", "")
+    + "judge: {model: openai/judge, mode: each, temperature: 0.1}\n"
+)
 
 
 @pytest.fixture
@@ -57,7 +60,9 @@ def test_each_model_is_asked_each_prompt_in_each_trial_and_scored_at_once(
     assert stats["small"]["mean"] == pytest.approx((1.0 + spain["mean"]) / 2)
 
 
-def test_seeds_differ_by_trial_and_follow_the_run_seed(assay: Command, capitals: ModelServer, project: Path) -> None:
+def test_seeds_differ_by_trial_and_follow_the_run_seed(
+    assay: Command, capitals: ModelServer, project: Path
+) -> None:
     (project / "capitals.yaml").write_text(SUITE, "utf-8")
     assay("run", "capitals.yaml")
     first = sorted(call.body["seed"] for call in capitals.calls)
@@ -67,19 +72,24 @@ def test_seeds_differ_by_trial_and_follow_the_run_seed(assay: Command, capitals:
     assert sorted(call.body["seed"] for call in capitals.calls) == first
 
 
-def test_benchmark_mode_uses_temperature_zero_for_one_run_only(assay: Command, capitals: ModelServer, project: Path) -> None:
+def test_benchmark_mode_uses_temperature_zero_for_one_run_only(
+    assay: Command, capitals: ModelServer, project: Path
+) -> None:
     (project / "capitals.yaml").write_text(SUITE, "utf-8")
     assay("run", "capitals.yaml", "--benchmark")
-    assert {(call.body["temperature"], call.body["presence_penalty"]) for call in capitals.calls} == {(0, 0)}
+    assert {
+        (call.body["temperature"], call.body["presence_penalty"]) for call in capitals.calls
+    } == {(0, 0)}
     capitals.forget()
     assay("run", "capitals.yaml")
-    assert {(c.body["model"], c.body["temperature"], c.body["presence_penalty"]) for c in capitals.calls} == {
-        ("big", 0.7, 0),
-        ("small", 0.2, 0.5),
-    }
+    assert {
+        (c.body["model"], c.body["temperature"], c.body["presence_penalty"]) for c in capitals.calls
+    } == {("big", 0.7, 0), ("small", 0.2, 0.5)}
 
 
-def test_a_lone_judge_grades_each_answer_and_every_grade_waits(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_lone_judge_grades_each_answer_and_every_grade_waits(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     (project / "judged.yaml").write_text(JUDGED, "utf-8")
     document = assay("run", "judged.yaml", "--json").document
     assert document["assessments"]["pending"] == 12
@@ -90,7 +100,9 @@ def test_a_lone_judge_grades_each_answer_and_every_grade_waits(assay: Command, s
     assert {call.body["temperature"] for call in judge_calls} == {0.1}
 
 
-def test_trial_counts_for_the_approved_candidate(assay: Command, server: ModelServer, project: Path) -> None:
+def test_trial_counts_for_the_approved_candidate(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     (project / "judged.yaml").write_text(JUDGED, "utf-8")
     assay("run", "judged.yaml")
     rows = assay("review", "list", "--json").document["assessments"]
@@ -99,12 +111,17 @@ def test_trial_counts_for_the_approved_candidate(assay: Command, server: ModelSe
     stats = {one["candidate"]: one for one in assay("stats", "--json").document["candidates"]}
     assert stats["big"]["n_trials"] == 6
     assert stats["big"]["mean"] == pytest.approx(
-        mean(mean(r["scores"]["big"] for r in big if r["task"] == task) for task in ("france", "spain"))
+        mean(
+            mean(r["scores"]["big"] for r in big if r["task"] == task)
+            for task in ("france", "spain")
+        )
     )
     assert stats.get("small", {"mean": None})["mean"] is None
 
 
-def test_a_refused_answer_is_kept_apart_from_a_wrong_one(assay: Command, capitals: ModelServer, project: Path) -> None:
+def test_a_refused_answer_is_kept_apart_from_a_wrong_one(
+    assay: Command, capitals: ModelServer, project: Path
+) -> None:
     (project / "capitals.yaml").write_text(SUITE, "utf-8")
     capitals.script([Mishap.REFUSAL])
     document = assay("run", "capitals.yaml", "--concurrency", "1", "--json").document
@@ -144,7 +161,9 @@ def test_local_only_refuses_a_provider_elsewhere_before_a_byte_is_sent(
     assert "local_only" in refused.err
 
 
-def test_a_joint_prompt_that_does_not_fit_is_found_before_the_run(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_joint_prompt_that_does_not_fit_is_found_before_the_run(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     snippet = "x = 1\n" * 200_000
     (project / "a.py").write_text(snippet, "utf-8")
     (project / "fits.yaml").write_text(
@@ -157,7 +176,9 @@ def test_a_joint_prompt_that_does_not_fit_is_found_before_the_run(assay: Command
     assert server.served == 0
 
 
-def test_a_dry_run_shows_prompts_and_asks_nothing(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_dry_run_shows_prompts_and_asks_nothing(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     (project / "judged.yaml").write_text(JUDGED, "utf-8")
     shown = assay("run", "judged.yaml", "--dry-run", "--show-prompt")
     assert shown.code == 0

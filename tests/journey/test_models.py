@@ -12,7 +12,9 @@ from assay.domain.errors import InputError
 from tests.journey.conftest import Command
 
 LISTED = [
-    ModelDocument(ref=f"anthropic/claude-{name}", input_usd=None, output_usd=None, context_tokens=None)
+    ModelDocument(
+        ref=f"anthropic/claude-{name}", input_usd=None, output_usd=None, context_tokens=None
+    )
     for name in ("haiku", "opus", "sonnet")
 ]
 
@@ -22,15 +24,28 @@ def test_models_are_searched_by_every_word(assay: Command) -> None:
     assert listed
     assert all("claude" in model["ref"] and "sonnet" in model["ref"] for model in listed)
     (model,) = [model for model in listed if model["ref"] == "anthropic/claude-sonnet-4-5"]
-    assert (model["input_usd"], model["output_usd"], model["context_tokens"]) == (3.0, 15.0, 200_000)
+    assert (model["input_usd"], model["output_usd"], model["context_tokens"]) == (
+        3.0,
+        15.0,
+        200_000,
+    )
     refused = assay("models", "--search", "no such model")
     assert refused.code == 2
-    assert refused.err == "assay: --search: is 'no such model', and no known model matches. Try fewer letters.\n"
+    assert (
+        refused.err
+        == "assay: --search: is 'no such model', and no known model matches. Try fewer letters.\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("typed", "chosen"),
-    [("\n", "opus-5"), ("2\n", "claude-opus"), ("SON\n1\n", "claude-sonnet"), ("brand-new\n", "brand-new"), ("9\n", "9")],
+    [
+        ("\n", "opus-5"),
+        ("2\n", "claude-opus"),
+        ("SON\n1\n", "claude-sonnet"),
+        ("brand-new\n", "brand-new"),
+        ("9\n", "9"),
+    ],
 )
 def test_model_is_chosen_by_number_piece_or_name(typed: str, chosen: str) -> None:
     @click.command()
@@ -42,7 +57,11 @@ def test_model_is_chosen_by_number_piece_or_name(typed: str, chosen: str) -> Non
 
 @pytest.mark.parametrize(
     ("agent", "target"),
-    [("anthropic", "anthropic/opus"), ("mine=openrouter", "mine=openrouter/opus"), ("claude-code", "claude-code --model opus")],
+    [
+        ("anthropic", "anthropic/opus"),
+        ("mine=openrouter", "mine=openrouter/opus"),
+        ("claude-code", "claude-code --model opus"),
+    ],
 )
 def test_model_joins_the_agent_that_lacks_one(agent: str, target: str) -> None:
     assert with_model(agent, "opus") == target

@@ -1,4 +1,6 @@
-"""A result reads one run, the newest, unless the user asks for more, and never pools runs that measure different things."""
+"""A result reads one run, the newest, unless the user asks for more, and never pools runs that
+measure different things.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ STORES: Final = 30
 class Answers:
     """Answers of two candidates to numbered tasks; the references are 100, 101 and so on.
 
-    `terse_right` and `long_right` are the shares of right numbers; `long` writes them in a sentence, which `exact` gives 0.
+    `terse_right` and `long_right` are the shares of right numbers; `long` writes them in a
+    sentence, which `exact` gives 0.
     """
 
     score: str
@@ -42,7 +45,9 @@ class Answers:
     wording: str = "What is the number"
 
 
-def suite_text(answers: Answers, *, name: str = "qa", candidates: Sequence[str] = ("terse", "long")) -> str:
+def suite_text(
+    answers: Answers, *, name: str = "qa", candidates: Sequence[str] = ("terse", "long")
+) -> str:
     tasks = []
     for number in range(N_TASKS):
         reference = 100 + number
@@ -62,7 +67,12 @@ def suite_text(answers: Answers, *, name: str = "qa", candidates: Sequence[str] 
 
 
 def run(
-    assay: Command, project: Path, answers: Answers, *, name: str = "qa", candidates: Sequence[str] = ("terse", "long")
+    assay: Command,
+    project: Path,
+    answers: Answers,
+    *,
+    name: str = "qa",
+    candidates: Sequence[str] = ("terse", "long"),
 ) -> str:
     path = project / f"{name}.json"
     path.write_text(suite_text(answers, name=name, candidates=candidates), "utf-8")
@@ -77,7 +87,9 @@ CORRECTED: Final = Answers(score="numeric", terse_right=0.5, long_right=1)
 
 @pytest.fixture
 def corrected(assay: Command, project: Path) -> tuple[str, str]:
-    """A suite whose scorer was corrected before its second run: `exact` refuses every answer of `long`."""
+    """A suite whose scorer was corrected before its second run: `exact` refuses every answer of
+    `long`.
+    """
     return run(assay, project, TOO_STRICT), run(assay, project, CORRECTED)
 
 
@@ -85,7 +97,9 @@ def first_line(said: Said) -> str:
     return said.out.splitlines()[0]
 
 
-def test_compare_says_what_the_newest_run_alone_says(assay: Command, corrected: tuple[str, str]) -> None:
+def test_compare_says_what_the_newest_run_alone_says(
+    assay: Command, corrected: tuple[str, str]
+) -> None:
     old, new = corrected
     said = assay("compare", "terse", "long")
     assert said.out == assay("compare", "terse", "long", "--run", "latest").out
@@ -93,9 +107,14 @@ def test_compare_says_what_the_newest_run_alone_says(assay: Command, corrected: 
     document = assay("compare", "terse", "long", "--json").document
     assert (document["decision"], round(document["points"])) == ("worse", -50)
     assert (alone["decision"], alone["points"]) == ("worse", document["points"])
-    assert assay("compare", "terse", "long", "--run", old, "--json").document["decision"] == "better"
+    assert (
+        assay("compare", "terse", "long", "--run", old, "--json").document["decision"] == "better"
+    )
     assert first_line(said).startswith(f"Run {new} of qa, 20")
-    assert "24 trials (the newest of 2 runs; --run ID reads another, --all-runs pools them)" in first_line(said)
+    assert (
+        "24 trials (the newest of 2 runs; --run ID reads another, --all-runs pools them)"
+        in first_line(said)
+    )
     assert (document["pooled"], document["runs"]) == (1, [new])
     (read,) = document["read"]["runs"]
     assert (read["run_id"], read["suite"], read["n_trials"]) == (new, "qa", 24)
@@ -140,7 +159,9 @@ def test_pool_anyway_labels_the_verdict(assay: Command, corrected: tuple[str, st
     assert f"{new} (24), {old} (24)" in first_line(said)
 
 
-def test_show_and_diff_take_the_newest_run_as_latest(assay: Command, corrected: tuple[str, str]) -> None:
+def test_show_and_diff_take_the_newest_run_as_latest(
+    assay: Command, corrected: tuple[str, str]
+) -> None:
     old, new = corrected
     assert assay("show", "latest", "--json").document["run_id"] == new
     assert assay("diff", old, "LATEST", "--json").document["after"] == new
@@ -152,7 +173,9 @@ def test_latest_of_an_empty_store_is_no_run(assay: Command) -> None:
     assert (refused.code, "Traceback" in refused.err) == (2, False)
 
 
-def test_pool_anyway_labels_charts_and_captions(assay: Command, corrected: tuple[str, str], project: Path) -> None:
+def test_pool_anyway_labels_charts_and_captions(
+    assay: Command, corrected: tuple[str, str], project: Path
+) -> None:
     old, new = corrected
     label = f"Mixed runs, which differ in the scorer (exact in {old}; numeric in {new}): "
     pooled = ("--all-runs", "--pool-anyway")
@@ -174,41 +197,67 @@ def test_pool_anyway_labels_charts_and_captions(assay: Command, corrected: tuple
     assert all(about.startswith(label) for about in figures)
 
 
-def test_trend_names_the_scorer_at_the_run_that_changed_it(assay: Command, corrected: tuple[str, str], project: Path) -> None:
+def test_trend_names_the_scorer_at_the_run_that_changed_it(
+    assay: Command, corrected: tuple[str, str], project: Path
+) -> None:
     old, new = corrected
     (project / "qa.json").write_text(suite_text(CORRECTED), "utf-8")
     same = str(assay("run", project / "qa.json", "--json").document["run_id"])
-    (project / "qa.json").write_text(suite_text(Answers(score="numeric", terse_right=1, long_right=1, wording="Say")), "utf-8")
+    (project / "qa.json").write_text(
+        suite_text(Answers(score="numeric", terse_right=1, long_right=1, wording="Say")), "utf-8"
+    )
     edited = str(assay("run", project / "qa.json", "--json").document["run_id"])
     points = assay("trend", "qa", "--json").document["points"]
-    changed = {point["run_id"]: point["changed"] for point in points if point["candidate"] == "long"}
+    changed = {
+        point["run_id"]: point["changed"] for point in points if point["candidate"] == "long"
+    }
     assert changed == {old: [], new: ["scorer"], same: [], edited: ["tasks"]}
     words = f"the scorer (exact in {old}; numeric in {new})"
     assert {point["differences"] for point in points if point["run_id"] == new} == {words}
     printed = assay("trend", "qa", "--output", "trend.svg").out
     assert printed.count("other scorer") == 2
     assert f"{new} differs from the run before in {words}, so a change of scores" in printed
-    assert f"before: {new} (scorer), {edited} (tasks)." in (project / "trend.svg").read_text("utf-8").partition("</desc>")[0]
-    with Workspace.open(project, environment={}) as workspace, TestClient(create_app(workspace)) as client:
+    assert (
+        f"before: {new} (scorer), {edited} (tasks)."
+        in (project / "trend.svg").read_text("utf-8").partition("</desc>")[0]
+    )
+    with (
+        Workspace.open(project, environment={}) as workspace,
+        TestClient(create_app(workspace)) as client,
+    ):
         client.headers["host"] = "127.0.0.1"
-        page = html.unescape(client.get("/results/trend?suite=qa", headers={"accept": "text/html"}).text)
+        page = html.unescape(
+            client.get("/results/trend?suite=qa", headers={"accept": "text/html"}).text
+        )
         assert page.count(f'<span title="{words}">different scorer</span>') == 2
         assert f"<li>{new} differs from the run before in {words}" in page
-        assert client.get("/results/trend.json?suite=qa").json()["points"][2]["changed"] == ["scorer"]
+        assert client.get("/results/trend.json?suite=qa").json()["points"][2]["changed"] == [
+            "scorer"
+        ]
 
 
-def test_the_first_line_says_that_an_older_run_holds_more_trials(assay: Command, project: Path) -> None:
+def test_the_first_line_says_that_an_older_run_holds_more_trials(
+    assay: Command, project: Path
+) -> None:
     whole = run(assay, project, CORRECTED)
     assert assay("run", project / "qa.json", "--limit", "4").code == 0
-    assert f"8 trials (the newest of 2 runs; {whole} holds 16 more trials; --run ID" in first_line(assay("stats"))
+    assert f"8 trials (the newest of 2 runs; {whole} holds 16 more trials; --run ID" in first_line(
+        assay("stats")
+    )
     assert "holds" not in first_line(assay("stats", "--run", whole))
 
 
-def test_a_later_import_of_a_part_says_that_the_first_holds_more(assay: Command, project: Path) -> None:
-    rows = [f"t{n},{name},1,{score}" for n in range(6) for name, score in (("ada", 1), ("bo", n % 2))]
+def test_a_later_import_of_a_part_says_that_the_first_holds_more(
+    assay: Command, project: Path
+) -> None:
+    rows = [
+        f"t{n},{name},1,{score}" for n in range(6) for name, score in (("ada", 1), ("bo", n % 2))
+    ]
     runs = []
     for part in (rows, rows[:4]):
-        (project / "table.csv").write_text("\n".join(["task,candidate,trial,score", *part]) + "\n", "utf-8")
+        (project / "table.csv").write_text(
+            "\n".join(["task,candidate,trial,score", *part]) + "\n", "utf-8"
+        )
         runs += assay("import", "table.csv", "--json").document["run_ids"]
     line = first_line(assay("rank"))
     assert line.startswith(f"Run {runs[1]} of table, ")
@@ -227,7 +276,11 @@ def test_runs_that_measure_the_same_are_pooled_on_request(assay: Command, projec
 
 def test_changed_and_missing_tasks_are_differences(assay: Command, project: Path) -> None:
     run(assay, project, CORRECTED)
-    run(assay, project, Answers(score="numeric", terse_right=0.5, long_right=1, wording="Which is the number"))
+    run(
+        assay,
+        project,
+        Answers(score="numeric", terse_right=0.5, long_right=1, wording="Which is the number"),
+    )
     assert "the tasks (changed: t0, t1" in assay("rank", "--all-runs").err
     assert assay("run", project / "qa.json", "--limit", 6).code == 0
     refused = assay("rank", "--all-runs")
@@ -259,7 +312,9 @@ def test_a_batch_pools_its_runs(assay: Command, project: Path) -> None:
     assert (document["read"]["choice"], document["pooled"]) == ("batch", 2)
 
 
-def test_candidates_in_separate_runs_are_read_from_the_newest_run_of_each(assay: Command, project: Path) -> None:
+def test_candidates_in_separate_runs_are_read_from_the_newest_run_of_each(
+    assay: Command, project: Path
+) -> None:
     run(assay, project, CORRECTED, candidates=("long",))
     long = run(assay, project, CORRECTED, candidates=("long",))
     terse = run(assay, project, CORRECTED, candidates=("terse",))
@@ -286,11 +341,13 @@ def test_a_newer_run_without_one_of_the_candidates_is_named(assay: Command, proj
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """The answers of `compare a b` in one generated store: without an option, for the newest run, and for all runs.
+    """The answers of `compare a b` in one generated store: without an option, for the newest run,
+    and for all runs.
 
     Attributes:
         page: the difference between the means on the pages of the candidates.
-        differs: True if any two runs differ in scorer or tasks; `last_two_differ` compares the newest run with the one before.
+        differs: True if any two runs differ in scorer or tasks; `last_two_differ` compares the
+            newest run with the one before.
         gate_code: exit code of `gate --baseline` for these two.
         matrix: True if the page of the batch pools the runs.
     """
@@ -325,7 +382,9 @@ def _generated(assay: Command, project: Path, rng: random.Random) -> Store:
         return None if said.code else float(said.document["points"])
 
     with Workspace.open(project, environment={}) as workspace:
-        of_terse, of_long = (standings(workspace, name, ["qa"])[0].estimate for name in ("terse", "long"))
+        of_terse, of_long = (
+            standings(workspace, name, ["qa"])[0].estimate for name in ("terse", "long")
+        )
         assert of_terse is not None
         assert of_long is not None
         page = 100 * (float(of_terse.mean or 0) - float(of_long.mean or 0))
@@ -339,14 +398,18 @@ def _generated(assay: Command, project: Path, rng: random.Random) -> Store:
         page=page,
         differs=len({(score, words) for _, score, words in runs}) > 1,
         last_two_differ=runs[-1][1:] != runs[-2][1:],
-        gate_code=assay("gate", "terse", "--baseline", runs[-2][0], "--run", runs[-1][0], "--margin", "3pts").code,
+        gate_code=assay(
+            "gate", "terse", "--baseline", runs[-2][0], "--run", runs[-1][0], "--margin", "3pts"
+        ).code,
         matrix=not matrix.differences,
     )
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_no_verdict_differs_from_that_of_the_newest_run_without_refusal(assay: Command, project: Path) -> None:
+def test_no_verdict_differs_from_that_of_the_newest_run_without_refusal(
+    assay: Command, project: Path
+) -> None:
     rng = random.Random(28)
     stores = []
     for number in range(STORES):
@@ -372,14 +435,22 @@ def test_python_reads_the_newest_run_and_refuses_to_pool(
     old, new = corrected
     monkeypatch.chdir(project)
     assert assay_bench.compare("terse", "long").comparison.decision == "worse"
-    assert assay_bench.compare("terse", "long", assay_bench.Selection(runs=old)).comparison.decision == "better"
+    assert (
+        assay_bench.compare("terse", "long", assay_bench.Selection(runs=old)).comparison.decision
+        == "better"
+    )
     with pytest.raises(InputError, match=f"the scorer \\(exact in {old}; numeric in {new}\\)"):
         assay_bench.compare("terse", "long", assay_bench.Selection(all_runs=True))
 
 
-def test_results_page_reads_the_newest_run_and_refuses_to_pool(corrected: tuple[str, str], project: Path) -> None:
+def test_results_page_reads_the_newest_run_and_refuses_to_pool(
+    corrected: tuple[str, str], project: Path
+) -> None:
     old, new = corrected
-    with Workspace.open(project, environment={}) as workspace, TestClient(create_app(workspace)) as client:
+    with (
+        Workspace.open(project, environment={}) as workspace,
+        TestClient(create_app(workspace)) as client,
+    ):
         client.headers["host"] = "127.0.0.1"
         assert new in client.get("/statistics").text
         for address in ("/statistics", "/statistics.json"):
@@ -387,11 +458,16 @@ def test_results_page_reads_the_newest_run_and_refuses_to_pool(corrected: tuple[
             assert refused.status_code == 422
             assert "the scorer" in refused.text
             assert old in refused.text
-        assert refused.json()["error"]["problem"].startswith("the selected runs differ in the scorer")
+        assert refused.json()["error"]["problem"].startswith(
+            "the selected runs differ in the scorer"
+        )
         page = client.get("/results?all_runs=1&suite=qa", headers={"accept": "text/html"})
         assert (page.status_code, page.headers["content-type"]) == (422, "text/html; charset=utf-8")
         assert "<h1>These runs cannot be pooled</h1>" in page.text
-        links = [html.unescape(link) for link in re.findall(r'<a class="button[^"]*" href="([^"]*)"', page.text)]
+        links = [
+            html.unescape(link)
+            for link in re.findall(r'<a class="button[^"]*" href="([^"]*)"', page.text)
+        ]
         alone, pooled = f"/results?run={new}", "/results?all_runs=1&suite=qa&pool_anyway=1"
         assert {alone, pooled} <= set(links)
         assert f"Run {new} of qa" in client.get(alone).text
@@ -402,10 +478,14 @@ def test_results_page_reads_the_newest_run_and_refuses_to_pool(corrected: tuple[
         assert not re.search(r"\w\.?Mixed runs", shown)
         assert shown.partition("</h1>")[2].count("Not decided: ") == 0
         for kind in ("forest", "pairs", "scores"):
-            chart = client.get(f"/statistics/charts/{kind}.svg?all_runs=1&suite=qa&pool_anyway=1").text
+            chart = client.get(
+                f"/statistics/charts/{kind}.svg?all_runs=1&suite=qa&pool_anyway=1"
+            ).text
             assert f"<desc>{label} " in html.unescape(chart)
         details = client.get("/statistics/behind?all_runs=1&suite=qa&pool_anyway=1").text
-        assert f'<p class="soft small">{label} The score of every counted trial' in html.unescape(details)
+        assert f'<p class="soft small">{label} The score of every counted trial' in html.unescape(
+            details
+        )
 
 
 def test_pages_of_candidates_and_batches_do_not_pool(assay: Command, project: Path) -> None:
@@ -415,15 +495,25 @@ def test_pages_of_candidates_and_batches_do_not_pool(assay: Command, project: Pa
         path.write_text(suite_text(answers), "utf-8")
         runs.append(str(assay("run", path, "--batch-id", "night", "--json").document["run_id"]))
     newest = assay("stats", "--json").document["candidates"]
-    with Workspace.open(project, environment={}) as workspace, TestClient(create_app(workspace)) as client:
+    with (
+        Workspace.open(project, environment={}) as workspace,
+        TestClient(create_app(workspace)) as client,
+    ):
         client.headers["host"] = "127.0.0.1"
         for candidate in newest:
             (mean,) = client.get(f"/candidates/{candidate['candidate']}.json").json()["means"]
             assert (mean["mean"], mean["ci95"]) == (candidate["mean"], candidate["ci95"])
-            assert (mean["runs"], mean["of"], mean["open"]) == ([runs[2]], 3, f"/results?run={runs[2]}")
+            assert (mean["runs"], mean["of"], mean["open"]) == (
+                [runs[2]],
+                3,
+                f"/results?run={runs[2]}",
+            )
         assert "newest of 3 runs" in client.get("/candidates/long").text
         matrix = client.get("/batches/night.json").json()["matrix"]
-        assert matrix["differences"] == f"the scorer (exact in {runs[0]}; numeric in {runs[1]}, {runs[2]})"
+        assert (
+            matrix["differences"]
+            == f"the scorer (exact in {runs[0]}; numeric in {runs[1]}, {runs[2]})"
+        )
         assert {task["candidates"]["long"]["n_trials"] for task in matrix["tasks"]} == {2}
         assert {task["candidates"]["long"]["mean"] for task in matrix["tasks"]} == {1.0}
         assert matrix["differences"] in client.get("/batches/night?across=candidates").text
@@ -441,7 +531,9 @@ def test_the_newest_run_decides_on_postgresql_too(
     monkeypatch.setenv("ASSAY_STORE", new_database(postgres, f"onerun{secrets.token_hex(4)}"))
     old, new = run(assay, project, TOO_STRICT), run(assay, project, CORRECTED)
     assert assay("compare", "terse", "long", "--json").document["decision"] == "worse"
-    assert assay("compare", "terse", "long", "--run", old, "--json").document["decision"] == "better"
+    assert (
+        assay("compare", "terse", "long", "--run", old, "--json").document["decision"] == "better"
+    )
     refused = assay("compare", "terse", "long", "--all-runs")
     assert refused.code == 2
     assert f"the scorer (exact in {old}; numeric in {new})" in refused.err

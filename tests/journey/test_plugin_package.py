@@ -40,14 +40,24 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__"))
     build = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
     place = tmp_path_factory.mktemp("wheel")
-    built = subprocess.run([sys.executable, "-c", build, str(place)], cwd=source, capture_output=True, text=True, check=False)
+    built = subprocess.run(
+        [sys.executable, "-c", build, str(place)],
+        cwd=source,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert built.returncode == 0, built.stderr
     return place / built.stdout.strip().splitlines()[-1]
 
 
 @pytest.fixture
-def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Unpack the wheel into a folder on the path, as an installer does with a wheel of pure Python."""
+def site(
+    wheel: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """Unpack the wheel into a folder on the path, as an installer does with a wheel of pure
+    Python.
+    """
     folder = tmp_path_factory.mktemp("site")
     zipfile.ZipFile(wheel).extractall(folder)
     monkeypatch.setattr(sys, "path", [*sys.path, str(folder)])
@@ -65,10 +75,14 @@ def installed(project: Path, site: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return site
 
 
-def test_a_package_of_its_own_wheel_adds_every_kind(assay: Command, installed: Path, project: Path) -> None:
+def test_a_package_of_its_own_wheel_adds_every_kind(
+    assay: Command, installed: Path, project: Path
+) -> None:
     document = assay("run", "plugged.yaml", "--json").document
     assert document["trials"]["done"] == 2
-    means = {row["candidate"]: row["by_task"] for row in assay("stats", "--json").document["candidates"]}
+    means = {
+        row["candidate"]: row["by_task"] for row in assay("stats", "--json").document["candidates"]
+    }
     scores = {name: {row["task"]: row["mean"] for row in rows} for name, rows in means.items()}
     # `manners`: 3 of 4 for an answer of at most three words, and 1 of 4 for a greeting.
     assert scores["loud"] == {"a": 1.0, "b": 0.75}
@@ -94,7 +108,10 @@ def test_removing_the_package_leaves_clear_messages(assay: Command, installed: P
         assert message in refused.err, message
     regraded = assay("regrade", run)
     assert regraded.code == 2
-    assert "is `words_present`, which no installed package offers. Install the package that offers it." in regraded.err
+    assert (
+        "is `words_present`, which no installed package offers. Install the package that offers it."
+        in regraded.err
+    )
     extended = assay("extend", run, "--trials", "1")
     assert extended.code == 2
     assert "unknown provider 'shout'" in extended.err

@@ -1,4 +1,6 @@
-"""The position of candidates in a joint prompt, read from the bytes that a model server receives."""
+"""The position of candidates in a joint prompt, read from the bytes that a model server
+receives.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ def suite(folder: Path, *, models: bool, trials: int = 6, tasks: int = 2, **chan
         "judge": "openai/judge-1",
         "parameters": {"seed": 7},
         "tasks": [
-            {"id": f"t{n}", "score": "judge", **({"prompt": f"Question {n}?"} if models else {"snippets": each})}
+            {
+                "id": f"t{n}",
+                "score": "judge",
+                **({"prompt": f"Question {n}?"} if models else {"snippets": each}),
+            }
             for n in range(tasks)
         ],
         **changed,
@@ -41,7 +47,9 @@ def suite(folder: Path, *, models: bool, trials: int = 6, tasks: int = 2, **chan
 
 
 def answer(call: Call) -> str:
-    """Answers as a candidate with its name; as a judge, scores by the position in the prompt: 9, 6, 3."""
+    """Answers as a candidate with its name; as a judge, scores by the position in the prompt: 9, 6,
+    3.
+    """
     if call.schema is None:
         return f"work of {call.body['model']}"
     properties = call.schema["properties"]
@@ -87,9 +95,12 @@ def test_each_candidate_stands_equally_often_in_each_position(
     assert assay("run", suite(project, models=models), "--json").code == 0
     calls = judged(server)
     assert len(calls) == 12
-    assert all(labels_in(call) == ["A", "B", "C"] for call in calls), "blocks stand in the order of their labels"
+    assert all(labels_in(call) == ["A", "B", "C"] for call in calls), (
+        "blocks stand in the order of their labels"
+    )
     assert all(
-        call.schema is not None and [*call.schema["properties"]["candidates"]["properties"]] == ["A", "B", "C"]
+        call.schema is not None
+        and [*call.schema["properties"]["candidates"]["properties"]] == ["A", "B", "C"]
         for call in calls
     )
     for orders in by_task(calls, r"# (t\d)").values():
@@ -101,17 +112,27 @@ def test_each_candidate_stands_equally_often_in_each_position(
     assert "order is drawn by lot" in calls[0].prompt
 
 
-def test_each_judge_of_a_panel_sees_an_order_of_its_own(assay: Command, server: ModelServer, project: Path) -> None:
+def test_each_judge_of_a_panel_sees_an_order_of_its_own(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = answer
     judges = ["openai/judge-1", "openai/judge-2"]
-    assert assay("run", suite(project, models=False, judge=judges, tasks=4, trials=3), "--json").code == 0
+    assert (
+        assay("run", suite(project, models=False, judge=judges, tasks=4, trials=3), "--json").code
+        == 0
+    )
     orders = [by_task(judged(server, judge.split("/")[1]), r"# (t\d)") for judge in judges]
     assert orders[0] != orders[1]
     for judge in orders:
-        assert all(Counter(order[0] for order in task) == dict.fromkeys(NAMES, 1) for task in judge.values())
+        assert all(
+            Counter(order[0] for order in task) == dict.fromkeys(NAMES, 1)
+            for task in judge.values()
+        )
 
 
-def test_judges_that_take_turns_are_balanced_each(assay: Command, server: ModelServer, project: Path) -> None:
+def test_judges_that_take_turns_are_balanced_each(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = answer
     rotation = {"rotate": ["openai/judge-1", "openai/judge-2"]}
     assert assay("run", suite(project, models=False, judge=rotation), "--json").code == 0
@@ -120,7 +141,9 @@ def test_judges_that_take_turns_are_balanced_each(assay: Command, server: ModelS
             assert Counter(order[0] for order in orders) == dict.fromkeys(NAMES, 1)
 
 
-def test_pairs_are_asked_in_both_orders_and_the_prompt_says_so(assay: Command, server: ModelServer, project: Path) -> None:
+def test_pairs_are_asked_in_both_orders_and_the_prompt_says_so(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = answer
     judge = {"model": "openai/judge-1", "mode": "pairwise"}
     assert assay("run", suite(project, models=True, judge=judge, trials=2), "--json").code == 0
@@ -137,7 +160,9 @@ def test_code_arena_shows_one_page_a_prompt_under_one_label(
 ) -> None:
     monkeypatch.setenv("ASSAY_CHROMIUM", "/nowhere/chromium")
     page = "```html\n<p>work of {}</p>\n```"
-    server.answer = lambda call: page.format(call.body["model"]) if call.schema is None else answer(call)
+    server.answer = lambda call: (
+        page.format(call.body["model"]) if call.schema is None else answer(call)
+    )
     path = suite(project, models=True, trials=2, score="code_arena")
     path.write_text(path.read_text().replace("score: judge", "score: code_arena"))
     assert assay("run", path, "--json").code == 0
@@ -147,7 +172,9 @@ def test_code_arena_shows_one_page_a_prompt_under_one_label(
     assert not any("lot" in call.prompt for call in calls)
 
 
-def test_a_resume_does_not_change_the_prompt(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_resume_does_not_change_the_prompt(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     path = suite(project, models=True, trials=3)
     server.answer = answer
     assert assay("run", path, "--json").code == 0
@@ -161,7 +188,9 @@ def test_a_resume_does_not_change_the_prompt(assay: Command, server: ModelServer
 
 
 @pytest.mark.slow
-def test_a_rerun_and_a_regrade_draw_the_order_again(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_rerun_and_a_regrade_draw_the_order_again(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = answer
     run = assay("run", suite(project, models=False, tasks=4, trials=3), "--json").document["run_id"]
     first = by_task(judged(server), r"# (t\d)")
@@ -174,10 +203,14 @@ def test_a_rerun_and_a_regrade_draw_the_order_again(assay: Command, server: Mode
     regraded = by_task(judged(server), r"# (t\d)")
     for orders in (rerun, regraded):
         assert orders != first
-        assert all(set(Counter(order[0] for order in task).values()) == {1} for task in orders.values())
+        assert all(
+            set(Counter(order[0] for order in task).values()) == {1} for task in orders.values()
+        )
 
 
-def test_the_order_is_recorded_and_its_effect_shown(assay: Command, server: ModelServer, project: Path) -> None:
+def test_the_order_is_recorded_and_its_effect_shown(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = answer
     assert assay("run", suite(project, models=False, tasks=6, trials=3), "--json").code == 0
     rows = assay("review", "list", "--json").document["assessments"]
@@ -194,11 +227,16 @@ def test_the_order_is_recorded_and_its_effect_shown(assay: Command, server: Mode
     assert [effect["n_scores"] for effect in judge["effects"]] == [18, 18, 18]
     assert "position_not_drawn" not in {warning["code"] for warning in stats["warnings"]}
     said = assay("stats").out
-    assert "effect of position, in points compared with the mean of all positions: 1. +30.0 (no range), 2. 0.0" in said
+    assert (
+        "effect of position, in points compared with the mean of all positions: 1. +30.0 (no range), 2. 0.0"
+        in said
+    )
     assert "There is no range, because candidate and position explain every score" in said
 
 
-def test_stored_runs_without_positions_say_so(assay: Command, server: ModelServer, project: Path) -> None:
+def test_stored_runs_without_positions_say_so(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = answer
     assert assay("run", suite(project, models=False, trials=2), "--json").code == 0
     rows = assay("review", "list", "--json").document["assessments"]
@@ -208,6 +246,8 @@ def test_stored_runs_without_positions_say_so(assay: Command, server: ModelServe
         connection.execute("UPDATE score SET place = NULL")
     for command in (("stats",), ("rank",), ("compare", "nora", "omar")):
         document = assay(*command, "--json").document
-        (warning,) = [warning for warning in document["warnings"] if warning["code"] == "position_not_drawn"]
+        (warning,) = [
+            warning for warning in document["warnings"] if warning["code"] == "position_not_drawn"
+        ]
         assert "in 4 of 4 trials" in warning["text"]
     assert assay("stats", "--json").document["diagnostics"]["by_position"] == []

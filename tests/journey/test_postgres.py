@@ -41,7 +41,9 @@ def test_a_set_runs_is_reviewed_and_compared_on_postgresql(
     assert not (project / ".assay" / "assay.db").exists()
 
 
-def test_a_killed_run_resumes_on_postgresql(assay: Command, server: ModelServer, project: Path, database: str) -> None:
+def test_a_killed_run_resumes_on_postgresql(
+    assay: Command, server: ModelServer, project: Path, database: str
+) -> None:
     server.delay_s = 0.2
     process = start("run", write_set(project, trials=4), "--judge", JUDGE, "--concurrency", "2")
     while server.served < 4:

@@ -1,4 +1,6 @@
-"""Functions, commands and web services as candidates: run, stored, shown, resumed, and refused where they may not start."""
+"""Functions, commands and web services as candidates: run, stored, shown, resumed, and refused
+where they may not start.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,10 @@ def test_a_program_holds_a_conversation(assay: Command, folder: Path) -> None:
 def answers(workspace: Workspace, run: str) -> dict[str, str | None]:
     """Return the one candidate's answers by task."""
     trials = workspace.archive.trials.matching(Selection(runs=(run,)))
-    return {row.task: trial_answers(workspace, run, shown_trial(row.key)).answers[0][1].text for row in trials}
+    return {
+        row.task: trial_answers(workspace, run, shown_trial(row.key)).answers[0][1].text
+        for row in trials
+    }
 
 
 def test_a_failure_shows_its_traceback_and_its_output(assay: Command, folder: Path) -> None:
@@ -112,7 +117,9 @@ def test_a_failure_shows_its_traceback_and_its_output(assay: Command, folder: Pa
 
 
 def test_a_resume_refuses_a_changed_program(assay: Command, folder: Path) -> None:
-    run = assay("run", suite(folder, '{name: c, python: "app.py:fails"}'), "--json").document["run_id"]
+    run = assay("run", suite(folder, '{name: c, python: "app.py:fails"}'), "--json").document[
+        "run_id"
+    ]
     (folder / "app.py").write_text(APP.replace("{}[prompt]", "prompt.upper()"), "utf-8")
     refused = assay("resume", run)
     assert refused.code == 2
@@ -123,7 +130,10 @@ def test_a_resume_refuses_a_changed_program(assay: Command, folder: Path) -> Non
 
 @pytest.mark.slow
 def test_a_module_is_known_by_its_version_and_its_file(
-    assay: Command, folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    assay: Command,
+    folder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     site = tmp_path_factory.mktemp("site")
     (site / "acme").mkdir()
@@ -131,27 +141,39 @@ def test_a_module_is_known_by_its_version_and_its_file(
     (site / "acme" / "bots.py").write_text(APP, "utf-8")
     known = site / "acme_bots-1.2.dist-info"
     known.mkdir()
-    (known / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-bots\nVersion: 1.2\n", "utf-8")
+    (known / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: acme-bots\nVersion: 1.2\n", "utf-8"
+    )
     (known / "top_level.txt").write_text("acme\n", "utf-8")
     monkeypatch.setattr(sys, "path", [*sys.path, str(site)])
     assert source_of("acme.bots", str(folder)).startswith("acme-bots 1.2, ")
     assert source_of("acme.nothing", str(folder)) == ""
     (site / "acme" / "__init__.py").write_text("", "utf-8")
-    run = assay("run", suite(folder, '{name: c, python: "acme.bots:fails"}'), "--json").document["run_id"]
-    (known / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-bots\nVersion: 1.3\n", "utf-8")
+    run = assay("run", suite(folder, '{name: c, python: "acme.bots:fails"}'), "--json").document[
+        "run_id"
+    ]
+    (known / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: acme-bots\nVersion: 1.3\n", "utf-8"
+    )
     refused = assay("resume", run)
     assert refused.code == 2
     assert "the run started with acme-bots 1.2, " in refused.err
     (site / "acme" / "bots.py").write_text(f"{APP}# changed\n", "utf-8")
     assay("run", "s.yaml")
-    assert "same_name" in [warning["code"] for warning in assay("stats", "--all-runs", "--json").document["warnings"]]
+    assert "same_name" in [
+        warning["code"] for warning in assay("stats", "--all-runs", "--json").document["warnings"]
+    ]
 
 
-def test_candidates_of_one_name_and_two_programs_are_told_apart(assay: Command, folder: Path) -> None:
+def test_candidates_of_one_name_and_two_programs_are_told_apart(
+    assay: Command, folder: Path
+) -> None:
     assay("run", suite(folder, '{name: c, python: "app.py:upper"}'))
     (folder / "app.py").write_text(f"{APP}# changed\n", "utf-8")
     assay("run", "s.yaml")
-    codes = [warning["code"] for warning in assay("stats", "--all-runs", "--json").document["warnings"]]
+    codes = [
+        warning["code"] for warning in assay("stats", "--all-runs", "--json").document["warnings"]
+    ]
     assert "same_name" in codes
 
 
@@ -159,7 +181,9 @@ def test_candidates_of_one_name_and_two_programs_are_told_apart(assay: Command, 
 def test_an_imported_run_starts_no_program(
     assay: Command, folder: Path, tmp_path_factory: pytest.TempPathFactory, key: str
 ) -> None:
-    run = assay("run", suite(folder, '{name: c, python: "app.py:fails"}'), "--json").document["run_id"]
+    run = assay("run", suite(folder, '{name: c, python: "app.py:fails"}'), "--json").document[
+        "run_id"
+    ]
     record = folder / "results" / "_assay" / f"{run}.jsonl"
     record.write_text(record.read_text("utf-8").replace(r"\"program\":", rf"\"{key}\":"), "utf-8")
     other = tmp_path_factory.mktemp("other")
@@ -195,7 +219,9 @@ def test_hundreds_of_prompts_run_fifty_at_once(assay: Command, folder: Path) -> 
     rows = [{"id": f"t{n}", "prompt": f"say {n}", "expected": f"SAY {n}"} for n in range(300)]
     (folder / "tasks.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
     for candidate in ('{name: c, python: "app.py:upper"}', "{name: c, command: [tr, a-z, A-Z]}"):
-        text = f"name: many\ncandidates: [{candidate}]\nscore: regex\ntasks: {{file: tasks.jsonl}}\n"
+        text = (
+            f"name: many\ncandidates: [{candidate}]\nscore: regex\ntasks: {{file: tasks.jsonl}}\n"
+        )
         (folder / "many.yaml").write_text(text, "utf-8")
         document = assay("run", "many.yaml", "--concurrency", "50", "--json").document
         assert document["trials"]["done"] == 300
@@ -205,4 +231,9 @@ def test_hundreds_of_prompts_run_fifty_at_once(assay: Command, folder: Path) -> 
 
 def test_a_program_of_an_imported_user_is_marked_too() -> None:
     plan = {"candidates": [], "judges": [], "user": {"model": {"program": {"kind": "command"}}}}
-    assert json.loads(_with_marked_programs(json.dumps(plan).encode()))["user"]["model"]["program"]["restored"] is True
+    assert (
+        json.loads(_with_marked_programs(json.dumps(plan).encode()))["user"]["model"]["program"][
+            "restored"
+        ]
+        is True
+    )

@@ -1,4 +1,6 @@
-"""Two prompts of one model in one suite: what is sent, what is shown, and how results of changed prompts stay apart."""
+"""Two prompts of one model in one suite: what is sent, what is shown, and how results of changed
+prompts stay apart.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ from tests.support.model_server import ModelServer
 ROWS = "question,answer\nOne and one?,2\nTwo and two?,4\nThree and three?,6\n"
 
 
-def write(project: Path, *, long: str = "Think first. {{question}}", more: str = "", score: str = "score: exact") -> Path:
+def write(
+    project: Path,
+    *,
+    long: str = "Think first. {{question}}",
+    more: str = "",
+    score: str = "score: exact",
+) -> Path:
     (project / "prompts").mkdir(exist_ok=True)
     (project / "prompts" / "terse.txt").write_text("Only the number: {{question}}\n", "utf-8")
     (project / "rows.csv").write_text(ROWS, "utf-8")
@@ -36,7 +44,9 @@ def answers(server: ModelServer) -> None:
     server.answer = lambda call: "2" if "One" in call.body["messages"][-1]["content"] else "5"
 
 
-def test_two_prompts_are_sent_and_compared(assay: Command, server: ModelServer, project: Path) -> None:
+def test_two_prompts_are_sent_and_compared(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     answers(server)
     run = assay("run", write(project), "--json")
     assert run.code == 0, run.err
@@ -63,11 +73,15 @@ def test_the_dry_run_shows_every_prompt(assay: Command, server: ModelServer, pro
     assert not server.calls
 
 
-def test_another_prompt_or_own_parameter_is_another_candidate(assay: Command, server: ModelServer, project: Path) -> None:
+def test_another_prompt_or_own_parameter_is_another_candidate(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     answers(server)
     assert assay("run", write(project)).code == 0
     assert assay("run", write(project)).code == 0
-    names = {row["candidate"] for row in assay("stats", "--all-runs", "--json").document["candidates"]}
+    names = {
+        row["candidate"] for row in assay("stats", "--all-runs", "--json").document["candidates"]
+    }
     assert names == {"terse", "long"}, "an unchanged suite is pooled"
     assert assay("run", write(project, long="Answer: {{question}}")).code == 0
     rows = assay("stats", "--all-runs", "--json").document["candidates"]
@@ -76,7 +90,9 @@ def test_another_prompt_or_own_parameter_is_another_candidate(assay: Command, se
     assert len(changed) == 2
     assert all("openai/small, prompt " in name for name in changed)
     assert assay("run", write(project, more=", parameters: {temperature: 0.1}")).code == 0
-    names = {row["candidate"] for row in assay("stats", "--all-runs", "--json").document["candidates"]}
+    names = {
+        row["candidate"] for row in assay("stats", "--all-runs", "--json").document["candidates"]
+    }
     assert len(names) == 4
     assert any("temperature 0.1" in name for name in names)
     assert "terse" in names
@@ -85,18 +101,31 @@ def test_another_prompt_or_own_parameter_is_another_candidate(assay: Command, se
 def test_candidates_that_never_met_are_not_compared(assay: Command, project: Path) -> None:
     def suite(name: str, pairs: str) -> Path:
         path = project / f"{name}.yaml"
-        tasks = ", ".join(f"{{id: t{n}, prompt: q, expected: x, snippets: {pairs}}}" for n in range(4))
+        tasks = ", ".join(
+            f"{{id: t{n}, prompt: q, expected: x, snippets: {pairs}}}" for n in range(4)
+        )
         path.write_text(f"name: {name}\nscore: exact\ntasks: [{tasks}]\n", "utf-8")
         return path
 
-    for name, pairs in (("both", "{alice: x, bob: y}"), ("hers", "{alice: x, carol: y}"), ("his", "{bob: x, dan: x}")):
+    for name, pairs in (
+        ("both", "{alice: x, bob: y}"),
+        ("hers", "{alice: x, carol: y}"),
+        ("his", "{bob: x, dan: x}"),
+    ):
         assert assay("run", suite(name, pairs)).code == 0
     versus = assay("compare", "alice", "bob", "--json").document
-    assert (versus["n_trials_a"], versus["n_trials_b"], versus["mean_a"], versus["mean_b"]) == (4, 4, 1.0, versus["mean_b"])
+    assert (versus["n_trials_a"], versus["n_trials_b"], versus["mean_a"], versus["mean_b"]) == (
+        4,
+        4,
+        1.0,
+        versus["mean_b"],
+    )
     assert len(versus["runs"]) == 1
 
 
-def test_pages_show_what_was_sent_once_names_are_shown(assay: Command, server: ModelServer, project: Path) -> None:
+def test_pages_show_what_was_sent_once_names_are_shown(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     path = write(project, score="judge: openai/judge")
     run = assay("run", path, "--limit", "1", "--json").document["run_id"]
     (row,) = assay("review", "list", "--json").document["assessments"]
@@ -113,7 +142,9 @@ def test_pages_show_what_was_sent_once_names_are_shown(assay: Command, server: M
 
     record, sent, trial = pages()
     assert sent == {None: []}, "a prompt tells candidates apart"
-    assert "Only the number: {{question}}" in record, "only the review page withholds from the owner"
+    assert "Only the number: {{question}}" in record, (
+        "only the review page withholds from the owner"
+    )
     assert assay("review", "approve", row["id"]).code == 0
     record, sent, trial = pages()
     assert "Prompt sent to terse" in trial
@@ -126,7 +157,9 @@ def test_pages_show_what_was_sent_once_names_are_shown(assay: Command, server: M
     assert "Only the number: {{question}}" in record
 
 
-def test_prompts_survive_a_new_store_and_a_regrade(assay: Command, server: ModelServer, project: Path) -> None:
+def test_prompts_survive_a_new_store_and_a_regrade(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     answers(server)
     first = assay("run", write(project), "--json").document["run_id"]
     assert assay("run", write(project, long="Answer: {{question}}")).code == 0
@@ -143,7 +176,9 @@ def test_prompts_survive_a_new_store_and_a_regrade(assay: Command, server: Model
     ]
 
 
-def test_two_runs_differ_by_the_prompt_in_the_diff(assay: Command, server: ModelServer, project: Path) -> None:
+def test_two_runs_differ_by_the_prompt_in_the_diff(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     answers(server)
     ids = [
         assay("run", write(project, long=text), "--json").document["run_id"]
@@ -151,4 +186,7 @@ def test_two_runs_differ_by_the_prompt_in_the_diff(assay: Command, server: Model
     ]
     set_up = assay("diff", *ids, "--json").document["set_up"]
     (change,) = (entry for entry in set_up if entry["name"] == "candidate long")
-    assert (change["before"], change["after"]) == ("[user]\nThink first. {{question}}", "[user]\nAnswer: {{question}}")
+    assert (change["before"], change["after"]) == (
+        "[user]\nThink first. {{question}}",
+        "[user]\nAnswer: {{question}}",
+    )

@@ -52,14 +52,25 @@ def test_nothing():
 
 def documented_test() -> str:
     """The example of the documentation."""
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "use-pytest-and-ci.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "use-pytest-and-ci.md").read_text(
+        "utf-8"
+    )
     return page.partition("```python\n")[2].partition("```")[0]
 
 
 def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Run pytest with this plugin and no other, installed or not."""
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "assay.pytest_plugin", "-p", "no:cacheprovider", *options],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "assay.pytest_plugin",
+            "-p",
+            "no:cacheprovider",
+            *options,
+        ],
         cwd=folder,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""},
         capture_output=True,
@@ -89,7 +100,10 @@ def test_tests_run_suites_and_report_verdicts(assay: Command, project: Path) -> 
     assert f"failed tests/test_bot.py::test_bad · run {runs['bad']['run_id']}" in summary
     assert "test_without" not in summary.partition("short test summary")[0]
     cases = ElementTree.parse(project / "report.xml").getroot().iter("testcase")
-    recorded = {case.get("name"): {p.get("name"): p.get("value") for p in case.iter("property")} for case in cases}
+    recorded = {
+        case.get("name"): {p.get("name"): p.get("value") for p in case.iter("property")}
+        for case in cases
+    }
     assert recorded["test_good"]["assay_run"] == runs["good"]["run_id"]
     assert re.match(r"bot: 100", recorded["test_good"]["assay_verdict"] or "")
     assert recorded["test_good"]["assay_approvals"] == "none approved by a person"
@@ -101,7 +115,9 @@ def test_tests_run_suites_and_report_verdicts(assay: Command, project: Path) -> 
 def test_documented_test_passes_and_fails_by_its_threshold(project: Path) -> None:
     (project / "test_bot.py").write_text(documented_test(), "utf-8")
     ended = run_pytest(project)
-    assert "1 passed, 1 failed" in ended.stdout or "1 failed, 1 passed" in ended.stdout, ended.stdout
+    assert "1 passed, 1 failed" in ended.stdout or "1 failed, 1 passed" in ended.stdout, (
+        ended.stdout
+    )
     assert "hasty scores 50.0, below 90.0." in ended.stdout
 
 
@@ -114,7 +130,12 @@ def test_plugin_loads_nothing_until_it_is_used(project: Path) -> None:
 
 def ran(*answers: str, **more: object) -> assay.CompletedRun:
     tasks = [
-        {"id": f"t{i}", "prompt": f"{i}?", "expected": "^Lima$", "snippets": {"bot": answer, "old": "Lima"}}
+        {
+            "id": f"t{i}",
+            "prompt": f"{i}?",
+            "expected": "^Lima$",
+            "snippets": {"bot": answer, "old": "Lima"},
+        }
         for i, answer in enumerate(answers)
     ]
     return assay.run({"name": "bots", "trials": 2, "score": "regex", "tasks": tasks, **more})

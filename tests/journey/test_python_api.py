@@ -27,14 +27,21 @@ from tests.support.model_server import ModelServer
 if TYPE_CHECKING:
     from assay.domain.events import Event
 
-ROWS = [{"question": f"What is {i} + {i}?", "answer": str(2 * i), "topic": "sums"} for i in range(4)]
+ROWS = [
+    {"question": f"What is {i} + {i}?", "answer": str(2 * i), "topic": "sums"} for i in range(4)
+]
 HALF = 0.5
 
 
 def answers(*texts: str) -> list[dict[str, Any]]:
     """Tasks of one capital each, with answers of `careful` and `hasty`."""
     return [
-        {"id": f"t{i}", "prompt": "?", "expected": "^Lima$", "snippets": {"careful": "Lima", "hasty": text}}
+        {
+            "id": f"t{i}",
+            "prompt": "?",
+            "expected": "^Lima$",
+            "snippets": {"careful": "Lima", "hasty": text},
+        }
         for i, text in enumerate(texts)
     ]
 
@@ -45,12 +52,18 @@ def shorter(response: str, reference: str) -> float:
 
 @pytest.fixture
 def compared(project: Path) -> assay.CompletedRun:
-    return assay.run(assay.Suite(name="capitals", trials=2, score="regex", tasks=answers("Lima", "Cusco", "Cusco")))
+    return assay.run(
+        assay.Suite(
+            name="capitals", trials=2, score="regex", tasks=answers("Lima", "Cusco", "Cusco")
+        )
+    )
 
 
 def test_objects_and_dictionaries_make_the_same_suite(project: Path) -> None:
     tasks = answers("Lima")
-    as_objects = assay.Suite(name="capitals", score="regex", tasks=[assay.Task(**task) for task in tasks])
+    as_objects = assay.Suite(
+        name="capitals", score="regex", tasks=[assay.Task(**task) for task in tasks]
+    )
     as_values = {"name": "capitals", "score": "regex", "tasks": tasks}
     (project / "capitals.json").write_text(json.dumps(as_values), "utf-8")
     plans = []
@@ -79,7 +92,10 @@ def test_rows_become_tasks_by_a_map_with_stable_ids(project: Path, server: Model
         candidates=[assay.Candidate(name="small", model="openai/ok")],
         score="numeric",
     )
-    shuffled = {**{key: getattr(suite, key) for key in ("name", "map", "candidates", "score")}, "tasks": ROWS[::-1]}
+    shuffled = {
+        **{key: getattr(suite, key) for key in ("name", "map", "candidates", "score")},
+        "tasks": ROWS[::-1],
+    }
     first, second = assay.run(suite), assay.run(shuffled)
     ids = [sorted(first.to_frame("pandas").task), sorted(second.to_frame("pandas").task)]
     assert ids[0] == ids[1]
@@ -104,7 +120,9 @@ def test_rows_and_a_file_of_them_are_the_same_tasks(project: Path, server: Model
             )
         )
         with Workspace.open() as workspace:
-            digests.append([task.task.digest for task, _ in workspace.journal.tasks_of(ran.summary.id)])
+            digests.append(
+                [task.task.digest for task, _ in workspace.journal.tasks_of(ran.summary.id)]
+            )
     assert digests[0] == digests[1]
     assert {call.prompt for call in server.calls} == {f"On sums: {row['question']}" for row in ROWS}
 
@@ -114,7 +132,9 @@ def test_data_frames_are_tasks_and_results(project: Path) -> None:
     import polars
 
     for library in (pandas, polars):
-        frame = library.DataFrame({"id": ["a", "b"], "prompt": ["?", "?"], "expected": ["1", "2"], "weight": [1.0, None]})
+        frame = library.DataFrame(
+            {"id": ["a", "b"], "prompt": ["?", "?"], "expected": ["1", "2"], "weight": [1.0, None]}
+        )
         with pytest.raises(assay.InputError, match="has no `snippets`"):
             assay.run({"name": "framed", "tasks": frame, "score": "regex"})
     ran = assay.run({"name": "capitals", "score": "regex", "tasks": answers("Cusco", "Lima")})
@@ -130,7 +150,14 @@ def test_data_frames_are_tasks_and_results(project: Path) -> None:
 
 def test_problems_of_a_python_suite_name_field_and_remedy(project: Path) -> None:
     with pytest.raises(assay.InputError) as error:
-        assay.run({"name": "wrong", "trails": 3, "score": "regex", "tasks": [{"id": "a"}, {"id": "a", "weight": -1}]})
+        assay.run(
+            {
+                "name": "wrong",
+                "trails": 3,
+                "score": "regex",
+                "tasks": [{"id": "a"}, {"id": "a", "weight": -1}],
+            }
+        )
     message = str(error.value)
     assert "suite 'wrong' trails: is an unknown key. Did you mean 'trials'?" in message
     assert "suite 'wrong' tasks[1].weight: " in message
@@ -147,8 +174,11 @@ def test_functions_are_scorers_in_a_child_process(project: Path) -> None:
         return {"score": factor * min(len(response), options["most"] - 5), "note": "by length"}
 
     tasks = answers("Cusco")
-    for score, expected in ((scored, [1.0, 1.0]), (shorter, [1.0, 1.0]), (lambda_named := assay.scorer(name="half")(
-        lambda response: factor), [0.25, 0.25])):  # fmt: skip
+    for score, expected in (
+        (scored, [1.0, 1.0]),
+        (shorter, [1.0, 1.0]),
+        (lambda_named := assay.scorer(name="half")(lambda response: factor), [0.25, 0.25]),
+    ):
         ran = assay.run({"name": "scored", "tasks": tasks, "score": score})
         assert ran.failures == ()
         assert sorted(ran.to_frame("pandas").score) == expected, score
@@ -170,10 +200,19 @@ def test_functions_are_candidates(project: Path) -> None:
     def broken(prompt: str) -> str:
         raise LookupError(f"no answer to {prompt}")
 
-    tasks = [{"prompt": f"The capital of {land}?", "expected": f"^{city}$"} for land, city in capitals.items()]
-    candidates: list[Any] = [careful, assay.Candidate(name="quick", python=hasty, timeout=30), {"python": broken}]
+    tasks = [
+        {"prompt": f"The capital of {land}?", "expected": f"^{city}$"}
+        for land, city in capitals.items()
+    ]
+    candidates: list[Any] = [
+        careful,
+        assay.Candidate(name="quick", python=hasty, timeout=30),
+        {"python": broken},
+    ]
     ran = assay.run(assay.Suite(name="capitals", tasks=tasks, candidates=candidates, score="regex"))
-    scores = {(row.candidate, row.task[:21]): row.score for row in ran.to_frame("pandas").itertuples()}
+    scores = {
+        (row.candidate, row.task[:21]): row.score for row in ran.to_frame("pandas").itertuples()
+    }
     means = {estimate.candidate: estimate.mean for estimate in ran.stats().estimates}
     assert (means["careful"], means["quick"], means["broken"]) == (1.0, 0.5, None), scores
     assert len(ran.failures) == 2
@@ -192,7 +231,13 @@ def test_a_scorer_that_cannot_be_used_is_named(project: Path) -> None:
     with pytest.raises(assay.InputError, match="scorer guarded: cannot be sent to another process"):
         assay.run({"name": "guarded", "tasks": answers("Lima"), "score": guarded})
     with pytest.raises(assay.InputError, match=r"scorer four: has the signature \(a, b, c, d\)"):
-        assay.run({"name": "four", "tasks": answers("Lima"), "score": assay.scorer(name="four")(lambda a, b, c, d: 1)})
+        assay.run(
+            {
+                "name": "four",
+                "tasks": answers("Lima"),
+                "score": assay.scorer(name="four")(lambda a, b, c, d: 1),
+            }
+        )
 
 
 def test_run_works_inside_a_running_event_loop(project: Path) -> None:
@@ -230,7 +275,13 @@ def test_results_show_as_one_line_and_as_escaped_html(project: Path) -> None:
     hostile = "<img src=x onerror=alert(1)>"
     tasks = [{"id": "t", "prompt": "?", "expected": "^1$", "snippets": {hostile: "1", 'b"b': "0"}}]
     ran = assay.run({"name": "<script>", "score": "regex", "trials": 3, "tasks": tasks})
-    results = (ran, ran.stats(), ran.rank(), ran.compare(hostile, 'b"b'), ran.gate(hostile, against='b"b', margin=0.1))
+    results = (
+        ran,
+        ran.stats(),
+        ran.rank(),
+        ran.compare(hostile, 'b"b'),
+        ran.gate(hostile, against='b"b', margin=0.1),
+    )
     for result in results:
         assert "\n" not in repr(result)
         assert len(repr(result)) < 400
@@ -272,15 +323,26 @@ def test_a_gate_in_python_takes_a_baseline(project: Path) -> None:
 
 def test_pending_grades_are_reviewed_by_their_ids(project: Path) -> None:
     grade = {"score": 9, "reason": "fits"}
-    reply = {"candidates": {"{{label:ann}}": {"good": grade}, "{{label:bob}}": {"good": grade}}, "report": "Both."}
-    (project / "judge.jsonl").write_text(json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}) + "\n", "utf-8")
+    reply = {
+        "candidates": {"{{label:ann}}": {"good": grade}, "{{label:bob}}": {"good": grade}},
+        "report": "Both.",
+    }
+    (project / "judge.jsonl").write_text(
+        json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}) + "\n", "utf-8"
+    )
     tasks = [assay.Task(id="t", context="c", snippets={"ann": "a", "bob": "b"})]
-    ran = assay.run(assay.Suite(name="judged", tasks=tasks, judge="replay/judge.jsonl", rubric=["good"], trials=2))
+    ran = assay.run(
+        assay.Suite(
+            name="judged", tasks=tasks, judge="replay/judge.jsonl", rubric=["good"], trials=2
+        )
+    )
     assert repr(ran).endswith("2 of 2 trials done, 2 grades await review)")
     assert "2 grades await review" in ran._repr_html_()
     assay.review.approve([row.id for row in ran.pending()], reviewer="mia")
     assert ran.pending() == ()
-    assert set(ran.to_frame("pandas").assessment) == {row.id for row in assay.review.list(run=ran.id)}
+    assert set(ran.to_frame("pandas").assessment) == {
+        row.id for row in assay.review.list(run=ran.id)
+    }
     assert [estimate.n_trials for estimate in ran.stats().estimates] == [2, 2]
 
 
@@ -292,8 +354,20 @@ def test_every_public_name_can_be_imported() -> None:
 
 def test_import_loads_no_heavy_module() -> None:
     code = "import sys, assay; print(sorted({name.partition('.')[0] for name in sys.modules}))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
-    for heavy in ("numpy", "scipy", "sqlalchemy", "aiohttp", "pydantic", "fastapi", "cloudpickle", "pytest", "IPython"):
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    for heavy in (
+        "numpy",
+        "scipy",
+        "sqlalchemy",
+        "aiohttp",
+        "pydantic",
+        "fastapi",
+        "cloudpickle",
+        "pytest",
+        "IPython",
+    ):
         assert f"'{heavy}'" not in loaded
 
 
@@ -352,7 +426,9 @@ def test_extend_takes_a_candidate_with_a_prompt_of_its_own(project: Path) -> Non
     frame = more.to_frame("pandas")
     assert dict(zip(frame.candidate, frame.score, strict=True)) == {"echo": 0.0, "so": 1.0}
     lacking = {"name": "far", "model": "echo", "prompt": "{{river}}"}
-    with pytest.raises(assay.InputError, match="candidate far: uses the column 'river', which task t of run"):
+    with pytest.raises(
+        assay.InputError, match="candidate far: uses the column 'river', which task t of run"
+    ):
         assay.extend(ran.id, candidates=[lacking])
 
 
@@ -360,10 +436,19 @@ def test_extend_takes_a_candidate_with_a_prompt_of_its_own(project: Path) -> Non
 def three_waiting(project: Path) -> list[int]:
     """Numbers of three assessments that await review; the first two are 1 and 2."""
     grade = {"score": 9, "reason": "fits"}
-    reply = {"candidates": {"{{label:ann}}": {"good": grade}, "{{label:bob}}": {"good": grade}}, "report": "Both."}
-    (project / "judge.jsonl").write_text(json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}) + "\n", "utf-8")
+    reply = {
+        "candidates": {"{{label:ann}}": {"good": grade}, "{{label:bob}}": {"good": grade}},
+        "report": "Both.",
+    }
+    (project / "judge.jsonl").write_text(
+        json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}) + "\n", "utf-8"
+    )
     tasks = [assay.Task(id="t", context="c", snippets={"ann": "a", "bob": "b"})]
-    ran = assay.run(assay.Suite(name="judged", tasks=tasks, judge="replay/judge.jsonl", rubric=["good"], trials=3))
+    ran = assay.run(
+        assay.Suite(
+            name="judged", tasks=tasks, judge="replay/judge.jsonl", rubric=["good"], trials=3
+        )
+    )
     return [int(row.key) for row in ran.pending()]
 
 
@@ -372,9 +457,16 @@ def test_one_id_is_never_taken_apart(three_waiting: list[int]) -> None:
     with pytest.raises(assay.InputError, match="no assessment 'a12'"):
         assay.review.approve("12", reviewer="mia")
     assert len(assay.review.list(state="pending")) == 3
-    assert [int(event.decision.assessment) for event in assay.review.approve("a1", reviewer="mia")] == [1]
-    assert [int(event.decision.assessment) for event in assay.review.reject(2, reason="r", reviewer="mia")] == [2]
-    assert [event.after for event in assay.review.approve(iter([3]), reviewer="mia")] == [AssessmentState.APPROVED]
+    assert [
+        int(event.decision.assessment) for event in assay.review.approve("a1", reviewer="mia")
+    ] == [1]
+    assert [
+        int(event.decision.assessment)
+        for event in assay.review.reject(2, reason="r", reviewer="mia")
+    ] == [2]
+    assert [event.after for event in assay.review.approve(iter([3]), reviewer="mia")] == [
+        AssessmentState.APPROVED
+    ]
     assert assay.review.show(3).row.id == "a3"
 
 
@@ -395,8 +487,17 @@ def test_one_name_is_a_filter_and_a_candidate(project: Path) -> None:
     tasks = [{**task, "tags": "easy"} for task in answers("Lima", "Cusco")]
     ran = assay.run({"name": "capitals", "score": "regex", "tasks": tasks, "trials": 2})
     assay.run({"name": "other", "score": "regex", "tasks": answers("Cusco")})
-    for chosen in ({"runs": ran.id}, {"suites": "capitals"}, {"tags": "easy"}, {"tags": ["easy", "easy"]}, {"tags": {"easy"}}):
-        assert [row.n_trials for row in assay.stats(assay.Selection(**chosen)).estimates] == [4, 4], chosen
+    for chosen in (
+        {"runs": ran.id},
+        {"suites": "capitals"},
+        {"tags": "easy"},
+        {"tags": ["easy", "easy"]},
+        {"tags": {"easy"}},
+    ):
+        assert [row.n_trials for row in assay.stats(assay.Selection(**chosen)).estimates] == [
+            4,
+            4,
+        ], chosen
     assert assay.Selection(tasks=7).tasks == ("7",)
     assert {row.run_id for row in assay.review.list(run=ran.id)} == {ran.id}
     alone = [{"id": "t", "prompt": "Lima", "expected": "Lima"}]
@@ -407,27 +508,43 @@ def test_one_name_is_a_filter_and_a_candidate(project: Path) -> None:
 
 
 def test_margins_are_numbers_or_points(compared: assay.CompletedRun) -> None:
-    as_text, as_number = compared.compare("careful", "hasty", margin="3pts"), compared.compare("careful", "hasty", margin=0.03)
+    as_text, as_number = (
+        compared.compare("careful", "hasty", margin="3pts"),
+        compared.compare("careful", "hasty", margin=0.03),
+    )
     assert as_text.comparison == as_number.comparison
     assert assay.gate("careful", "hasty", margin="3 pts").margin == 0.03
     assert assay.rank(margin="3pts").ranking == compared.rank(margin=0.03).ranking
     assert repr(assay.plan("5pts")) == repr(assay.plan(0.05))
-    stored = assay.run({"name": "own", "score": "regex", "tasks": answers("Lima")}, options=assay.RunOptions(margin="3pts"))
+    stored = assay.run(
+        {"name": "own", "score": "regex", "tasks": answers("Lima")},
+        options=assay.RunOptions(margin="3pts"),
+    )
     assert stored.stats().basis.margin == 0.03
     for margin in (3, 0, -0.1, float("nan"), True, "three", "300pts"):
-        with pytest.raises(assay.InputError, match=r"margin: .* is not a difference between 0 and 1"):
+        with pytest.raises(
+            assay.InputError, match=r"margin: .* is not a difference between 0 and 1"
+        ):
             assay.compare("careful", "hasty", margin=margin)
     with pytest.raises(assay.InputError, match="For 3 points write '3pts'"):
         compared.rank(margin=3)
 
 
-def test_a_project_carries_folder_and_store(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_project_carries_folder_and_store(
+    project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     own = assay.Project(str(elsewhere), f"sqlite:///{elsewhere / 'own.db'}")
-    ran = own.run({"name": "capitals", "score": "regex", "tasks": answers("Lima", "Cusco"), "trials": 2})
+    ran = own.run(
+        {"name": "capitals", "score": "regex", "tasks": answers("Lima", "Cusco"), "trials": 2}
+    )
     assert (elsewhere / "own.db").exists()
     assert not (project / ".assay").exists()
-    assert own.stats().estimates == assay.stats(folder=elsewhere, store=own.store).estimates == ran.stats().estimates
+    assert (
+        own.stats().estimates
+        == assay.stats(folder=elsewhere, store=own.store).estimates
+        == ran.stats().estimates
+    )
     assert len(own.review.list()) == len(assay.review.list(folder=elsewhere, store=own.store)) > 0
     assert assay.Project().stats().estimates == assay.stats().estimates == ()
     with pytest.raises(assay.InputError, match=r"folder: .*absent.* is no folder"):
@@ -436,7 +553,9 @@ def test_a_project_carries_folder_and_store(project: Path, tmp_path_factory: pyt
 
 def test_paths_of_an_import_are_one_or_many(project: Path) -> None:
     for name in ("one", "two"):
-        (project / f"{name}.csv").write_text(f"task,candidate,trial,score\n{name},careful,1,1\n", "utf-8")
+        (project / f"{name}.csv").write_text(
+            f"task,candidate,trial,score\n{name},careful,1,1\n", "utf-8"
+        )
     assert assay.import_results("one.csv", options=assay.ImportOptions(run_name="first")).runs == 1
     assert assay.import_results(iter(["one.csv", "two.csv"])).tasks == 1
     with pytest.raises(assay.InputError, match=r"absent\.csv: there is no such file"):

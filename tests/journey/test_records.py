@@ -1,4 +1,6 @@
-"""A run's record states what happened: the command as it was typed, and only parameters, criteria and times that are known."""
+"""A run's record states what happened: the command as it was typed, and only parameters, criteria
+and times that are known.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ tasks:
 """
 
 
-def test_a_run_records_its_command_as_it_was_typed_without_secrets(assay: Command, project: Path) -> None:
+def test_a_run_records_its_command_as_it_was_typed_without_secrets(
+    assay: Command, project: Path
+) -> None:
     (project / "small.yaml").write_text(SUITE, "utf-8")
     done = assay("run", "small.yaml", "--trials", 2, "--batch-id", SECRET, "--json")
     assert done.code == 0, done.err
@@ -42,7 +46,9 @@ def test_a_run_records_its_command_as_it_was_typed_without_secrets(assay: Comman
 
 
 @pytest.mark.parametrize("rubric", ["", "rubric: [{name: integrity, guidance: Keep the rules.}]\n"])
-def test_a_run_that_only_scorers_graded_lists_no_criteria(assay: Command, project: Path, rubric: str) -> None:
+def test_a_run_that_only_scorers_graded_lists_no_criteria(
+    assay: Command, project: Path, rubric: str
+) -> None:
     (project / "small.yaml").write_text(SUITE.replace("tasks:", f"{rubric}tasks:"), "utf-8")
     run = assay("run", "small.yaml", "--json").document["run_id"]
     assert assay("show", run, "--json").document["rubric"] == []
@@ -52,7 +58,9 @@ def test_a_run_that_only_scorers_graded_lists_no_criteria(assay: Command, projec
     assert json.loads(meta.read_text("utf-8"))["dataset"]["criteria"] == {}
 
 
-def test_a_judged_run_that_ended_without_a_grade_lists_no_criteria(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_judged_run_that_ended_without_a_grade_lists_no_criteria(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     candidates = "candidates: [openai/asked]\njudge: {model: openai/judge-1, mode: each}"
     judged = SUITE.replace("candidates: [{name: echoing, model: echo}]\nscore: exact", candidates)
     (project / "small.yaml").write_text(judged, "utf-8")
@@ -69,7 +77,9 @@ def test_a_run_lists_only_parameters_that_its_requests_contained(
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-never-to-be-seen")
     candidates = "[{name: echoing, model: echo}, {name: asked, model: openai/asked}, {name: other, model: anthropic/other}]"
-    (project / "three.yaml").write_text(SUITE.replace("[{name: echoing, model: echo}]", candidates), "utf-8")
+    (project / "three.yaml").write_text(
+        SUITE.replace("[{name: echoing, model: echo}]", candidates), "utf-8"
+    )
     run = assay("run", "three.yaml", "--json").document["run_id"]
     shown = assay("show", run, "--json").document
     sent = {call.body["model"]: call.body for call in server.calls}
@@ -87,7 +97,9 @@ def test_a_run_lists_only_parameters_that_its_requests_contained(
     assert "parameters" not in assay("show", echoed).out
 
 
-def test_an_imported_start_says_that_it_is_the_date_of_the_file(assay: Command, project: Path) -> None:
+def test_an_imported_start_says_that_it_is_the_date_of_the_file(
+    assay: Command, project: Path
+) -> None:
     (project / "scores.csv").write_text("task,candidate,score\na,x,1\nb,x,0\n", "utf-8")
     os.utime(project / "scores.csv", (1_700_000_000, 1_700_000_000))
     assert assay("import", "scores.csv").code == 0
@@ -100,7 +112,10 @@ def test_an_imported_start_says_that_it_is_the_date_of_the_file(assay: Command, 
         assert words in assay(*command).out
     (meta,) = (project / "results").rglob("*.meta.json")
     assert json.loads(meta.read_text("utf-8"))["execution"]["started_from"] == "file_mtime"
-    with Workspace.open(project) as workspace, TestClient(create_app(workspace), base_url="http://127.0.0.1:8000") as client:
+    with (
+        Workspace.open(project) as workspace,
+        TestClient(create_app(workspace), base_url="http://127.0.0.1:8000") as client,
+    ):
         for address in (f"/runs/{row['run_id']}", f"/runs/{row['run_id']}/record"):
             assert words in client.get(address).text.replace("&#39;", "'")
 

@@ -1,4 +1,6 @@
-"""People's grades that came with the data: no judge takes their place, and each judge is compared with them."""
+"""People's grades that came with the data: no judge takes their place, and each judge is compared
+with them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ def rlhf(*tasks: str) -> dict[str, Any]:
                     {"role": "user", "text": f"Question {task}?"},
                     {
                         "role": "assistant",
-                        "response_options": [{"model_id": model, "text": f"{model} answers {task}"} for model in ("m1", "m2")],
+                        "response_options": [
+                            {"model_id": model, "text": f"{model} answers {task}"}
+                            for model in ("m1", "m2")
+                        ],
                         "signal": {
                             "ideal_response": f"The solution of {task}.",
                             "human_evals": [
@@ -34,7 +39,9 @@ def rlhf(*tasks: str) -> dict[str, Any]:
                                     "evaluation_form": [
                                         {
                                             "question": "Model Failure",
-                                            "human_input_value": "Yes" if (task, model) in FAILED else "No",
+                                            "human_input_value": "Yes"
+                                            if (task, model) in FAILED
+                                            else "No",
                                         }
                                     ],
                                 }
@@ -54,9 +61,15 @@ def graded(call: Call) -> str:
     text = json.dumps(call.body["messages"])
     failed = any(f"{model} answers {task}" in text for task, model in FAILED - {("101", "m2")})
     assert call.schema is not None
-    grade: dict[str, Any] = {"evidence": [], "reason": "A plain reason for it.", "score": 0 if failed else 10}
+    grade: dict[str, Any] = {
+        "evidence": [],
+        "reason": "A plain reason for it.",
+        "score": 0 if failed else 10,
+    }
     labels = call.schema["properties"]["candidates"]["properties"]
-    return json.dumps({"candidates": {label: {"quality": grade} for label in labels}, "report": "Done."})
+    return json.dumps(
+        {"candidates": {label: {"quality": grade} for label in labels}, "report": "Done."}
+    )
 
 
 @pytest.fixture
@@ -76,7 +89,10 @@ def test_a_regrade_leaves_peoples_numbers_where_they_are(assay: Command, importe
     before = means(assay)
     assert before == {"m1": (pytest.approx(2 / 3), 3), "m2": (pytest.approx(1 / 3), 3)}
     document = assay("regrade", imported, "--judge", "openai/judge", "--json").document
-    waiting = [row["id"] for row in assay("review", "list", "--state", "pending", "--json").document["assessments"]]
+    waiting = [
+        row["id"]
+        for row in assay("review", "list", "--state", "pending", "--json").document["assessments"]
+    ]
     assert len(waiting) == 6
     assert means(assay) == before
     assay("review", "approve", *waiting, "--reviewer", "rita")
@@ -120,7 +136,9 @@ def test_references_survive_a_restore(assay: Command, imported: str, project: Pa
 
 def test_references_serve_as_calibration_samples(assay: Command, imported: str) -> None:
     measured = assay("calibrate", "openai/judge", "--samples", imported, "--json").document
-    assert {sample["id"]: (sample["expected"], sample["judged"]) for sample in measured["samples"]} == {
+    assert {
+        sample["id"]: (sample["expected"], sample["judged"]) for sample in measured["samples"]
+    } == {
         "101/m1/1": (1.0, 1.0),
         "101/m2/1": (0.0, 1.0),
         "102/m1/1": (0.0, 0.0),

@@ -41,7 +41,11 @@ def graded(by_label: float = 7.0) -> Any:
         labels = schema["properties"]["candidates"]["properties"]
         grades = {
             label: {
-                criterion: {"evidence": [], "reason": f"{label} has a plain point on {criterion}.", "score": by_label}
+                criterion: {
+                    "evidence": [],
+                    "reason": f"{label} has a plain point on {criterion}.",
+                    "score": by_label,
+                }
                 for criterion in its["properties"]
             }
             for label, its in labels.items()
@@ -59,7 +63,11 @@ def test_a_change_of_scorer_grades_stored_answers_without_a_single_call(
     asked = len(server.calls)
     assert asked == 12
     again = assay(
-        "regrade", first["run_id"], "--suite", suite(project, "new.yaml", score={"numeric": {"tolerance": 0.01}}), "--json"
+        "regrade",
+        first["run_id"],
+        "--suite",
+        suite(project, "new.yaml", score={"numeric": {"tolerance": 0.01}}),
+        "--json",
     )
     assert again.code == 0, again.err
     document = again.document
@@ -69,9 +77,10 @@ def test_a_change_of_scorer_grades_stored_answers_without_a_single_call(
     assert document["trials"]["done"] == 6
     assert document["assessments"]["not_required"] == 12
     assert document["grades"] == {"changed": 6, "unchanged": 6, "kept_reviews": 0}
-    assert {(one["candidate"], one["judge_before"], one["judge"], one["after"]) for one in document["changed"]} == {
-        ("small", "exact", "numeric", 1.0)
-    }
+    assert {
+        (one["candidate"], one["judge_before"], one["judge"], one["after"])
+        for one in document["changed"]
+    } == {("small", "exact", "numeric", 1.0)}
     (pair,) = document["conclusions"]
     assert pair["changed"]
     assert "large" in pair["before"]["verdict"]
@@ -90,13 +99,27 @@ def test_a_change_of_scorer_grades_stored_answers_without_a_single_call(
     assert {one["candidate"]: one["mean"] for one in before["candidates"]}["small"] < 0.7
 
 
-def test_regrade_keeps_reviews_of_unchanged_grades(assay: Command, server: ModelServer, project: Path) -> None:
+def test_regrade_keeps_reviews_of_unchanged_grades(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = graded(7.0)
-    run = assay("run", write_set(project, things=2, trials=2), "--judge", JUDGE, "--json").document["run_id"]
+    run = assay("run", write_set(project, things=2, trials=2), "--judge", JUDGE, "--json").document[
+        "run_id"
+    ]
     rows = assay("review", "list", "--json").document["assessments"]
     a, b, c, waiting = (row["id"] for row in rows)
     assay("review", "approve", a, "--reviewer", "rita")
-    assay("review", "correct", b, "--score", "nora/integrity=2/10", "--reason", "it leaks", "--reviewer", "sam")
+    assay(
+        "review",
+        "correct",
+        b,
+        "--score",
+        "nora/integrity=2/10",
+        "--reason",
+        "it leaks",
+        "--reviewer",
+        "sam",
+    )
     assay("review", "reject", c, "--reason", "nonsense", "--reviewer", "rita")
     asked = len(server.calls)
 
@@ -116,7 +139,10 @@ def test_regrade_keeps_reviews_of_unchanged_grades(assay: Command, server: Model
     decided = {(row["thing"], row["trial"]) for row in rows[:3]}
     assert {(row["thing"], row["trial"]) for row in kept} == decided - changed
     assert grades["kept_reviews"] == len(kept)
-    old = {(row["thing"], row["trial"]): row for row in assay("review", "list", "--run", run, "--json").document["assessments"]}
+    old = {
+        (row["thing"], row["trial"]): row
+        for row in assay("review", "list", "--run", run, "--json").document["assessments"]
+    }
     for row in kept:
         before = old[row["thing"], row["trial"]]
         assert (row["state"], row["scores"]) == (before["state"], before["scores"])
@@ -131,7 +157,9 @@ def test_regrade_keeps_reviews_of_unchanged_grades(assay: Command, server: Model
     assert waiting not in {row["id"] for row in new}
 
 
-def test_regrade_keeps_a_failed_answer_as_the_candidate_s_failure(assay: Command, server: ModelServer, project: Path) -> None:
+def test_regrade_keeps_a_failed_answer_as_the_candidate_s_failure(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = lambda call: "" if call.body["model"] == "small" else "42"
     first = assay("run", suite(project, trials=1), "--json")
     assert first.code == 1
@@ -139,12 +167,19 @@ def test_regrade_keeps_a_failed_answer_as_the_candidate_s_failure(assay: Command
     again = assay("regrade", first.document["run_id"], "--json")
     assert again.code == 1
     assert len(server.calls) == asked
-    assert {(one["kind"], one["fault"]) for one in again.document["failures"]} == {("empty", "candidate")}
+    assert {(one["kind"], one["fault"]) for one in again.document["failures"]} == {
+        ("empty", "candidate")
+    }
     stats = assay("stats", "--json").document
-    assert stats["excluded"] == assay("stats", "--run", first.document["run_id"], "--json").document["excluded"]
+    assert (
+        stats["excluded"]
+        == assay("stats", "--run", first.document["run_id"], "--json").document["excluded"]
+    )
 
 
-def test_run_that_cannot_be_regraded_is_refused_in_one_sentence(assay: Command, server: ModelServer, project: Path) -> None:
+def test_run_that_cannot_be_regraded_is_refused_in_one_sentence(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = graded()
     run = assay("run", suite(project, trials=1), "--json").document["run_id"]
     nothing_judged = assay("regrade", run, "--judge", JUDGE)
@@ -162,11 +197,15 @@ def test_run_that_cannot_be_regraded_is_refused_in_one_sentence(assay: Command, 
     assert len(assay("runs", "--json").document["runs"]) == 2
 
 
-def test_a_corrected_reference_regrades_the_answers_to_it(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_corrected_reference_regrades_the_answers_to_it(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = graded()
     run = assay("run", suite(project, trials=1), "--json").document["run_id"]
     tasks = [{"id": f"q{n}", "prompt": f"Question {n}?", "expected": "43"} for n in range(3)]
-    document = assay("regrade", run, "--suite", suite(project, "mended.yaml", tasks=tasks), "--json").document
+    document = assay(
+        "regrade", run, "--suite", suite(project, "mended.yaml", tasks=tasks), "--json"
+    ).document
     assert document["grades"]["changed"] > 0
     assert document["trials"]["done"] == 3
     counted = assay("stats", "--json").document
@@ -174,18 +213,26 @@ def test_a_corrected_reference_regrades_the_answers_to_it(assay: Command, server
 
 
 def test_the_same_judge_is_asked_again(assay: Command, server: ModelServer, project: Path) -> None:
-    run = assay("run", write_set(project, things=1, trials=3), "--judge", JUDGE, "--json").document["run_id"]
+    run = assay("run", write_set(project, things=1, trials=3), "--judge", JUDGE, "--json").document[
+        "run_id"
+    ]
     text = assay("regrade", run)
     assert text.code == 0
     assert len(server.calls) == 6
     assert "scores changed compared with run" in text.out
 
 
-def test_regrade_shows_its_calls_first_and_keeps_its_budget(assay: Command, server: ModelServer, project: Path) -> None:
+def test_regrade_shows_its_calls_first_and_keeps_its_budget(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     prices = {f"openai/{name}": {"input": 1.0, "output": 1.0} for name in ("judge-1", "judge-2")}
-    (project / "assay.yaml").write_text(yaml.safe_dump({"prices": prices, "concurrency": 1}), "utf-8")
+    (project / "assay.yaml").write_text(
+        yaml.safe_dump({"prices": prices, "concurrency": 1}), "utf-8"
+    )
     server.answer = graded()
-    run = assay("run", write_set(project, things=2, trials=2), "--judge", JUDGE, "--json").document["run_id"]
+    run = assay("run", write_set(project, things=2, trials=2), "--judge", JUDGE, "--json").document[
+        "run_id"
+    ]
     asked = len(server.calls)
     ahead = assay("regrade", run, "--judge", "openai/judge-2", "--dry-run", "--json").document
     assert (ahead["calls"], ahead["trials"], ahead["regrade_of"]) == (4, 4, run)

@@ -1,4 +1,6 @@
-"""Reports through the command line: one file that fetches nothing, says what the statistics say, and hides what was asked."""
+"""Reports through the command line: one file that fetches nothing, says what the statistics say,
+and hides what was asked.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ HOSTILE = '<script>alert(1)</script>"|&\x1b[2J\\input{x}'
 
 @pytest.fixture
 def reviewed(assay: Command, server: ModelServer, project: Path) -> dict[str, Any]:
-    """A judged set of 15 trials of which 12 are approved, one is rejected for a hostile reason, 2 wait; the comparison."""
+    """A judged set of 15 trials of which 12 are approved, one is rejected for a hostile reason, 2
+    wait; the comparison.
+    """
     assay("run", write_set(project), "--judge", JUDGE)
     ids = [row["id"] for row in assay("review", "list", "--json").document["assessments"]]
     assay("review", "approve", *ids[:12], "--reviewer", "rita")
@@ -40,7 +44,10 @@ def test_the_html_report_is_one_file_that_fetches_and_runs_nothing(
 ) -> None:
     assert assay("export", "html", "--output", "report.html").code == 0
     text = (project / "report.html").read_text("utf-8")
-    assert re.findall(r"(?:src|href|srcset|action|xlink:href)\s*=\s*[\"']?(?!#|data:)[^\s>]+", text) == []
+    assert (
+        re.findall(r"(?:src|href|srcset|action|xlink:href)\s*=\s*[\"']?(?!#|data:)[^\s>]+", text)
+        == []
+    )
     assert re.findall(r"url\((?!#|[\"']?data:)", text) == []
     assert re.findall(r"<script|<iframe|<object|\son\w+=|@import", text) == []
     asked: list[str] = []
@@ -50,9 +57,13 @@ def test_the_html_report_is_one_file_that_fetches_and_runs_nothing(
         page.on("request", lambda request: asked.append(request.url))
         page.on("console", lambda message: said.append(message.text))
         page.goto((project / "report.html").as_uri())
-        wide = page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        wide = page.evaluate(
+            "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        )
         page.set_viewport_size({"width": 390, "height": 800})
-        narrow = page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        narrow = page.evaluate(
+            "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        )
         body = page.inner_text("body")
         printed = page.pdf(prefer_css_page_size=True)
     assert asked == [(project / "report.html").as_uri()]
@@ -70,7 +81,9 @@ def test_every_report_format_shows_the_statistics(assay: Command, reviewed: dict
     html, markdown, latex = (written(assay, kind) for kind in ("html", "markdown", "latex"))
     for text in (html, markdown, latex):
         assert score in text
-        assert re.search(r"12 trials count \((\d+) approved: \1 by script\); 2 await review, 1 rejected", text)
+        assert re.search(
+            r"12 trials count \((\d+) approved: \1 by script\); 2 await review, 1 rejected", text
+        )
     assert verdict.replace("'", "&#39;") in html
     assert verdict.split(".")[0] in markdown.replace("\\", "")
     assert "uncalibrated" in str(assay("stats", "--json").document["warnings"])
@@ -94,7 +107,12 @@ def test_hostile_text_is_shown_and_never_markup(assay: Command, reviewed: dict[s
 def test_report_names_suite_run_and_models(assay: Command, reviewed: dict[str, Any]) -> None:
     html = written(assay, "html")
     shown = assay("show", reviewed["runs"][0], "--json").document
-    for fact in (shown["suite_digest"][:16], shown["environment"]["python"], shown["environment"]["assay"], str(shown["seed"])):
+    for fact in (
+        shown["suite_digest"][:16],
+        shown["environment"]["python"],
+        shown["environment"]["assay"],
+        str(shown["seed"]),
+    ):
         assert fact in html
     assert re.search(r"<td>openai/judge-1</td>", html)
 
@@ -115,7 +133,9 @@ def cases(text: str) -> dict[tuple[str, str], str]:
     return found
 
 
-def test_junit_passes_a_task_from_the_threshold_on(assay: Command, reviewed: dict[str, Any]) -> None:
+def test_junit_passes_a_task_from_the_threshold_on(
+    assay: Command, reviewed: dict[str, Any]
+) -> None:
     stats = assay("stats", "--json").document["candidates"]
     means = sorted(task["mean"] for one in stats for task in one["by_task"])
     threshold = means[len(means) // 2]
@@ -125,7 +145,9 @@ def test_junit_passes_a_task_from_the_threshold_on(assay: Command, reviewed: dic
         for task in one["by_task"]:
             wanted = "passed" if task["mean"] >= threshold else "failure"
             assert found[one["candidate"], task["task"]] == wanted
-        assert found[one["candidate"], "as a whole"] == ("passed" if one["mean"] >= threshold else "failure")
+        assert found[one["candidate"], "as a whole"] == (
+            "passed" if one["mean"] >= threshold else "failure"
+        )
     assert {"passed", "failure"} <= set(found.values())
     root = ElementTree.fromstring(text)
     assert int(root.attrib["tests"]) == len(found)
@@ -133,13 +155,20 @@ def test_junit_passes_a_task_from_the_threshold_on(assay: Command, reviewed: dic
     assert "at least" in text
 
 
-def test_junit_against_a_candidate_ends_with_the_gate(assay: Command, reviewed: dict[str, Any]) -> None:
+def test_junit_against_a_candidate_ends_with_the_gate(
+    assay: Command, reviewed: dict[str, Any]
+) -> None:
     base, others = NAMES[0], NAMES[1:]
     found = cases(written(assay, "junit", "--against", base, "--margin", "5pts"))
     assert {name for name, _ in found} == set(others)
     for name in others:
-        outcome = assay("gate", name, "--against", base, "--margin", "5pts", "--json").document["outcome"]
-        assert found[name, "as a whole"] == {"fine": "passed", "worse": "failure", "undecided": "skipped"}[outcome]
+        outcome = assay("gate", name, "--against", base, "--margin", "5pts", "--json").document[
+            "outcome"
+        ]
+        assert (
+            found[name, "as a whole"]
+            == {"fine": "passed", "worse": "failure", "undecided": "skipped"}[outcome]
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""The results folder: in step with the store, whole at any moment, and enough to have the store back."""
+"""The results folder: in step with the store, whole at any moment, and enough to have the store
+back.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,11 @@ tasks:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def everything(assay: Command) -> dict[str, Any]:
@@ -78,7 +84,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lived(assay: Command, server: ModelServer, project: Path, kept: Path) -> Path:
-    """Two runs with every kind of decision, a rerun, an undo, a failed trial and a regrade; the results folder."""
+    """Two runs with every kind of decision, a rerun, an undo, a failed trial and a regrade; the
+    results folder.
+    """
     if not kept.exists():
         live_in(assay, server, project)
         shutil.copytree(project, kept)
@@ -92,20 +100,34 @@ def live_in(assay: Command, server: ModelServer, project: Path) -> None:
     assay("run", write_set(project, things=2, trials=2), "--judge", JUDGE)
     ids = [row["id"] for row in assay("review", "list", "--json").document["assessments"]]
     assert assay("review", "approve", ids[0], "--reviewer", "rita").code == 0
-    assert assay("review", "correct", ids[1], "--score", f"{NAMES[0]}=0.25", "--reason", "ümlaut \u202e").code == 0
+    assert (
+        assay(
+            "review", "correct", ids[1], "--score", f"{NAMES[0]}=0.25", "--reason", "ümlaut \u202e"
+        ).code
+        == 0
+    )
     assert assay("review", "reject", ids[2], "--reason", "no").code == 0
     assert assay("review", "rerun", ids[2], "--note", "look again").code == 0
     assert assay("review", "approve", ids[3]).code == 0
     assert assay("review", "undo", ids[3]).code == 0
     server.script([Mishap.HTTP_400])
     assert assay("run", "mixed.yaml", "--json").code == 1
-    waiting = [row["id"] for row in assay("review", "list", "--state", "pending", "--json").document["assessments"]]
+    waiting = [
+        row["id"]
+        for row in assay("review", "list", "--state", "pending", "--json").document["assessments"]
+    ]
     assert assay("review", "approve", *waiting[2:6]).code == 0
-    (first, *_) = [run["run_id"] for run in assay("runs", "--json").document["runs"] if run["suite"] == "services"]
+    (first, *_) = [
+        run["run_id"]
+        for run in assay("runs", "--json").document["runs"]
+        if run["suite"] == "services"
+    ]
     assert assay("regrade", first, "--judge", "openai/judge-2").code == 0
 
 
-def test_the_store_comes_back_from_the_folder_word_for_word(assay: Command, lived: Path, project: Path) -> None:
+def test_the_store_comes_back_from_the_folder_word_for_word(
+    assay: Command, lived: Path, project: Path
+) -> None:
     before = everything(assay)
     shutil.rmtree(project / ".assay")
     found = rebuild()
@@ -129,8 +151,12 @@ def test_the_command_that_brings_the_store_back(assay: Command, lived: Path, pro
     assert assay("import", "results", "--rebuild", "--move").code == 2
 
 
-def test_runs_of_a_store_that_cannot_be_upgraded_come_from_the_folder(assay: Command, lived: Path, project: Path) -> None:
-    """Every version that was on main can be upgraded, so this one has a number that no migration has."""
+def test_runs_of_a_store_that_cannot_be_upgraded_come_from_the_folder(
+    assay: Command, lived: Path, project: Path
+) -> None:
+    """Every version that was on main can be upgraded, so this one has a number that no migration
+    has.
+    """
     before = everything(assay)
     with closing(sqlite3.connect(project / ".assay" / "assay.db")) as connection:
         connection.execute("UPDATE assay_version SET version_num = '0010'")
@@ -149,7 +175,10 @@ def test_runs_of_a_store_that_cannot_be_upgraded_come_from_the_folder(assay: Com
 def test_an_imported_run_is_in_the_folder_and_comes_back(assay: Command, project: Path) -> None:
     line = {
         "custom_id": "q",
-        "response": {"status_code": 200, "body": {"model": "m", "choices": [{"message": {"content": "x"}}]}},
+        "response": {
+            "status_code": 200,
+            "body": {"model": "m", "choices": [{"message": {"content": "x"}}]},
+        },
     }
     (project / "out.jsonl").write_text(json.dumps({**line, "error": None}) + "\n", "utf-8")
     run = assay("import", "out.jsonl", "--json").document["run_ids"][0]
@@ -172,7 +201,12 @@ def test_a_second_rebuild_changes_nothing(assay: Command, lived: Path, project: 
 def test_runs_join_a_store_that_has_others(assay: Command, lived: Path, project: Path) -> None:
     before = everything(assay)
     runs = [run["run_id"] for run in before["runs"]["runs"]]
-    of_the_runs = ("stats", "--json", "--pool-anyway", *(word for run in runs for word in ("--run", run)))
+    of_the_runs = (
+        "stats",
+        "--json",
+        "--pool-anyway",
+        *(word for run in runs for word in ("--run", run)),
+    )
     stats = assay(*of_the_runs).document
     shutil.move(lived, project / "old")
     shutil.rmtree(project / ".assay")
@@ -181,7 +215,9 @@ def test_runs_join_a_store_that_has_others(assay: Command, lived: Path, project:
     assert (len(found.runs), found.renumbered) == (3, True)
     assert unbroken()
     assert assay(*of_the_runs).document == stats
-    assert [row["scores"] for row in everything(assay)["rows"][1:]] == [row["scores"] for row in before["rows"]]
+    assert [row["scores"] for row in everything(assay)["rows"][1:]] == [
+        row["scores"] for row in before["rows"]
+    ]
     own = {path.stem for path in results_folder.records(project / "results")}
     assert set(runs) < own
     again = everything(assay)
@@ -211,7 +247,9 @@ def test_a_decision_changed_in_the_folder_shows(assay: Command, lived: Path, pro
 
 
 @pytest.mark.parametrize("cut", [1, 40, 3000])
-def test_record_cut_off_by_a_crash_is_written_again(assay: Command, lived: Path, project: Path, cut: int) -> None:
+def test_record_cut_off_by_a_crash_is_written_again(
+    assay: Command, lived: Path, project: Path, cut: int
+) -> None:
     row = assay("review", "list", "--state", "pending", "--json").document["assessments"][0]
     record = results_folder.record_of(lived, row["run_id"])
     whole = record.read_bytes()
@@ -229,7 +267,9 @@ def test_record_cut_off_by_a_crash_is_written_again(assay: Command, lived: Path,
     assert [event["decision"] for event in events][-2:] == ["approve", "undo"]
 
 
-def test_a_damaged_record_is_named_and_the_others_come_back(assay: Command, lived: Path, project: Path) -> None:
+def test_a_damaged_record_is_named_and_the_others_come_back(
+    assay: Command, lived: Path, project: Path
+) -> None:
     first, *others = results_folder.records(lived)
     first.write_bytes(first.read_bytes()[:500])
     shutil.rmtree(project / ".assay")
@@ -239,7 +279,12 @@ def test_a_damaged_record_is_named_and_the_others_come_back(assay: Command, live
 
 
 def test_no_name_leads_out_of_the_folder(assay: Command, lived: Path, project: Path) -> None:
-    outside = {path.name for path in project.iterdir()} - {"results", ".assay", "mixed.yaml", "services.json"}
+    outside = {path.name for path in project.iterdir()} - {
+        "results",
+        ".assay",
+        "mixed.yaml",
+        "services.json",
+    }
     assert outside == set()
     names = {path.name for path in lived.iterdir()}
     assert {"metadata.json", "_assay", "openai--model-a", "nora"} <= names
@@ -250,7 +295,12 @@ def test_no_name_leads_out_of_the_folder(assay: Command, lived: Path, project: P
 
 def test_results_folder_files_follow_the_documented_format(assay: Command, lived: Path) -> None:
     (meta,) = (json.loads(path.read_bytes()) for path in lived.glob("etc--passwd-*/*.meta.json"))
-    assert meta["model"] == {**meta["model"], "name": "../../etc/passwd", "id": "org/b", "vram_gb": 7.6}
+    assert meta["model"] == {
+        **meta["model"],
+        "name": "../../etc/passwd",
+        "id": "org/b",
+        "vram_gb": 7.6,
+    }
     assert meta["dataset"]["criteria"]["right"] == "Is it right?"
     assert meta["dataset"]["count"] == 3
     assert meta["dataset"]["prompt_template"] == "evaluation_v1"
@@ -266,7 +316,9 @@ def test_results_folder_files_follow_the_documented_format(assay: Command, lived
     answered = [line for line in lines if not line["error"]]
     assert all(line["response"]["status_code"] == 200 for line in answered)
     assert mine["avg_prompt_tokens"] == pytest.approx(
-        sum(line["response"]["body"]["usage"]["prompt_tokens"] for line in answered) / len(answered), abs=0.01
+        sum(line["response"]["body"]["usage"]["prompt_tokens"] for line in answered)
+        / len(answered),
+        abs=0.01,
     )
     registry = json.loads((lived / "metadata.json").read_bytes())
     assert {"runs", "datasets", "models"} <= set(registry)
@@ -276,12 +328,16 @@ def test_results_folder_files_follow_the_documented_format(assay: Command, lived
 
 
 @pytest.mark.slow
-def test_a_run_is_registered_while_it_runs(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_run_is_registered_while_it_runs(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     path = write_set(project, things=3, trials=5)
     slow = subprocess.Popen(
         [sys.executable, "-m", "assay", "run", str(path), "--judge", JUDGE, "--concurrency", "1"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
     registry = project / "results" / "metadata.json"
     seen: set[str] = set()
     deadline = time.monotonic() + 30
@@ -295,12 +351,18 @@ def test_a_run_is_registered_while_it_runs(assay: Command, server: ModelServer, 
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_nothing_half_written_is_taken_for_whole(assay: Command, lived: Path, project: Path) -> None:
-    """Exports of the folder are killed at many moments; what is there is always whole, and comes back the same."""
+def test_killed_at_any_moment_nothing_half_written_is_taken_for_whole(
+    assay: Command, lived: Path, project: Path
+) -> None:
+    """Exports of the folder are killed at many moments; what is there is always whole, and comes
+    back the same.
+    """
     before = everything(assay)
     for step in range(8):
         running = subprocess.Popen(
-            [sys.executable, "-m", "assay", "export", "results"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [sys.executable, "-m", "assay", "export", "results"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         time.sleep(0.45 + 0.06 * step)
         running.send_signal(signal.SIGKILL)
@@ -315,23 +377,37 @@ def test_killed_at_any_moment_nothing_half_written_is_taken_for_whole(assay: Com
     assert everything(assay) == before
 
 
-def test_registry_keeps_foreign_entries_and_moves_a_damaged_file(assay: Command, server: ModelServer, project: Path) -> None:
+def test_registry_keeps_foreign_entries_and_moves_a_damaged_file(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     folder = project / "results"
     folder.mkdir()
-    other = {"run_id": "qwen-3-4b-batch_5k-20241028-143300", "model": "Qwen 3-4B", "status": "completed", "x": 1}
-    (folder / "metadata.json").write_text(json.dumps({"runs": [other], "datasets": {}, "models": {}, "note": "ours"}))
+    other = {
+        "run_id": "qwen-3-4b-batch_5k-20241028-143300",
+        "model": "Qwen 3-4B",
+        "status": "completed",
+        "x": 1,
+    }
+    (folder / "metadata.json").write_text(
+        json.dumps({"runs": [other], "datasets": {}, "models": {}, "note": "ours"})
+    )
     path = write_set(project, things=1, trials=1)
     assay("run", path, "--judge", JUDGE)
     registry = json.loads((folder / "metadata.json").read_bytes())
     assert other in registry["runs"]
     assert registry["note"] == "ours"
     assert len(registry["runs"]) == 1 + len(NAMES)
-    for odd in ({"runs": [1, None, {"x": 2}], "datasets": {"services.json": 3}, "models": {"nora": []}}, {"runs": 7}):
+    for odd in (
+        {"runs": [1, None, {"x": 2}], "datasets": {"services.json": 3}, "models": {"nora": []}},
+        {"runs": 7},
+    ):
         (folder / "metadata.json").write_text(json.dumps(odd))
         assert assay("export", "results").code == 0
         assert len(json.loads((folder / "metadata.json").read_bytes())["runs"]) >= len(NAMES)
     for meta in folder.glob("*/*.meta.json"):
-        meta.write_text(json.dumps({"assay_run": json.loads(meta.read_bytes())["assay_run"], "dataset": 1}))
+        meta.write_text(
+            json.dumps({"assay_run": json.loads(meta.read_bytes())["assay_run"], "dataset": 1})
+        )
     assert assay("export", "results").code == 0
     (folder / "metadata.json").write_text('{"runs": [')
     assert assay("export", "results", "--json").document["rows"] == 1

@@ -1,4 +1,6 @@
-"""Review a part that chance chose: in the suite, at the command line and in Python, and what it gives."""
+"""Review a part that chance chose: in the suite, at the command line and in Python, and what it
+gives.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def by_worth(call: Call) -> str:
 
 def review(assay: Command, run: str, *, reject: int = 0) -> list[str]:
     """Approve what waits, after rejecting some; returns the tasks decided on."""
-    rows = assay("review", "list", "--run", run, "--state", "pending", "--json").document["assessments"]
+    rows = assay("review", "list", "--run", run, "--state", "pending", "--json").document[
+        "assessments"
+    ]
     for place, row in enumerate(rows):
         if place < reject:
             assay("review", "reject", row["id"], "--reason", "Wrong.", "--reviewer", "eva")
@@ -63,11 +67,23 @@ def review(assay: Command, run: str, *, reject: int = 0) -> list[str]:
             assay("review", "approve", row["id"], "--reviewer", "eva")
         else:
             lower = max(0.0, row["scores"]["ann"] - 0.1)
-            assay("review", "correct", row["id"], "--score", f"ann={lower}", "--reason", "Less.", "--reviewer", "eva")
+            assay(
+                "review",
+                "correct",
+                row["id"],
+                "--score",
+                f"ann={lower}",
+                "--reason",
+                "Less.",
+                "--reviewer",
+                "eva",
+            )
     return [row["task"] for row in rows]
 
 
-def test_a_fifth_waits_and_the_rest_is_left_out_but_used(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_fifth_waits_and_the_rest_is_left_out_but_used(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = by_worth
     dry = assay("run", suite(project, review={"sample": 0.2}), "--dry-run")
     assert "12 reviews to do" in dry.out
@@ -77,13 +93,23 @@ def test_a_fifth_waits_and_the_rest_is_left_out_but_used(assay: Command, server:
     review(assay, run["run_id"], reject=1)
     stats = assay("stats", "--json").document
     assert [row["n_trials"] for row in stats["candidates"]] == [11, 11]
-    assert (stats["excluded"]["left_out"], stats["excluded"]["pending"], stats["excluded"]["rejected"]) == (48, 0, 1)
+    assert (
+        stats["excluded"]["left_out"],
+        stats["excluded"]["pending"],
+        stats["excluded"]["rejected"],
+    ) == (48, 0, 1)
     for row in stats["diagnostics"]["partial_review"]:
         calibrated = row["calibrated"]
         assert (row["n_waiting"], row["n_left_out"]) == (0, 48)
         assert (calibrated["n_tasks"], calibrated["n_reviewed"]) == (60, 12)
-        assert (calibrated["method"], calibrated["assumes"]) == ("prediction_powered", "random_review")
-        assert calibrated["ci95"][1] - calibrated["ci95"][0] < row["vetted_only"]["ci95"][1] - row["vetted_only"]["ci95"][0]
+        assert (calibrated["method"], calibrated["assumes"]) == (
+            "prediction_powered",
+            "random_review",
+        )
+        assert (
+            calibrated["ci95"][1] - calibrated["ci95"][0]
+            < row["vetted_only"]["ci95"][1] - row["vetted_only"]["ci95"][0]
+        )
     pair = assay("compare", "ann", "bob", "--json").document["diagnostics"]["calibrated"]
     assert (pair["n_tasks"], pair["n_reviewed"], pair["n_trials"]) == (60, 12, 60)
     assert pair["ci95"] is not None
@@ -99,7 +125,9 @@ def test_a_fifth_waits_and_the_rest_is_left_out_but_used(assay: Command, server:
     assert "prediction-powered inference" in (project / "r.html").read_text("utf-8")
 
 
-def test_nobody_decides_on_what_chance_left_out(assay: Command, server: ModelServer, project: Path) -> None:
+def test_nobody_decides_on_what_chance_left_out(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = by_worth
     assay("run", suite(project, tasks=10), "--review", "sample:0.5", "--json")
     left_out = assay("review", "list", "--state", "left_out", "--json").document["assessments"]
@@ -109,12 +137,18 @@ def test_nobody_decides_on_what_chance_left_out(assay: Command, server: ModelSer
     assert "left its trial out of the review sample" in refused.err
 
 
-def test_extending_and_rerunning_keep_the_sample(assay: Command, server: ModelServer, project: Path) -> None:
+def test_extending_and_rerunning_keep_the_sample(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = by_worth
-    run = assay("run", suite(project, tasks=20), "--review", "sample:0.25", "--json").document["run_id"]
+    run = assay("run", suite(project, tasks=20), "--review", "sample:0.25", "--json").document[
+        "run_id"
+    ]
 
     def sampled(k: int) -> set[str]:
-        rows = assay("review", "list", "--run", run, "--state", "pending", "--json").document["assessments"]
+        rows = assay("review", "list", "--run", run, "--state", "pending", "--json").document[
+            "assessments"
+        ]
         return {row["task"] for row in rows if row["trial"] == k}
 
     first = sampled(1)
@@ -125,21 +159,31 @@ def test_extending_and_rerunning_keep_the_sample(assay: Command, server: ModelSe
     rows = assay("review", "list", "--run", run, "--json").document["assessments"]
     for state in ("left_out", "pending"):
         row = next(row for row in rows if row["state"] == state)
-        again = assay("review", "rerun", row["id"], "--note", "Look again.", "--reviewer", "eva", "--json")
+        again = assay(
+            "review", "rerun", row["id"], "--note", "Look again.", "--reviewer", "eva", "--json"
+        )
         assert again.code == 0
     assert sampled(1) == first
 
 
-def test_a_sample_grows_and_keeps_its_part(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_sample_grows_and_keeps_its_part(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = by_worth
     document = suite(project, tasks=40, review={"sample": 0.2, "by": "tag"})
     run = assay("run", document, "--json").document["run_id"]
     before = set(review(assay, run))
     asked = len(server.calls)
     grown = assay("extend", run, "--review", "sample:0.5", "--json").document
-    assert (grown["assessments"]["pending"], grown["assessments"]["left_out"], grown["trials"]["left_out"]) == (12, 20, 20)
+    assert (
+        grown["assessments"]["pending"],
+        grown["assessments"]["left_out"],
+        grown["trials"]["left_out"],
+    ) == (12, 20, 20)
     assert len(server.calls) == asked
-    waiting = assay("review", "list", "--run", run, "--state", "pending", "--json").document["assessments"]
+    waiting = assay("review", "list", "--run", run, "--state", "pending", "--json").document[
+        "assessments"
+    ]
     tasks = before | {row["task"] for row in waiting}
     assert (len(before), len(tasks)) == (8, 20)
     # Half of each tag, to within one: 14 of the 40 tasks have the tag `long`.
@@ -152,17 +196,26 @@ def test_a_sample_grows_and_keeps_its_part(assay: Command, server: ModelServer, 
     assert stats["diagnostics"]["partial_review"][0]["calibrated"]["assumes"] == "random_review"
 
 
-def test_a_sample_cannot_shrink_or_appear(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_sample_cannot_shrink_or_appear(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = by_worth
-    run = assay("run", suite(project, tasks=10, review={"sample": 0.4}), "--json").document["run_id"]
+    run = assay("run", suite(project, tasks=10, review={"sample": 0.4}), "--json").document[
+        "run_id"
+    ]
     smaller = assay("extend", run, "--review", "sample:0.2")
-    assert (smaller.code, "already has a share of 0.4 and cannot shrink" in smaller.err) == (2, True), smaller.err
+    assert (smaller.code, "already has a share of 0.4 and cannot shrink" in smaller.err) == (
+        2,
+        True,
+    ), smaller.err
     whole = assay("run", suite(project, tasks=10), "--json").document["run_id"]
     other = assay("extend", whole, "--review", "sample:0.2")
     assert (other.code, "has the review policy `every`" in other.err) == (2, True), other.err
 
 
-def test_flagged_reviews_give_no_calibrated_number_and_say_why(assay: Command, server: ModelServer, project: Path) -> None:
+def test_flagged_reviews_give_no_calibrated_number_and_say_why(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = by_worth
     assay("run", suite(project, tasks=12), "--review", "flagged")
     stats = assay("stats", "--json").document
@@ -183,7 +236,9 @@ def test_a_suite_in_python_takes_a_sample(server: ModelServer, project: Path) ->
     assert standing.basis.protocols[0]["sample"] == {"share": 0.25, "by": "tag"}
 
 
-def test_a_wrong_policy_is_refused_before_anything_is_asked(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_wrong_policy_is_refused_before_anything_is_asked(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     refused = assay("run", suite(project, tasks=2), "--review", "sample:2")
     assert (refused.code, server.calls) == (2, ())
     assert "--review: 'sample:2' is not a review policy" in refused.err

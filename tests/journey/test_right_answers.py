@@ -1,4 +1,6 @@
-"""Tasks with a model solution and a final answer apart: in suites, imports, HTTP, prompts of judges, and review."""
+"""Tasks with a model solution and a final answer apart: in suites, imports, HTTP, prompts of
+judges, and review.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ RLHF: dict[str, Any] = {
             "response_options": [{"model_id": "m1", "text": "60"}],
             "signal": {
                 "ideal_response": "Divide 120 by two, which is 60.",
-                "raw_preference_evaluation_form": [{"question": "Final Answer", "human_input_value": "60"}],
+                "raw_preference_evaluation_form": [
+                    {"question": "Final Answer", "human_input_value": "60"}
+                ],
             },
         },
     ],
@@ -53,10 +57,15 @@ def test_right_answers_enter_the_digest_only_where_given() -> None:
 
 
 def test_scorers_compare_with_the_final_answer(assay: Command, project: Path) -> None:
-    (project / "sums.yaml").write_text(SUITE.replace("SCORE", "math").replace("judge: openai/judge\n", ""), "utf-8")
+    (project / "sums.yaml").write_text(
+        SUITE.replace("SCORE", "math").replace("judge: openai/judge\n", ""), "utf-8"
+    )
     assert assay("run", "sums.yaml").code == 0
     shown = json.loads(assay("stats", "--json").out)
-    assert {entry["candidate"]: entry["mean"] for entry in shown["candidates"]} == {"ann": 1.0, "bob": 0.0}
+    assert {entry["candidate"]: entry["mean"] for entry in shown["candidates"]} == {
+        "ann": 1.0,
+        "bob": 0.0,
+    }
 
 
 @pytest.mark.usefixtures("server")
@@ -68,26 +77,37 @@ def test_judges_read_both_under_their_own_headings(assay: Command, project: Path
 
 
 @pytest.mark.parametrize("column", ["expected", "ideal", "final_answer"])
-def test_no_candidate_may_be_sent_a_right_answer(assay: Command, project: Path, column: str) -> None:
+def test_no_candidate_may_be_sent_a_right_answer(
+    assay: Command, project: Path, column: str
+) -> None:
     text = SUITE.replace("SCORE", "math").replace("judge: openai/judge\n", "")
     candidate = f'candidates: [{{name: cheat, model: echo, prompt: "It is {{{{{column}}}}} of {{{{prompt}}}}"}}]\n'
     (project / "sums.yaml").write_text(candidate + text, "utf-8")
     refused = assay("run", "sums.yaml")
     assert refused.code == 2
-    assert f"names {{{{{column}}}}}, the right answer, which a candidate must not see." in refused.err
+    assert (
+        f"names {{{{{column}}}}}, the right answer, which a candidate must not see." in refused.err
+    )
 
 
 def test_rlhf_data_keep_the_solution_and_the_final_answer(tmp_path: Path) -> None:
     file = tmp_path / "raw.json"
     file.write_text(json.dumps({"rlhf": [RLHF]}), "utf-8")
     (task,) = read_files(file).tasks
-    assert (task.ideal, task.final_answer, task.expected) == ("Divide 120 by two, which is 60.", "60", ())
+    assert (task.ideal, task.final_answer, task.expected) == (
+        "Divide 120 by two, which is 60.",
+        "60",
+        (),
+    )
 
 
 def test_mapped_columns_reach_the_export(assay: Command, project: Path) -> None:
-    (project / "map.csv").write_text("nr,q,sol,fin,cand,ans,pts\n1,Half?,Divide.,60,m1,60,1\n", "utf-8")
+    (project / "map.csv").write_text(
+        "nr,q,sol,fin,cand,ans,pts\n1,Half?,Divide.,60,m1,60,1\n", "utf-8"
+    )
     (project / "map.yaml").write_text(
-        "task: nr\nprompt: q\nideal: sol\nfinal_answer: fin\ncandidate: cand\nanswer: ans\nscores: {right: pts}\n", "utf-8"
+        "task: nr\nprompt: q\nideal: sol\nfinal_answer: fin\ncandidate: cand\nanswer: ans\nscores: {right: pts}\n",
+        "utf-8",
     )
     assert assay("import", "map.csv", "--map", "map.yaml").code == 0
     assert assay("export", "hf_jsonl", "--output", "rows.jsonl").code == 0

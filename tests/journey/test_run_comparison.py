@@ -29,11 +29,14 @@ tasks:
   - {id: gone, prompt: "What is 3?"}
 """
 SECOND = (
-    FIRST.replace("Be brief.", "Be thorough.").replace("version: v1", "version: v2")
-    .replace("0.2", "0.9").replace("What is 1 + 1?", "What is 1 + 2?")
-    .replace("id: gone", "id: new").replace("openai/model-b]", "openai/model-c]")
+    FIRST.replace("Be brief.", "Be thorough.")
+    .replace("version: v1", "version: v2")
+    .replace("0.2", "0.9")
+    .replace("What is 1 + 1?", "What is 1 + 2?")
+    .replace("id: gone", "id: new")
+    .replace("openai/model-b]", "openai/model-c]")
     .replace("weight: 2, guidance", "weight: 3, guidance")
-)  # fmt: skip
+)
 
 
 @pytest.fixture
@@ -45,14 +48,24 @@ def runs(assay: Command, server: ModelServer, project: Path) -> tuple[str, str]:
     return found[0], found[1]
 
 
-def test_run_diff_names_only_the_settings_that_differ(assay: Command, runs: tuple[str, str]) -> None:
+def test_run_diff_names_only_the_settings_that_differ(
+    assay: Command, runs: tuple[str, str]
+) -> None:
     document = assay("diff", *runs, "--json").document
-    found: dict[tuple[str, str], Any] = {(one["kind"], one["name"]): one for one in document["set_up"]}
+    found: dict[tuple[str, str], Any] = {
+        (one["kind"], one["name"]): one for one in document["set_up"]
+    }
     assert found["parameters", "temperature"]["before"] == 0.2
     assert found["parameters", "temperature"]["after"] == 0.9
     prompt = found["prompt", "system prompt"]["diff"]
-    assert [line for line in prompt if line[0] in "+-" and line[:3] not in ("+++", "---")] == ["-Be brief.", "+Be thorough."]
-    assert (found["prompt", "version"]["before"], found["prompt", "version"]["after"]) == ("v1", "v2")
+    assert [line for line in prompt if line[0] in "+-" and line[:3] not in ("+++", "---")] == [
+        "-Be brief.",
+        "+Be thorough.",
+    ]
+    assert (found["prompt", "version"]["before"], found["prompt", "version"]["after"]) == (
+        "v1",
+        "v2",
+    )
     assert found["criterion", "right"]["after"]["weight"] == 3
     assert found["candidate", "openai/model-b"]["after"] is None
     assert found["candidate", "openai/model-c"]["before"] is None
@@ -64,7 +77,9 @@ def test_run_diff_names_only_the_settings_that_differ(assay: Command, runs: tupl
     assert document["shared_tasks"] == 1
 
 
-def test_the_results_are_compared_over_tasks_that_did_not_change(assay: Command, runs: tuple[str, str]) -> None:
+def test_the_results_are_compared_over_tasks_that_did_not_change(
+    assay: Command, runs: tuple[str, str]
+) -> None:
     document = assay("diff", *runs, "--json").document
     (one,) = document["candidates"]
     assert one["candidate"] == "openai/model-a"
@@ -94,22 +109,35 @@ def test_the_results_are_compared_over_tasks_that_did_not_change(assay: Command,
     assert "+Be thorough." in said.out
 
 
-def test_a_run_is_not_compared_with_itself_nor_with_none(assay: Command, runs: tuple[str, str]) -> None:
+def test_a_run_is_not_compared_with_itself_nor_with_none(
+    assay: Command, runs: tuple[str, str]
+) -> None:
     assert assay("diff", runs[0], runs[0]).code == 2
     assert assay("diff", runs[0], "nope").code == 2
 
 
-def test_trend_shows_the_statistics_of_each_run(assay: Command, runs: tuple[str, str], project: Path) -> None:
+def test_trend_shows_the_statistics_of_each_run(
+    assay: Command, runs: tuple[str, str], project: Path
+) -> None:
     document = assay("trend", "law", "--output", "trend.csv", "--json").document
     assert document["runs"] == 2
     for point in document["points"]:
         stats = assay("stats", "--run", point["run_id"], "--json").document["candidates"]
         (same,) = [one for one in stats if one["candidate"] == point["candidate"]]
-        assert (point["mean"], point["ci95"], point["n_trials"]) == (same["mean"], same["ci95"], same["n_trials"])
-    assert [(p["run_id"], p["same_tasks"]) for p in document["points"]] == [(runs[0], True)] * 2 + [(runs[1], False)] * 2
+        assert (point["mean"], point["ci95"], point["n_trials"]) == (
+            same["mean"],
+            same["ci95"],
+            same["n_trials"],
+        )
+    assert [(p["run_id"], p["same_tasks"]) for p in document["points"]] == [(runs[0], True)] * 2 + [
+        (runs[1], False)
+    ] * 2
     assert len((project / "trend.csv").read_text("utf-8").splitlines()) == 5
     assert (
-        assay("trend", "law", "--candidate", "OPENAI/model-a", "--json").document["points"][0]["candidate"] == "openai/model-a"
+        assay("trend", "law", "--candidate", "OPENAI/model-a", "--json").document["points"][0][
+            "candidate"
+        ]
+        == "openai/model-a"
     )
     assert "other tasks" in assay("trend", "law").out
     assert assay("trend", "law", "--candidate", "nobody").code == 2
@@ -118,10 +146,16 @@ def test_trend_shows_the_statistics_of_each_run(assay: Command, runs: tuple[str,
     assert "<svg" in (project / "trend.svg").read_text("utf-8")
 
 
-def test_run_record_sums_calls_tokens_and_speed_by_model(assay: Command, server: ModelServer, runs: tuple[str, str]) -> None:
+def test_run_record_sums_calls_tokens_and_speed_by_model(
+    assay: Command, server: ModelServer, runs: tuple[str, str]
+) -> None:
     document = assay("show", runs[0], "--json").document
     rows = {(one["role"], one["name"]): one for one in document["answered"]}
-    assert set(rows) == {("candidate", "openai/model-a"), ("candidate", "openai/model-b"), ("judge", "openai/judge-1")}
+    assert set(rows) == {
+        ("candidate", "openai/model-a"),
+        ("candidate", "openai/model-b"),
+        ("judge", "openai/judge-1"),
+    }
     assert rows["candidate", "openai/model-a"]["calls"] == 9
     assert rows["judge", "openai/judge-1"]["calls"] == 18
     assert sum(one["tokens"]["input"] for one in rows.values()) == document["tokens"]["input"]

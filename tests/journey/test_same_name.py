@@ -1,4 +1,6 @@
-"""Runs whose candidates share a name but not the model or prompt: their trials never become one number."""
+"""Runs whose candidates share a name but not the model or prompt: their trials never become one
+number.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ def run_with(assay: Command, folder: Path, model: str, prompt: str = "Be brief."
         "name": "numbers",
         "system_prompt": prompt,
         "candidates": [{"name": "bot", "model": model}, {"name": "base", "model": "openai/base"}],
-        "tasks": [{"id": f"t{n}", "prompt": f"Say {n}.", "expected": str(n), "score": "exact"} for n in range(6)],
+        "tasks": [
+            {"id": f"t{n}", "prompt": f"Say {n}.", "expected": str(n), "score": "exact"}
+            for n in range(6)
+        ],
         "trials": 2,
     }
     path = folder / "numbers.yaml"
@@ -40,16 +45,27 @@ def runs(assay: Command, server: ModelServer, project: Path) -> list[str]:
     return [run_with(assay, project, model) for model in JUDGED]
 
 
-def test_another_model_under_the_same_name_is_kept_apart(assay: Command, runs: list[str], project: Path) -> None:
+def test_another_model_under_the_same_name_is_kept_apart(
+    assay: Command, runs: list[str], project: Path
+) -> None:
     newest = assay("stats", "--json").document
-    assert {row["candidate"]: row["n_trials"] for row in newest["candidates"]} == {"bot": 12, "base": 12}
+    assert {row["candidate"]: row["n_trials"] for row in newest["candidates"]} == {
+        "bot": 12,
+        "base": 12,
+    }
     document = assay("stats", "--all-runs", "--json").document
     n_trials = {row["candidate"]: row["n_trials"] for row in document["candidates"]}
     assert n_trials == {"bot (openai/ok)": 12, "bot (openai/ok2)": 12, "base": 24}
-    (warned,) = (warning["text"] for warning in document["warnings"] if warning["code"] == "same_name")
+    (warned,) = (
+        warning["text"] for warning in document["warnings"] if warning["code"] == "same_name"
+    )
     assert "bot (openai/ok), bot (openai/ok2)" in warned
     assert "not pooled" in assay("rank", "--all-runs").out
-    (alone,) = (row for row in assay("stats", "--run", runs[1], "--json").document["candidates"] if row["candidate"] == "bot")
+    (alone,) = (
+        row
+        for row in assay("stats", "--run", runs[1], "--json").document["candidates"]
+        if row["candidate"] == "bot"
+    )
     assert alone["n_trials"] == 12
     versus = assay("compare", "bot (openai/ok2)", "bot (openai/ok)", "--json").document
     assert (versus["n_trials_a"], versus["n_trials_b"], versus["runs"]) == (12, 12, runs)
@@ -78,15 +94,21 @@ def test_another_model_under_the_same_name_is_kept_apart(assay: Command, runs: l
         assert runs[1] not in of_one.text
 
 
-def test_another_system_prompt_is_another_candidate(assay: Command, server: ModelServer, project: Path) -> None:
+def test_another_system_prompt_is_another_candidate(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     for prompt in ("Be brief.", "Be long."):
         run_with(assay, project, "openai/ok", prompt)
-    names = [row["candidate"] for row in assay("stats", "--all-runs", "--json").document["candidates"]]
+    names = [
+        row["candidate"] for row in assay("stats", "--all-runs", "--json").document["candidates"]
+    ]
     assert len(names) == 4
     assert all("system prompt" in name for name in names)
 
 
-def test_kept_apart_names_survive_a_new_store(assay: Command, runs: list[str], project: Path) -> None:
+def test_kept_apart_names_survive_a_new_store(
+    assay: Command, runs: list[str], project: Path
+) -> None:
     before = assay("stats", "--all-runs", "--json").document["candidates"]
     (project / ".assay" / "assay.db").rename(project / "old.db")
     restored = assay("import", "results", "--rebuild")

@@ -11,7 +11,9 @@ from tests.journey.conftest import Command
 
 
 @pytest.mark.slow
-def test_a_hostile_answer_is_a_failed_trial_and_the_run_goes_on(assay: Command, project: Path) -> None:
+def test_a_hostile_answer_is_a_failed_trial_and_the_run_goes_on(
+    assay: Command, project: Path
+) -> None:
     pytest.importorskip("math_verify", reason="the extra `math` is not installed")
     (project / "sums.yaml").write_text(
         """
@@ -28,7 +30,11 @@ tasks:
     assert said.code == 1
     assert [said.document["trials"][state] for state in ("total", "done", "failed")] == [3, 2, 1]
     (failure,) = said.document["failures"]
-    assert (failure["task"], failure["kind"], failure["fault"]) == ("hostile", "answer_timeout", "candidate")
+    assert (failure["task"], failure["kind"], failure["fault"]) == (
+        "hostile",
+        "answer_timeout",
+        "candidate",
+    )
     tasks = {
         candidate["candidate"]: {task["task"]: task["mean"] for task in candidate["by_task"]}
         for candidate in assay("stats", "--json").document["candidates"]
@@ -37,10 +43,16 @@ tasks:
     assert tasks["bob"]["half"] == tasks["bob"]["square"] == 0
 
 
-def test_math_without_its_extra_is_said_before_the_run(assay: Command, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_math_without_its_extra_is_said_before_the_run(
+    assay: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = importlib.util.find_spec
-    monkeypatch.setattr("assay.app.suites.find_spec", lambda name: None if name == "math_verify" else found(name))
-    (project / "s.yaml").write_text("tasks: [{id: a, expected: 1, score: math, snippets: {p: x}}]", encoding="utf-8")
+    monkeypatch.setattr(
+        "assay.app.suites.find_spec", lambda name: None if name == "math_verify" else found(name)
+    )
+    (project / "s.yaml").write_text(
+        "tasks: [{id: a, expected: 1, score: math, snippets: {p: x}}]", encoding="utf-8"
+    )
     said = assay("run", "s.yaml")
     assert said.code == 2
     assert "pip install 'assay-bench[math]'" in said.err
@@ -48,7 +60,8 @@ def test_math_without_its_extra_is_said_before_the_run(assay: Command, project: 
 
 def test_a_suites_own_scorer(assay: Command, project: Path) -> None:
     (project / "scorers.py").write_text(
-        "def share(response, reference, options):\n    return len(response) / options['most']\n", encoding="utf-8"
+        "def share(response, reference, options):\n    return len(response) / options['most']\n",
+        encoding="utf-8",
     )
     suite = project / "own.yaml"
     suite.write_text(
@@ -58,7 +71,9 @@ def test_a_suites_own_scorer(assay: Command, project: Path) -> None:
     assert assay("run", "own.yaml", "--json").code == 0
     means = {c["candidate"]: c["mean"] for c in assay("stats", "--json").document["candidates"]}
     assert means == {"ada": 0.5, "bob": 1.0}
-    suite.write_text('tasks: [{id: a, score: "scorers.py:shar", snippets: {ada: "ab"}}]\n', encoding="utf-8")
+    suite.write_text(
+        'tasks: [{id: a, score: "scorers.py:shar", snippets: {ada: "ab"}}]\n', encoding="utf-8"
+    )
     said = assay("validate", "own.yaml")
     assert said.code == 2
     assert "Did you mean 'share'" in said.err + said.out

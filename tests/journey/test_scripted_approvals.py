@@ -16,7 +16,11 @@ from tests.journey.conftest import Command
 def four(assay: Command, project: Path) -> list[str]:
     """Four pending assessments of a run."""
     rows = ["task,candidate,trial,score,judge,joint"]
-    rows += [f"greet,{name},{k},{score},j,1" for k in range(1, 5) for name, score in (("ann", 0.9), ("bob", 0.4))]
+    rows += [
+        f"greet,{name},{k},{score},j,1"
+        for k in range(1, 5)
+        for name, score in (("ann", 0.9), ("bob", 0.4))
+    ]
     (project / "scores.csv").write_text("\n".join(rows) + "\n", "utf-8")
     assert assay("import", "scores.csv").code == 0
     waiting = [row["id"] for row in assay("review", "list", "--json").document["assessments"]]
@@ -24,20 +28,33 @@ def four(assay: Command, project: Path) -> list[str]:
     return waiting
 
 
-def test_approvals_by_a_command_without_a_terminal_are_by_script(assay: Command, four: list[str]) -> None:
+def test_approvals_by_a_command_without_a_terminal_are_by_script(
+    assay: Command, four: list[str]
+) -> None:
     assert assay("review", "approve", *four, "--reviewer", "Somebody Else").code == 0
-    for command in (("stats",), ("compare", "ann", "bob"), ("rank",), ("gate", "ann", "--against", "bob", "--margin", "3pts")):
+    for command in (
+        ("stats",),
+        ("compare", "ann", "bob"),
+        ("rank",),
+        ("gate", "ann", "--against", "bob", "--margin", "3pts"),
+    ):
         assert "4 approved: 4 by script" in assay(*command).out, command
         document = assay(*command, "--json").document
         assert document["approvals"] == {"shown": 0, "scripted": 4, "imported": 0}, command
     me = getpass.getuser()
     assert f"Somebody Else, stated by {me}: approve" in assay("review", "show", four[0]).out
     (event,) = assay("review", "show", four[0], "--json").document["events"]
-    assert (event["reviewer"], event["stated_by"], event["road"]) == ("Somebody Else", me, "scripted")
+    assert (event["reviewer"], event["stated_by"], event["road"]) == (
+        "Somebody Else",
+        me,
+        "scripted",
+    )
     assert f"Somebody Else, stated by {me}" in assay("export", "markdown").out
 
 
-def test_vetted_results_refuse_scripts_until_the_project_accepts_them(assay: Command, four: list[str], project: Path) -> None:
+def test_vetted_results_refuse_scripts_until_the_project_accepts_them(
+    assay: Command, four: list[str], project: Path
+) -> None:
     assay("review", "approve", *four)
     gate = ("gate", "ann", "--against", "bob", "--margin", "3pts", "--require", "vetted")
     for command in (gate, ("export", "csv", "--require", "vetted")):
@@ -51,12 +68,19 @@ def test_vetted_results_refuse_scripts_until_the_project_accepts_them(assay: Com
     assert assay("export", "csv", "--require", "vetted").code == 0
     accepted = assay(*gate)
     assert accepted.code != 2
-    assert "4 by script; the project's setting `count_scripted: true` accepts approvals by script" in accepted.out
+    assert (
+        "4 by script; the project's setting `count_scripted: true` accepts approvals by script"
+        in accepted.out
+    )
 
 
 def test_vetted_results_are_refused_if_no_grade_counts(assay: Command, four: list[str]) -> None:
     gate = ("gate", "ann", "--against", "bob", "--margin", "3pts", "--require", "vetted")
-    for command in (gate, ("export", "csv", "--require", "vetted"), ("export", "markdown", "--require", "vetted")):
+    for command in (
+        gate,
+        ("export", "csv", "--require", "vetted"),
+        ("export", "markdown", "--require", "vetted"),
+    ):
         refused = assay(*command)
         assert refused.code == 2
         assert "No grade counts yet: 4 trials await review." in refused.err
@@ -64,8 +88,13 @@ def test_vetted_results_are_refused_if_no_grade_counts(assay: Command, four: lis
         library.gate("ann", "bob", margin=0.03, require="vetted")
 
 
-def test_vetted_results_refuse_grades_that_no_person_has_seen(assay: Command, project: Path) -> None:
-    rows = ["task,candidate,trial,score,judge,state", *(f"t{n},{name},1,0.5,j,exempt" for n in range(3) for name in "ab")]
+def test_vetted_results_refuse_grades_that_no_person_has_seen(
+    assay: Command, project: Path
+) -> None:
+    rows = [
+        "task,candidate,trial,score,judge,state",
+        *(f"t{n},{name},1,0.5,j,exempt" for n in range(3) for name in "ab"),
+    ]
     (project / "scores.csv").write_text("\n".join(rows) + "\n", "utf-8")
     assay("import", "scores.csv")
     refused = assay("gate", "a", "--against", "b", "--margin", "3pts", "--require", "vetted")
@@ -83,7 +112,9 @@ def test_lists_of_runs_and_exports_state_the_approvals(assay: Command, four: lis
     assert "3 approved: 3 by script" in assay("show", row["run_id"]).out
     summary = assay("export", "csv", "--output", "counted.csv")
     assert "3 approved: 3 by script" in summary.err
-    assert assay("export", "csv", "--output", "more.csv", "--json").document["approvals"] == by_script
+    assert (
+        assay("export", "csv", "--output", "more.csv", "--json").document["approvals"] == by_script
+    )
     record = json.loads(assay("export", "json").out)
     assert record["approvals"] == record["runs"][0]["approvals"] == by_script
     report = assay("export", "junit", "--threshold", "0.5").out
@@ -96,12 +127,17 @@ def test_lists_of_runs_and_exports_state_the_approvals(assay: Command, four: lis
 
 def test_a_run_records_the_setting_that_accepts_scripts(assay: Command, project: Path) -> None:
     suite = project / "suite.yaml"
-    suite.write_text("name: s\nscore: exact\ntasks: [{id: t, expected: a, snippets: {bot: a}}]\n", "utf-8")
+    suite.write_text(
+        "name: s\nscore: exact\ntasks: [{id: t, expected: a, snippets: {bot: a}}]\n", "utf-8"
+    )
     assert assay("run", suite).code == 0
     (project / "assay.yaml").write_text("count_scripted: true\n", "utf-8")
     assert assay("run", suite).code == 0
     newest, oldest = (row["run_id"] for row in assay("runs", "--json").document["runs"])
-    recorded = [assay("show", run, "--json").document["environment"]["count_scripted"] for run in (oldest, newest)]
+    recorded = [
+        assay("show", run, "--json").document["environment"]["count_scripted"]
+        for run in (oldest, newest)
+    ]
     assert recorded == [False, True]
 
 

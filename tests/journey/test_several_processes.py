@@ -1,4 +1,6 @@
-"""Commands beside a run that another process carries out, and beside each other: steering, stopping, judging again."""
+"""Commands beside a run that another process carries out, and beside each other: steering,
+stopping, judging again.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def test_interrupted_command_prints_one_document_with_the_next_step(
     if command == "run":
         arguments = ("run", suite, "--judge", JUDGE, "--concurrency", "1")
     elif command == "extend":
-        run = assay("run", suite, "--judge", JUDGE, "--concurrency", "1", "--json").document["run_id"]
+        run = assay("run", suite, "--judge", JUDGE, "--concurrency", "1", "--json").document[
+            "run_id"
+        ]
         arguments = ("extend", run, "--trials", "40")
     else:
         server.delay_s = 0.1
@@ -84,9 +88,13 @@ def test_interrupted_command_prints_one_document_with_the_next_step(
     assert a_run(assay)["state"] == "interrupted"
 
 
-def test_pausing_and_resuming_beside_a_run_in_another_process(assay: Command, server: ModelServer, project: Path) -> None:
+def test_pausing_and_resuming_beside_a_run_in_another_process(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.delay_s = 0.1
-    process = start("run", write_set(project, things=1, trials=40), "--judge", JUDGE, "--concurrency", "2")
+    process = start(
+        "run", write_set(project, things=1, trials=40), "--judge", JUDGE, "--concurrency", "2"
+    )
     until(lambda: server.served >= 4)
     run = a_run(assay)["run_id"]
     paused = assay("pause", run, "--json")
@@ -104,9 +112,19 @@ def test_pausing_and_resuming_beside_a_run_in_another_process(assay: Command, se
     assert len(server.calls) == 40, "nothing was asked twice"
 
 
-def test_cancelling_beside_a_run_in_another_process(assay: Command, server: ModelServer, project: Path) -> None:
+def test_cancelling_beside_a_run_in_another_process(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.delay_s = 0.1
-    process = start("run", write_set(project, things=1, trials=60), "--judge", JUDGE, "--concurrency", "2", "--json")
+    process = start(
+        "run",
+        write_set(project, things=1, trials=60),
+        "--judge",
+        JUDGE,
+        "--concurrency",
+        "2",
+        "--json",
+    )
     until(lambda: server.served >= 4)
     run = a_run(assay)["run_id"]
     assert assay("cancel", run).code == 0
@@ -123,7 +141,9 @@ def test_cancelling_beside_a_run_in_another_process(assay: Command, server: Mode
 
 
 @pytest.mark.parametrize("wish", ["pause", "cancel"])
-def test_claimed_trials_that_have_not_begun_are_released(assay: Command, server: ModelServer, project: Path, wish: str) -> None:
+def test_claimed_trials_that_have_not_begun_are_released(
+    assay: Command, server: ModelServer, project: Path, wish: str
+) -> None:
     suite = ASKED.replace("[openai/small]", "[openai/small, openai/large]")
     (project / "asked.yaml").write_text(suite, "utf-8")
     server.delay_s = 0.2
@@ -135,7 +155,9 @@ def test_claimed_trials_that_have_not_begun_are_released(assay: Command, server:
     at_the_wish = a_run(assay)["trials"]
     until(lambda: a_run(assay)["trials"]["running"] == 0)
     after = a_run(assay)["trials"]
-    assert after["done"] - at_the_wish["done"] <= 2 * 4, "those under way, and those begun before the wish was read"
+    assert after["done"] - at_the_wish["done"] <= 2 * 4, (
+        "those under way, and those begun before the wish was read"
+    )
     assert after["pending"] == 40 - after["done"]
     served = server.served
     assert served == 4 * after["done"], "nothing was paid for a trial that was given back"
@@ -151,10 +173,17 @@ def test_claimed_trials_that_have_not_begun_are_released(assay: Command, server:
         assert server.served == 4 * 40
 
 
-def test_a_run_that_was_cancelled_when_all_was_done_is_finished(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_run_that_was_cancelled_when_all_was_done_is_finished(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.held = True
     process = start("run", write_set(project, things=1, trials=1), "--judge", JUDGE)
-    until(lambda: bool(assay("runs", "--json").document["runs"]) and a_run(assay)["trials"]["running"] == 1)
+    until(
+        lambda: (
+            bool(assay("runs", "--json").document["runs"])
+            and a_run(assay)["trials"]["running"] == 1
+        )
+    )
     until(lambda: len(server.calls) == 1)  # a run sends its first trial alone
     run = a_run(assay)["run_id"]
     assert assay("cancel", run).code == 0
@@ -165,29 +194,45 @@ def test_a_run_that_was_cancelled_when_all_was_done_is_finished(assay: Command, 
     assert "Traceback" not in again.err
 
 
-def test_candidates_that_are_asked_anew_are_sent_another_seed(assay: Command, server: ModelServer, project: Path) -> None:
+def test_candidates_that_are_asked_anew_are_sent_another_seed(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     (project / "asked.yaml").write_text(ASKED, "utf-8")
     run = assay("run", "asked.yaml", "--json").document
     assert run["trials"]["done"] == 1
     (first,) = assay("review", "list", "--json").document["assessments"]
     for _ in range(2):
-        (now,) = [one for one in assay("review", "list", "--json").document["assessments"] if one["state"] == "pending"]
-        again = assay("review", "rerun", now["id"], "--responses", "--reason", "the harness broke", "--json")
+        (now,) = [
+            one
+            for one in assay("review", "list", "--json").document["assessments"]
+            if one["state"] == "pending"
+        ]
+        again = assay(
+            "review", "rerun", now["id"], "--responses", "--reason", "the harness broke", "--json"
+        )
         assert again.code == 0, again.err
     asked = [call.body["seed"] for call in server.calls if call.body["model"] == "small"]
     judged = [call.body["seed"] for call in server.calls if call.body["model"] == "judge"]
     assert len(set(asked)) == len(asked) == 3
     assert len(set(judged)) == len(judged) == 3
     rows = assay("review", "list", "--json").document["assessments"]
-    assert [(one["attempt"], one["state"]) for one in rows] == [(1, "superseded"), (2, "superseded"), (3, "pending")]
+    assert [(one["attempt"], one["state"]) for one in rows] == [
+        (1, "superseded"),
+        (2, "superseded"),
+        (3, "pending"),
+    ]
     assert rows[0]["id"] == first["id"]
 
 
-def test_one_trial_that_two_processes_judge_again_at_once(assay: Command, server: ModelServer, project: Path) -> None:
+def test_one_trial_that_two_processes_judge_again_at_once(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     assay("run", write_set(project, things=1, trials=1), "--judge", JUDGE)
     (row,) = assay("review", "list", "--json").document["assessments"]
     server.delay_s = 0.8  # long enough that the second comes while the first is at it
-    both = [start("review", "rerun", row["id"], "--reason", f"reason {n}", "--json") for n in range(2)]
+    both = [
+        start("review", "rerun", row["id"], "--reason", f"reason {n}", "--json") for n in range(2)
+    ]
     found = [ended(process) for process in both]
     for code, out, err in found:
         assert code in (0, 2), err

@@ -1,4 +1,6 @@
-"""Exports of a server: clients that ask for the same one share it, and each includes what was decided before it asked."""
+"""Exports of a server: clients that ask for the same one share it, and each includes what was
+decided before it asked.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from tests.support import forked
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "one.csv").write_text("task,candidate,trial,score\nt1,ann,1,0.5\nt1,bob,1,0.4\nt2,bob,1,0.1\n", "utf-8")
+    (tmp_path / "one.csv").write_text(
+        "task,candidate,trial,score\nt1,ann,1,0.5\nt1,bob,1,0.4\nt2,bob,1,0.1\n", "utf-8"
+    )
     done = forked.run("import", "one.csv", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     return tmp_path
@@ -35,7 +39,9 @@ def test_a_file_is_read_from_its_beginning_by_each_client(folder: Path) -> None:
         assert begins.count(b"\n") == 4
 
 
-def test_clients_that_wait_share_one_export_and_no_earlier_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_that_wait_share_one_export_and_no_earlier_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     began, may_end, written = Event(), Event(), []
 
     def slow(workspace: Workspace, form: str, selection: Selection) -> BinaryIO:

@@ -1,6 +1,7 @@
 """A store of all shared files, imported twice and in two orders, has the statistics of one import.
 
-The data is not part of this repository: it lies in `shared/data` beside it, or where ASSAY_SHARED says.
+The data is not part of this repository: it lies in `shared/data` beside it, or where ASSAY_SHARED
+says.
 """
 
 from __future__ import annotations
@@ -19,13 +20,19 @@ from assay.domain.selection import Selection
 DATA = Path(os.environ.get("ASSAY_SHARED", Path(__file__).parents[3] / "shared")) / "data"
 
 pytestmark = [
-    pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data is not at {DATA}; set ASSAY_SHARED to its folder"),
+    pytest.mark.skipif(
+        not DATA.is_dir(), reason=f"the real data is not at {DATA}; set ASSAY_SHARED to its folder"
+    ),
     pytest.mark.slow,
 ]
 
 
-def everything(folder: Path, *rounds: list[Path]) -> tuple[Counter[tuple[str, str, str, float]], int, int]:
-    """Return every score that counts with its number, and the numbers of runs and trials, after some imports."""
+def everything(
+    folder: Path, *rounds: list[Path]
+) -> tuple[Counter[tuple[str, str, str, float]], int, int]:
+    """Return every score that counts with its number, and the numbers of runs and trials, after
+    some imports.
+    """
     folder.mkdir()
     options = {"store": f"sqlite:///{folder}/assay.db", "results": "off"}
     with Workspace.open(folder, environment={}, options=options) as workspace:
@@ -34,7 +41,12 @@ def everything(folder: Path, *rounds: list[Path]) -> tuple[Counter[tuple[str, st
         columns = workspace.archive.scores.columns(Selection())
         rows = zip(columns.task, columns.candidate, columns.judge, columns.score, strict=True)
         counted = Counter(
-            (columns.tasks[task].task, columns.candidates[candidate], columns.judges[judge], float(score))
+            (
+                columns.tasks[task].task,
+                columns.candidates[candidate],
+                columns.judges[judge],
+                float(score),
+            )
             for task, candidate, judge, score in rows
         )
         totals = workspace.archive.runs.totals(Selection())

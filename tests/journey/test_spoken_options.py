@@ -1,4 +1,6 @@
-"""Refusals of Python functions and of the HTTP API name parameters and fields, not options of the command line."""
+"""Refusals of Python functions and of the HTTP API name parameters and fields, not options of the
+command line.
+"""
 
 from __future__ import annotations
 
@@ -118,16 +120,26 @@ def test_refusals_of_python_functions_name_parameters(newest: str) -> None:
 
 
 def test_refusals_over_http_name_fields_and_parameters(newest: str, project: Path) -> None:
-    with Workspace.open(project, environment={}) as workspace, TestClient(create_app(workspace)) as client:
+    with (
+        Workspace.open(project, environment={}) as workspace,
+        TestClient(create_app(workspace)) as client,
+    ):
         client.headers["host"] = "127.0.0.1"
         answers = [client.get(address.format(run=newest)) for address in ADDRESSES]
         answers += [client.post(path.format(run=newest), json=body) for path, body in BODIES]
-        pages = [client.get(address.format(run=newest), headers={"accept": "text/html"}) for address in ADDRESSES]
+        pages = [
+            client.get(address.format(run=newest), headers={"accept": "text/html"})
+            for address in ADDRESSES
+        ]
         for answer in (*answers, *pages):
             assert 400 <= answer.status_code < 500, (answer.url, answer.text)
-            assert not options_in(re.sub(r"<style.*?</style>|<!--", "", answer.text)), (str(answer.url), answer.text)
+            assert not options_in(re.sub(r"<style.*?</style>|<!--", "", answer.text)), (
+                str(answer.url),
+                answer.text,
+            )
         error = answers[0].json()["error"]
         assert (
-            error["remedy"] == f"Read one run with run={newest}, or add pool_anyway=1 for a verdict that is labelled as mixed."
+            error["remedy"]
+            == f"Read one run with run={newest}, or add pool_anyway=1 for a verdict that is labelled as mixed."
         )
         assert answers[1].json()["error"]["problem"] == "is given together with `run`."

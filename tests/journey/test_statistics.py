@@ -1,4 +1,6 @@
-"""Everything statistics say, through the command line: plan, diagnostics, looks, partial review, charts, and their JSON."""
+"""Everything statistics say, through the command line: plan, diagnostics, looks, partial review,
+charts, and their JSON.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,50 @@ from tests.support.sets import write_set
 
 JUDGE = "openai/judge-1"
 COMPARED = {
-    "a", "b", "mean_a", "mean_b", "difference", "points", "ci95", "std_err", "t", "df", "p_value", "significant", "decision",
-    "equivalence", "prob_superiority", "d_total", "effect_label", "tasks_won", "tasks_lost", "tasks_tied", "n_tasks",
-    "n_trials_a", "n_trials_b", "scope", "method", "reason", "warnings", "diagnostics", "verdict",
-}  # fmt: skip
-ESTIMATED = {"candidate", "mean", "sd", "min", "max", "ci95", "n_trials", "n_tasks", "scope", "method", "reason", "by_task"}
+    "a",
+    "b",
+    "mean_a",
+    "mean_b",
+    "difference",
+    "points",
+    "ci95",
+    "std_err",
+    "t",
+    "df",
+    "p_value",
+    "significant",
+    "decision",
+    "equivalence",
+    "prob_superiority",
+    "d_total",
+    "effect_label",
+    "tasks_won",
+    "tasks_lost",
+    "tasks_tied",
+    "n_tasks",
+    "n_trials_a",
+    "n_trials_b",
+    "scope",
+    "method",
+    "reason",
+    "warnings",
+    "diagnostics",
+    "verdict",
+}
+ESTIMATED = {
+    "candidate",
+    "mean",
+    "sd",
+    "min",
+    "max",
+    "ci95",
+    "n_trials",
+    "n_tasks",
+    "scope",
+    "method",
+    "reason",
+    "by_task",
+}
 
 
 @pytest.fixture
@@ -124,7 +165,9 @@ def test_gate_passes_only_on_shown_evidence(reviewed: Command) -> None:
     assert shown is not None
     outcome = found.document["outcome"]
     assert (outcome == "fine") == shown["holds"]
-    strict = reviewed("gate", "nora", "--against", "omar", "--margin", "99pts", "--on-undecided", "fail")
+    strict = reviewed(
+        "gate", "nora", "--against", "omar", "--margin", "99pts", "--on-undecided", "fail"
+    )
     assert strict.code == {"fine": 0, "worse": 3, "undecided": 4}[outcome]
     assert found.document["passed"] == shown["holds"]
     assert (
@@ -145,7 +188,12 @@ def test_candidates_without_a_counted_trial_are_listed_with_the_reason(
     assert [one["rank"] for one in ranks["candidates"]] == [None] * 4
     plan = assay("plan", "--detect", "3pts", "--json").document
     assert {pair["reason"] for pair in plan["pairs"]} == {"no_approved_trials"}
-    for words in (assay("stats"), assay("rank"), assay("plan", "--detect", "3pts"), assay("compare", "nora", "omar")):
+    for words in (
+        assay("stats"),
+        assay("rank"),
+        assay("plan", "--detect", "3pts"),
+        assay("compare", "nora", "omar"),
+    ):
         assert words.code == 0
 
 
@@ -168,8 +216,12 @@ def test_a_random_order_of_reviewing_allows_the_calibrated_number(project: Path)
         fill(workspace, plan, [["approve", "wait", "approve", "wait"]] * 7)
         stats = plain(documents.scores_document(results.stats(workspace, Selection())))
         calibrated = [one["calibrated"] for one in stats["diagnostics"]["partial_review"]]
-        assert all(one["mean"] is not None and one["assumes"] == "random_review" for one in calibrated)
-        compared = plain(documents.comparison_document(results.compare(workspace, Selection(), "alice", "bob")))
+        assert all(
+            one["mean"] is not None and one["assumes"] == "random_review" for one in calibrated
+        )
+        compared = plain(
+            documents.comparison_document(results.compare(workspace, Selection(), "alice", "bob"))
+        )
         assert compared["anytime"]["looks"]["planned"] == 5
         assert compared["anytime"]["looks"]["reached"] == 2
 
@@ -192,7 +244,9 @@ def test_margins_that_differ_between_runs_are_not_used_and_said_so(project: Path
 def test_plan_cost_follows_the_cost_of_past_calls(project: Path) -> None:
     with Workspace.open(project) as workspace:
         fill(workspace, a_plan("20250101-000000-alpha-aaaa"), [["approve", "reject"]] * 6, calls=2)
-        found = plain(documents.power_plan_document(power.plan(workspace, Selection(), detect=0.01)))
+        found = plain(
+            documents.power_plan_document(power.plan(workspace, Selection(), detect=0.01))
+        )
         assert found["cost_per_trial_usd"] == pytest.approx(0.002)
         assert found["reviews_per_trial"] == 1.0
         assert found["kept_share"] == 0.5
@@ -214,27 +268,44 @@ DECIDED = st.sampled_from(["approve", "reject", "wait", "correct", "fail", "exem
 )
 @pytest.mark.slow
 def test_every_document_is_whole_whatever_was_decided(
-    tmp_path_factory: pytest.TempPathFactory, decisions: list[list[str]], margin: float | None, joint: bool
+    tmp_path_factory: pytest.TempPathFactory,
+    decisions: list[list[str]],
+    margin: float | None,
+    joint: bool,
 ) -> None:
     with Workspace.open(tmp_path_factory.mktemp("w")) as workspace:
         fill(workspace, a_plan("20250101-000000-alpha-aaaa"), decisions, joint=joint)
         everything = Selection()
         stats = plain(documents.scores_document(results.stats(workspace, everything)))
-        compared = plain(documents.comparison_document(results.compare(workspace, everything, "alice", "bob", margin=margin)))
-        ranked = plain(documents.ranking_document(results.rank(workspace, everything, margin=margin)))
-        planned_ = plain(documents.power_plan_document(power.plan(workspace, everything, detect=0.03)))
-        gated = plain(documents.gate_document(results.gate(workspace, everything, "alice", "bob", margin=margin or 0.1)))
+        compared = plain(
+            documents.comparison_document(
+                results.compare(workspace, everything, "alice", "bob", margin=margin)
+            )
+        )
+        ranked = plain(
+            documents.ranking_document(results.rank(workspace, everything, margin=margin))
+        )
+        planned_ = plain(
+            documents.power_plan_document(power.plan(workspace, everything, detect=0.03))
+        )
+        gated = plain(
+            documents.gate_document(
+                results.gate(workspace, everything, "alice", "bob", margin=margin or 0.1)
+            )
+        )
         for document in (stats, compared, ranked, planned_, gated):
             assert_whole(document)
         assert {"candidates", "excluded", "warnings", "diagnostics"} <= set(stats)
         assert all(set(one) >= ESTIMATED for one in stats["candidates"])
         assert set(compared) >= COMPARED
         assert compared["decision"] in {"better", "worse", "equivalent", "not_decided"}
-        assert (compared["reason"] is not None) == (compared["ci95"] is None or compared["p_value"] is None)
+        assert (compared["reason"] is not None) == (
+            compared["ci95"] is None or compared["p_value"] is None
+        )
         for one in stats["candidates"]:
-            assert (one["reason"] is not None) == (one["mean"] is None or one["ci95"] is None) or one[
-                "method"
-            ] == "bounded_identical"
+            assert (one["reason"] is not None) == (
+                one["mean"] is None or one["ci95"] is None
+            ) or one["method"] == "bounded_identical"
         total = sum(len(of_task) for of_task in decisions)
         counted = max((one["n_trials"] for one in stats["candidates"]), default=0)
         gone = stats["excluded"]
@@ -257,14 +328,33 @@ def assert_whole(document: Any) -> None:
             assert document is None or isinstance(document, (str, int, bool)), type(document)
 
 
-def fill(workspace: Workspace, plan: Any, decisions: list[list[str]], *, joint: bool = True, calls: int = 0) -> None:
+def fill(
+    workspace: Workspace,
+    plan: Any,
+    decisions: list[list[str]],
+    *,
+    joint: bool = True,
+    calls: int = 0,
+) -> None:
     """A run with a task for each list and a trial for each word in it, decided as the word says."""
     tasks = [a_task(f"t{number}") for number in range(len(decisions))]
-    plans = [planned(task, trials=len(of_task))[0] for task, of_task in zip(tasks, decisions, strict=True)]
-    plans = [type(one)(task=one.task, position=place, trials=one.trials) for place, one in enumerate(plans)]
+    plans = [
+        planned(task, trials=len(of_task))[0]
+        for task, of_task in zip(tasks, decisions, strict=True)
+    ]
+    plans = [
+        type(one)(task=one.task, position=place, trials=one.trials)
+        for place, one in enumerate(plans)
+    ]
     workspace.journal.open_run(plan, plans)
     for trial in workspace.journal.claim(RunId(plan.id), limit=1000):
-        decide(workspace, trial, decisions[int(trial.task.id[1:])][trial.k - 1], joint=joint, calls=calls)
+        decide(
+            workspace,
+            trial,
+            decisions[int(trial.task.id[1:])][trial.k - 1],
+            joint=joint,
+            calls=calls,
+        )
 
 
 def decide(workspace: Workspace, trial: Any, how: str, *, joint: bool, calls: int) -> None:
@@ -277,16 +367,25 @@ def decide(workspace: Workspace, trial: Any, how: str, *, joint: bool, calls: in
         wait(journal.record(Entry(trial=trial.key, finished=True, failure=failure)))
         return
     place = int(trial.task.id[1:])
-    scores = {"alice": 0.5 + 0.05 * ((place * 3 + trial.k) % 7), "bob": 0.4 + 0.1 * ((place + trial.k) % 5)}
+    scores = {
+        "alice": 0.5 + 0.05 * ((place * 3 + trial.k) % 7),
+        "bob": 0.4 + 0.1 * ((place + trial.k) % 5),
+    }
     state = AssessmentState.EXEMPT if how == "exempt" else AssessmentState.PENDING
     sides: list[tuple[str | None, dict[str, float]]] = (
         [(None, scores)] if joint else [(name, {name: score}) for name, score in scores.items()]
     )
     for number, (candidate, its) in enumerate(sides):
-        graded = grades({name: dict.fromkeys(("integrity", "fitness"), score) for name, score in its.items()})
+        graded = grades(
+            {name: dict.fromkeys(("integrity", "fitness"), score) for name, score in its.items()}
+        )
         made = [a_call(trial) for _ in range(calls)]
         last = number == len(sides) - 1
-        wait(journal.record(judged(trial, graded, candidate=candidate, state=state, finished=last, calls=made)))
+        wait(
+            journal.record(
+                judged(trial, graded, candidate=candidate, state=state, finished=last, calls=made)
+            )
+        )
     rows = list(workspace.archive.assessments.matching(Selection(), trial=trial.key))
     match how:
         case "approve":
@@ -296,23 +395,47 @@ def decide(workspace: Workspace, trial: Any, how: str, *, joint: bool, calls: in
         case "correct":
             desk.decide(
                 [
-                    a_decision(Verb.CORRECT, row.key, corrections={(next(iter(row.assessment.scores)), None): 1.0})
+                    a_decision(
+                        Verb.CORRECT,
+                        row.key,
+                        corrections={(next(iter(row.assessment.scores)), None): 1.0},
+                    )
                     for row in rows
                 ]
             )
         case "rerun":
             again = journal.claim_trial(trial.key)
             for number, (candidate, its) in enumerate(sides):
-                graded = grades({name: dict.fromkeys(("integrity", "fitness"), 0.9) for name in its})
-                wait(journal.record(judged(again, graded, candidate=candidate, attempt=2, finished=number == len(sides) - 1)))
-            fresh = [row for row in workspace.archive.assessments.matching(Selection(), trial=trial.key) if row.current]
+                graded = grades(
+                    {name: dict.fromkeys(("integrity", "fitness"), 0.9) for name in its}
+                )
+                wait(
+                    journal.record(
+                        judged(
+                            again,
+                            graded,
+                            candidate=candidate,
+                            attempt=2,
+                            finished=number == len(sides) - 1,
+                        )
+                    )
+                )
+            fresh = [
+                row
+                for row in workspace.archive.assessments.matching(Selection(), trial=trial.key)
+                if row.current
+            ]
             desk.decide([a_decision(Verb.APPROVE, row.key) for row in fresh])
 
 
-def test_order_and_looks_of_a_suite_become_the_run_s_protocol(assay: Command, server: ModelServer, project: Path) -> None:
+def test_order_and_looks_of_a_suite_become_the_run_s_protocol(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     (project / "suite.yaml").write_text(
         "name: planned\njudge: openai/judge-1\norder: random\nlooks: 5\ntrials: 6\ntasks:\n"
-        + "".join(f"  - {{id: t{n}, snippets: {{ann: 'x = {n}', bob: 'y = {n}'}}}}\n" for n in range(3)),
+        + "".join(
+            f"  - {{id: t{n}, snippets: {{ann: 'x = {n}', bob: 'y = {n}'}}}}\n" for n in range(3)
+        ),
         "utf-8",
     )
     run = assay("run", "suite.yaml", "--json").document["run_id"]
@@ -322,19 +445,31 @@ def test_order_and_looks_of_a_suite_become_the_run_s_protocol(assay: Command, se
     assay("review", "approve", *waiting[:12])
     said = assay("stats", "--json").document
     assert all(one["calibrated"]["reason"] is None for one in said["diagnostics"]["partial_review"])
-    assert said["looks"] == {"planned": 5, "reached": 3, "p_to_beat": pytest.approx(0.0084, abs=5e-4)}
+    assert said["looks"] == {
+        "planned": 5,
+        "reached": 3,
+        "p_to_beat": pytest.approx(0.0084, abs=5e-4),
+    }
     assert "look 3 of 5" in assay("stats").out.lower()
 
 
-@pytest.mark.parametrize(("line", "said"), [("looks: 0", "looks"), ("looks: 21", "looks"), ("order: chance", "order")])
-def test_a_protocol_that_cannot_be_is_refused(assay: Command, project: Path, line: str, said: str) -> None:
-    (project / "suite.yaml").write_text(f"{line}\ntasks:\n  - {{id: a, prompt: b, expected: c}}\n", "utf-8")
+@pytest.mark.parametrize(
+    ("line", "said"), [("looks: 0", "looks"), ("looks: 21", "looks"), ("order: chance", "order")]
+)
+def test_a_protocol_that_cannot_be_is_refused(
+    assay: Command, project: Path, line: str, said: str
+) -> None:
+    (project / "suite.yaml").write_text(
+        f"{line}\ntasks:\n  - {{id: a, prompt: b, expected: c}}\n", "utf-8"
+    )
     refused = assay("validate", "suite.yaml")
     assert refused.code == 2
     assert f"suite.yaml:1 {said}" in refused.err + refused.out
 
 
-def test_a_suite_s_review_protocol_is_printed_with_every_number(assay: Command, project: Path) -> None:
+def test_a_suite_s_review_protocol_is_printed_with_every_number(
+    assay: Command, project: Path
+) -> None:
     (project / "careful.yaml").write_text(
         "name: careful\nprotocol: {blind: 0.2, plants: 0.03}\ntrials: 3\nscore: exact\ntasks:\n"
         "  - {id: one, prompt: Say a., expected: a, snippets: {x: a, y: b}}\n",
@@ -346,7 +481,9 @@ def test_a_suite_s_review_protocol_is_printed_with_every_number(assay: Command, 
     assert "20% blind-first, 3% planted checks" in assay("stats").out
 
 
-def test_a_protocol_is_switched_as_an_event_that_makes_a_new_version(assay: Command, project: Path) -> None:
+def test_a_protocol_is_switched_as_an_event_that_makes_a_new_version(
+    assay: Command, project: Path
+) -> None:
     (project / "plain.yaml").write_text(
         "name: plain\ntrials: 3\nscore: exact\ntasks:\n  - {id: one, prompt: Say a., expected: a, snippets: {x: a, y: b}}\n",
         "utf-8",
@@ -355,9 +492,16 @@ def test_a_protocol_is_switched_as_an_event_that_makes_a_new_version(assay: Comm
     assert assay("review", "protocol", run, "--json").document["protocol"]["mode"] == "plain"
     switched = assay("review", "protocol", run, "--set", "blind=1", "--json").document["protocol"]
     assert (switched["mode"], switched["blind"], switched["version"]) == ("blind_first", 1.0, 2)
-    assert assay("review", "protocol", run, "--set", "blind=1", "--json").document["protocol"]["version"] == 2
+    assert (
+        assay("review", "protocol", run, "--set", "blind=1", "--json").document["protocol"][
+            "version"
+        ]
+        == 2
+    )
     assert assay("stats", "--json").document["protocol"][0]["version"] == 2
     assert assay("review", "protocol", run, "--set", "blind=2").code == 2
     assert assay("review", "protocol", run, "--set", "blnd=0.2").code == 2
     assert assay("run", "plain.yaml").code == 0
-    assert "mixed_protocols" in {one["code"] for one in assay("stats", "--all-runs", "--json").document["warnings"]}
+    assert "mixed_protocols" in {
+        one["code"] for one in assay("stats", "--all-runs", "--json").document["warnings"]
+    }

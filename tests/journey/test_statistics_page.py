@@ -1,4 +1,6 @@
-"""The statistics page over a store: the same numbers as the commands, at once after each decision, and nothing it must not say."""
+"""The statistics page over a store: the same numbers as the commands, at once after each decision,
+and nothing it must not say.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,11 @@ RUN = "20250101-000000-alpha-aaaa"
 def workspace(project: Path) -> Iterator[Workspace]:
     """Seven tasks of four trials: half decided, one rejected, one corrected by nobody."""
     with Workspace.open(project) as opened:
-        fill(opened, a_plan(RUN), [["approve", "approve", "wait", "reject" if n == 3 else "wait"] for n in range(7)])
+        fill(
+            opened,
+            a_plan(RUN),
+            [["approve", "approve", "wait", "reject" if n == 3 else "wait"] for n in range(7)],
+        )
         yield opened
 
 
@@ -44,7 +50,9 @@ def waiting(workspace: Workspace) -> list[AssessmentKey]:
     return [row.key for row in workspace.archive.assessments.matching(EVERYTHING, states=pending)]
 
 
-def test_statistics_page_matches_the_commands_at_every_decision(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statistics_page_matches_the_commands_at_every_decision(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("assay.app.statistics.live_report.AT_ONCE_S", 1e9)
     overviews = LiveReports(workspace)
     for key in [None, *waiting(workspace)[:3]]:
@@ -60,22 +68,30 @@ def test_statistics_page_matches_the_commands_at_every_decision(workspace: Works
         assert found.n_trials == anew.basis.n_trials
         assert found.excluded == anew.basis.excluded
         assert found.contrast is not None
-        contrast = results.compare(workspace, EVERYTHING, str(found.contrast.a), str(found.contrast.b))
+        contrast = results.compare(
+            workspace, EVERYTHING, str(found.contrast.a), str(found.contrast.b)
+        )
         assert found.verdict == contrast.verdict
         assert found.anytime is not None
         assert contrast.anytime is not None
         assert found.anytime.e_value == pytest.approx(contrast.anytime.e_value)
         assert found.anytime.ci95 == pytest.approx(contrast.anytime.ci95)
-        assert plain(documents.scores_document(behind.standing)) == plain(documents.scores_document(anew))
+        assert plain(documents.scores_document(behind.standing)) == plain(
+            documents.scores_document(anew)
+        )
         assert behind.since == 0
 
 
-def test_slow_statistics_details_are_loaded_later_and_announced(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_statistics_details_are_loaded_later_and_announced(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("assay.app.statistics.live_report.AT_ONCE_S", -1.0)
     monkeypatch.setattr("assay.app.statistics.live_report.PATIENCE", 1e9)
     overviews = LiveReports(workspace)
     first = overviews.behind(EVERYTHING)
-    workspace.decisions.decide(tuple(a_decision(Verb.APPROVE, key) for key in waiting(workspace)[:2]))
+    workspace.decisions.decide(
+        tuple(a_decision(Verb.APPROVE, key) for key in waiting(workspace)[:2])
+    )
     again = overviews.behind(EVERYTHING)
     assert (again.newest, again.since) == (first.newest, 2)
     assert overviews.of(EVERYTHING).n_trials == 16
@@ -111,12 +127,24 @@ def test_every_page_has_its_twin_and_its_state_in_the_address(client: TestClient
         assert client.get(address.replace("&amp;", "&")).status_code == 200, address
 
 
-def test_a_number_leads_to_its_trials_and_these_to_their_assessments(workspace: Workspace, client: TestClient) -> None:
+def test_a_number_leads_to_its_trials_and_these_to_their_assessments(
+    workspace: Workspace, client: TestClient
+) -> None:
     page = client.get("/statistics/trials?task=t3&candidate=alice")
     assert "Trials of alice" in page.text
     said = client.get("/statistics/trials.json?task=t3").json()
-    assert [one["state"] for one in said["trials"]] == ["approved", "approved", "needs_review", "rejected"]
-    assert [one["scores"] != dict.fromkeys(said["candidates"]) for one in said["trials"]] == [True, True, False, False]
+    assert [one["state"] for one in said["trials"]] == [
+        "approved",
+        "approved",
+        "needs_review",
+        "rejected",
+    ]
+    assert [one["scores"] != dict.fromkeys(said["candidates"]) for one in said["trials"]] == [
+        True,
+        True,
+        False,
+        False,
+    ]
     counted = said["trials"][0]
     assert client.get(counted["open"]).url.path.startswith("/assessments/")
     assert client.get(f"/statistics/trials/{counted['id']}").url.path.startswith("/assessments/")
@@ -147,8 +175,15 @@ def test_an_address_that_means_nothing_is_answered_with_a_sentence(
 
 
 @pytest.mark.slow
-def test_only_png_needs_the_charts_extra(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    for ending, begins in (("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"candidate,"), ("json", b"{")):
+def test_only_png_needs_the_charts_extra(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for ending, begins in (
+        ("svg", b"<svg"),
+        ("png", b"\x89PNG"),
+        ("csv", b"candidate,"),
+        ("json", b"{"),
+    ):
         answer = client.get(f"/statistics/charts/forest.{ending}")
         assert answer.content.startswith(begins)
         assert "attachment" in answer.headers["content-disposition"]

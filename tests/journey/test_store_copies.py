@@ -16,7 +16,10 @@ def test_a_backup_is_restored_with_the_same_results(assay: Command, project: Pat
     before = assay("stats", "--json").document
     backed_up = assay("store", "backup", "kept.db", "--json")
     assert backed_up.code == 0
-    assert assay("store", "restore", "kept.db", "--json", "--store", "again.db").document == backed_up.document
+    assert (
+        assay("store", "restore", "kept.db", "--json", "--store", "again.db").document
+        == backed_up.document
+    )
     assert assay("stats", "--json", "--store", "again.db").document == before
     assert assay("doctor", "--check-store", "--store", "again.db").code == 0
 
@@ -31,7 +34,9 @@ def test_a_backup_over_results_or_of_nothing_is_refused(assay: Command, project:
     assert (full.code, "is not empty" in full.err) == (2, True)
 
 
-def test_a_backup_is_not_compared_with_the_live_results_folder(assay: Command, project: Path) -> None:
+def test_a_backup_is_not_compared_with_the_live_results_folder(
+    assay: Command, project: Path
+) -> None:
     assert assay("init").code == 0
     assert assay("run", "suites/first.yaml").code == 0
     assert assay("store", "backup", "kept.db").code == 0
@@ -40,6 +45,8 @@ def test_a_backup_is_not_compared_with_the_live_results_folder(assay: Command, p
     assert assay("run", "suites/first.yaml").code == 0
     checked = assay("doctor", "--check-store", "--store", "kept.db", "--json")
     states = {check["what"]: check["state"] for check in checked.document["checks"]}
-    assert (checked.code, states["store, results files"]) == (0, "absent"), json.dumps(checked.document)
+    assert (checked.code, states["store, results files"]) == (0, "absent"), json.dumps(
+        checked.document
+    )
     own = assay("doctor", "--check-store", "--json").document["checks"]
     assert {check["what"]: check["state"] for check in own}["store, results files"] == "good"

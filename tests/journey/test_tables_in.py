@@ -24,12 +24,19 @@ def test_a_table_becomes_a_suite_that_runs(assay: Command, project: Path) -> Non
     assert made.code == 0, made.err
     assert "made my-rows.yaml" in made.out
     shown = {tuple(line.split(maxsplit=1)) for line in made.out.splitlines()}
-    assert {("id", "Question ID"), ("prompt", "Question"), ("expected", "Answer"), ("tags", "Topic")} <= shown
+    assert {
+        ("id", "Question ID"),
+        ("prompt", "Question"),
+        ("expected", "Answer"),
+        ("tags", "Topic"),
+    } <= shown
     assert "answers of ann  answer_ann" in made.out
     assert "not used        note" in made.out
     ran = assay("run", "my-rows.yaml")
     assert ran.code == 0, ran.err
-    means = {row["candidate"]: row["mean"] for row in assay("stats", "--json").document["candidates"]}
+    means = {
+        row["candidate"]: row["mean"] for row in assay("stats", "--json").document["candidates"]
+    }
     assert means == {"ann": 1.0, "bob": 0.0}
 
 
@@ -50,16 +57,24 @@ def test_jsonl_and_parquet_become_suites_too(assay: Command, project: Path, form
         "notes": [],
         "problems": [],
     }
-    assert (document["scoring"]["method"], document["scoring"]["references"]) == ("contains", "short texts")
+    assert (document["scoring"]["method"], document["scoring"]["references"]) == (
+        "contains",
+        "short texts",
+    )
     ran = assay("run", "rows.yaml", "--json").document
     assert ran["trials"]["done"] == 1
 
 
 @pytest.mark.parametrize(
     ("rows", "where"),
-    [(b"a,Why?,x\nb,,y\n", "rows.csv:3 question: is empty"), (b"a,Why?,x\na,How?,y\n", "rows.csv:3 id: is 'a', as on line 2")],
+    [
+        (b"a,Why?,x\nb,,y\n", "rows.csv:3 question: is empty"),
+        (b"a,Why?,x\na,How?,y\n", "rows.csv:3 id: is 'a', as on line 2"),
+    ],
 )
-def test_a_row_that_is_no_task_is_named_by_line(assay: Command, project: Path, rows: bytes, where: str) -> None:
+def test_a_row_that_is_no_task_is_named_by_line(
+    assay: Command, project: Path, rows: bytes, where: str
+) -> None:
     (project / "rows.csv").write_bytes(b"id,question,answer\n" + rows)
     made = assay("init", "--from", "rows.csv")
     assert made.code == 2
@@ -76,7 +91,9 @@ def test_a_table_that_cannot_be_read_leaves_no_suite(assay: Command, project: Pa
     made = assay("init", "--from", "other.csv")
     assert made.code == 2
     assert "has no column that looks like prompts. Its columns: colour, size." in made.err
-    assert made.err.rstrip().endswith("assay init --from other.csv --map prompt=colour --map expected=size")
+    assert made.err.rstrip().endswith(
+        "assay init --from other.csv --map prompt=colour --map expected=size"
+    )
     assert not list(project.glob("*.yaml"))
 
 
@@ -88,8 +105,12 @@ def test_a_suite_that_exists_is_kept(assay: Command, project: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])
-def test_run_on_a_table_names_the_command_that_helps(assay: Command, project: Path, name: str) -> None:
-    (project / name).write_text('{"question": "Why?"}\n' if name.endswith("jsonl") else "question\nWhy?\n", "utf-8")
+def test_run_on_a_table_names_the_command_that_helps(
+    assay: Command, project: Path, name: str
+) -> None:
+    (project / name).write_text(
+        '{"question": "Why?"}\n' if name.endswith("jsonl") else "question\nWhy?\n", "utf-8"
+    )
     ran = assay("run", name)
     assert ran.code == 2
     assert f"assay init --from {name}" in ran.err
@@ -97,7 +118,9 @@ def test_run_on_a_table_names_the_command_that_helps(assay: Command, project: Pa
 
 @pytest.mark.parametrize("rows", ['[{"q": 1, "question": "Say 5.", "answer": "Say 5."}]', None])
 def test_a_json_list_becomes_a_suite_too(assay: Command, project: Path, rows: str | None) -> None:
-    table = rows or '{"made": "today", "data": [{"q": 1, "question": "Say 5.", "answer": "Say 5."}]}'
+    table = (
+        rows or '{"made": "today", "data": [{"q": 1, "question": "Say 5.", "answer": "Say 5."}]}'
+    )
     (project / "rows.json").write_text(table, "utf-8")
     refused = assay("run", "rows.json")
     assert (refused.code, "assay init --from rows.json" in refused.err) == (2, True)
@@ -108,24 +131,33 @@ def test_a_json_list_becomes_a_suite_too(assay: Command, project: Path, rows: st
 
 
 def test_json_that_is_no_table_is_refused(assay: Command, project: Path) -> None:
-    (project / "rows.json").write_text('{"a": [{"question": "x"}], "b": [{"question": "y"}]}', "utf-8")
+    (project / "rows.json").write_text(
+        '{"a": [{"question": "x"}], "b": [{"question": "y"}]}', "utf-8"
+    )
     assert "expected a list of objects" in assay("init", "--from", "rows.json").err
     (project / "typo.json").write_text('{"name": "x", "task": [{"prompt": "x"}]}', "utf-8")
     assert "task: is an unknown key" in assay("run", "typo.json").err
 
 
 def test_two_prompts_become_candidates(assay: Command, server: ModelServer, project: Path) -> None:
-    (project / "rows.csv").write_text("question,answer\nCapital of Peru?,Lima\nCapital of Chad?,N'Djamena\n", "utf-8")
+    (project / "rows.csv").write_text(
+        "question,answer\nCapital of Peru?,Lima\nCapital of Chad?,N'Djamena\n", "utf-8"
+    )
     (project / "terse.txt").write_text("In a word: {{question}}\n", "utf-8")
     (project / "long.txt").write_text("Explain yourself.\n", "utf-8")
     prompts = ("--prompt", "terse.txt", "--prompt", "long.txt")
-    made = assay("init", "--from", "rows.csv", *prompts, "--model", "openai/m", "--judge", "openai/judge")
+    made = assay(
+        "init", "--from", "rows.csv", *prompts, "--model", "openai/m", "--judge", "openai/judge"
+    )
     assert made.code == 0, made.err
     assert "next: assay run rows.yaml && assay review" in made.out
     assert assay("run", "rows.yaml").code == 0
     asked = [call.body["messages"] for call in server.calls if call.body["model"] == "m"]
     assert [{"role": "user", "content": "In a word: Capital of Peru?"}] in asked
-    assert [{"role": "system", "content": "Explain yourself."}, {"role": "user", "content": "Capital of Chad?"}] in asked
+    assert [
+        {"role": "system", "content": "Explain yourself."},
+        {"role": "user", "content": "Capital of Chad?"},
+    ] in asked
     waiting = assay("review", "list", "--state", "pending", "--json").document["assessments"]
     assert [set(row["scores"]) for row in waiting] == [{"terse", "long"}] * 2
 
@@ -139,12 +171,20 @@ def test_questions_alone_are_graded_by_people(assay: Command, project: Path) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--from", "rows.csv", "--prompt", "terse.txt"), "--prompt: needs a model to ask. Add --model"),
-        (("--from", "rows.csv", "--prompt", "gone.txt", "--model", "echo"), "gone.txt: does not exist."),
+        (
+            ("--from", "rows.csv", "--prompt", "terse.txt"),
+            "--prompt: needs a model to ask. Add --model",
+        ),
+        (
+            ("--from", "rows.csv", "--prompt", "gone.txt", "--model", "echo"),
+            "gone.txt: does not exist.",
+        ),
         (("--model", "echo"), "--prompt, --model, --judge and --map: need --from."),
     ],
 )
-def test_prompts_that_lead_nowhere_are_refused(assay: Command, project: Path, options: tuple[str, ...], message: str) -> None:
+def test_prompts_that_lead_nowhere_are_refused(
+    assay: Command, project: Path, options: tuple[str, ...], message: str
+) -> None:
     (project / "rows.csv").write_text("question\nWhy?\n", "utf-8")
     (project / "terse.txt").write_text("{{question}}", "utf-8")
     refused = assay("init", *options)
@@ -182,13 +222,17 @@ def test_chatty_answers_get_a_scorer_that_fits(
     assert "  # All 2 references are" in written
     assert f"  score: {method}\n" in written
     assert assay("run", "rows.yaml").code == 0
-    means = {row["candidate"]: row["mean"] for row in assay("stats", "--json").document["candidates"]}
+    means = {
+        row["candidate"]: row["mean"] for row in assay("stats", "--json").document["candidates"]
+    }
     assert means == {"right": 1.0, "wrong": 0.0}
 
 
 def test_long_references_are_left_to_people(assay: Command, project: Path) -> None:
     gold = "Because the order was delivered only twelve days ago, the customer gets a refund."
-    (project / "rows.csv").write_text(f'question,answer,answer_a\nWhy?,"{gold}","{gold}"\n', "utf-8")
+    (project / "rows.csv").write_text(
+        f'question,answer,answer_a\nWhy?,"{gold}","{gold}"\n', "utf-8"
+    )
     made = assay("init", "--from", "rows.csv")
     assert "longer than 5 words" in made.out
     assert "next: assay run rows.yaml && assay review" in made.out
@@ -215,7 +259,9 @@ def test_objects_are_references_too(assay: Command, project: Path) -> None:
     ],
     ids=["semicolon", "tab", "sep line", "utf-16", "utf-16 without a mark", "utf-8 with a mark"],
 )
-def test_separators_and_encodings_of_spreadsheets_are_recognised(assay: Command, project: Path, content: bytes) -> None:
+def test_separators_and_encodings_of_spreadsheets_are_recognised(
+    assay: Command, project: Path, content: bytes
+) -> None:
     (project / "rows.csv").write_bytes(content)
     made = assay("init", "--from", "rows.csv", "--json")
     assert made.code == 0, made.err
@@ -226,7 +272,9 @@ def test_separators_and_encodings_of_spreadsheets_are_recognised(assay: Command,
 
 
 def test_columns_can_be_named(assay: Command, project: Path) -> None:
-    (project / "rows.csv").write_text("satz,lösung,gpt 4\nHauptstadt von Peru?,Lima,Es ist Lima.\n", "utf-8")
+    (project / "rows.csv").write_text(
+        "satz,lösung,gpt 4\nHauptstadt von Peru?,Lima,Es ist Lima.\n", "utf-8"
+    )
     refused = assay("init", "--from", "rows.csv")
     assert refused.code == 2
     assert "assay init --from rows.csv --map prompt=satz --map" in refused.err
@@ -241,27 +289,44 @@ def test_columns_can_be_named(assay: Command, project: Path) -> None:
     ("given", "message"),
     [
         ("prompt", "--map: is 'prompt', expected KEY=COLUMN."),
-        ("prompt=frge", "--map: names the column 'frge', which the table does not have. Did you mean 'frage'?"),
-        ("promt=frage", "--map: names the key 'promt', which tasks do not have. Did you mean 'prompt'?"),
+        (
+            "prompt=frge",
+            "--map: names the column 'frge', which the table does not have. Did you mean 'frage'?",
+        ),
+        (
+            "promt=frage",
+            "--map: names the key 'promt', which tasks do not have. Did you mean 'prompt'?",
+        ),
     ],
 )
-def test_wrong_names_of_columns_are_refused(assay: Command, project: Path, given: str, message: str) -> None:
+def test_wrong_names_of_columns_are_refused(
+    assay: Command, project: Path, given: str, message: str
+) -> None:
     (project / "rows.csv").write_text("frage,antwort\nHauptstadt von Peru?,Lima\n", "utf-8")
     refused = assay("init", "--from", "rows.csv", "--map", given)
     assert (refused.code, message in refused.err) == (2, True), refused.err
     assert not (project / "rows.yaml").exists()
 
 
-def test_a_table_without_a_known_reference_says_how_to_name_it(assay: Command, project: Path) -> None:
+def test_a_table_without_a_known_reference_says_how_to_name_it(
+    assay: Command, project: Path
+) -> None:
     (project / "rows.csv").write_text("question,lösung\nHauptstadt von Peru?,Lima\n", "utf-8")
     made = assay("init", "--from", "rows.csv")
     assert "note: no column looks like references" in made.err
     assert "--map expected=lösung" in made.err or "--map 'expected=lösung'" in made.err
 
 
-def test_a_suggested_command_is_complete_and_tells_questions_from_answers(assay: Command, project: Path) -> None:
-    answers = "Die Hauptstadt ist Lima, wie jeder weiß, der dort war.", "Die Hauptstadt ist Oslo, wie jeder weiß, der dort war."
-    (project / "rows.csv").write_text(f'satz,lösung\nPeru?,"{answers[0]}"\nNorwegen?,"{answers[1]}"\n', "utf-8")
+def test_a_suggested_command_is_complete_and_tells_questions_from_answers(
+    assay: Command, project: Path
+) -> None:
+    answers = (
+        "Die Hauptstadt ist Lima, wie jeder weiß, der dort war.",
+        "Die Hauptstadt ist Oslo, wie jeder weiß, der dort war.",
+    )
+    (project / "rows.csv").write_text(
+        f'satz,lösung\nPeru?,"{answers[0]}"\nNorwegen?,"{answers[1]}"\n', "utf-8"
+    )
     (project / "a.txt").write_text("Be terse.", "utf-8")
     refused = assay("init", "--from", "rows.csv", "--prompt", "a.txt", "--model", "echo")
     assert refused.code == 2
@@ -278,12 +343,19 @@ def test_columns_in_other_words_are_recognised(assay: Command, project: Path, he
 
 
 @pytest.mark.parametrize(
-    "header", ["question,A,B,answer", "question,option_a,option_b,correct", "question,Choice A,Choice B,gold"]
+    "header",
+    [
+        "question,A,B,answer",
+        "question,option_a,option_b,correct",
+        "question,Choice A,Choice B,gold",
+    ],
 )
 def test_candidates_are_shown_the_options_of_a_multiple_choice(
     assay: Command, server: ModelServer, project: Path, header: str
 ) -> None:
-    (project / "rows.csv").write_text(f"{header}\nCapital of Peru?,Oslo,Lima,B\nCapital of Norway?,Oslo,Lima,A\n", "utf-8")
+    (project / "rows.csv").write_text(
+        f"{header}\nCapital of Peru?,Oslo,Lima,B\nCapital of Norway?,Oslo,Lima,A\n", "utf-8"
+    )
     (project / "a.txt").write_text("Be terse.", "utf-8")
     made = assay("init", "--from", "rows.csv", "--prompt", "a.txt", "--model", "openai/m")
     assert "option A" in made.out
@@ -295,7 +367,9 @@ def test_candidates_are_shown_the_options_of_a_multiple_choice(
 
 
 def test_options_that_no_prompt_shows_are_noted(assay: Command, project: Path) -> None:
-    (project / "rows.csv").write_text("question,A,B,answer\nCapital of Peru?,Oslo,Lima,B\n", "utf-8")
+    (project / "rows.csv").write_text(
+        "question,A,B,answer\nCapital of Peru?,Oslo,Lima,B\n", "utf-8"
+    )
     (project / "a.txt").write_text("Choose: {{question}}", "utf-8")
     (project / "b.txt").write_text("Choose: {{question}} A) {{A}} B) {{B}}", "utf-8")
     for prompt, noted in (("a.txt", True), ("b.txt", False)):
@@ -303,7 +377,9 @@ def test_options_that_no_prompt_shows_are_noted(assay: Command, project: Path) -
         note = "A, B look like the options of a multiple choice, but no prompt shows them to the candidates."
         assert (note in made.err) == noted
         (project / "rows.yaml").unlink()
-    (project / "bare.csv").write_text("question,answer\nCapital of Peru?,B\nCapital of Norway?,A\n", "utf-8")
+    (project / "bare.csv").write_text(
+        "question,answer\nCapital of Peru?,B\nCapital of Norway?,A\n", "utf-8"
+    )
     assert "list no options, so nobody can choose" in assay("init", "--from", "bare.csv").err
 
 
@@ -321,12 +397,19 @@ def test_one_of_several_right_answers_suffices(assay: Command, project: Path, ro
     made = assay("init", "--from", "rows.jsonl", "--json")
     assert made.document["scoring"]["references"] == "alternatives"
     assert assay("run", "rows.yaml").code == 0
-    means = {row["candidate"]: row["mean"] for row in assay("stats", "--json").document["candidates"]}
+    means = {
+        row["candidate"]: row["mean"] for row in assay("stats", "--json").document["candidates"]
+    }
     assert means == {"ann": 1.0, "bob": 0.0}
 
 
-def test_the_answer_that_ends_a_conversation_is_the_reference(assay: Command, server: ModelServer, project: Path) -> None:
-    asked = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Capital of Peru?"}]
+def test_the_answer_that_ends_a_conversation_is_the_reference(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
+    asked = [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "Capital of Peru?"},
+    ]
     row = {"messages": [*asked, {"role": "assistant", "content": "Lima"}]}
     (project / "chats.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
     made = assay("init", "--from", "chats.jsonl", "--model", "openai/m", "--json")
@@ -339,4 +422,7 @@ def test_the_answer_that_ends_a_conversation_is_the_reference(assay: Command, se
     assert row["mean"] == 1.0
     with (project / "chats.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({"messages": asked}) + "\n")
-    assert "chats.jsonl:2 messages.-1.content: `expected` is missing" in assay("validate", "chats.yaml").err
+    assert (
+        "chats.jsonl:2 messages.-1.content: `expected` is missing"
+        in assay("validate", "chats.yaml").err
+    )

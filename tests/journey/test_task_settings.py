@@ -24,7 +24,9 @@ def write(folder: Path, tasks: list[dict[str, Any]], **changed: Any) -> Path:
         "name": "own",
         "system_prompt": "Be brief.",
         "parameters": {"temperature": 0.5, "max_tokens": 100},
-        "candidates": [{"name": "one", "model": "openai/one", "parameters": {"top_p": 0.9, "temperature": 0.6}}],
+        "candidates": [
+            {"name": "one", "model": "openai/one", "parameters": {"top_p": 0.9, "temperature": 0.6}}
+        ],
         "tasks": tasks,
         **changed,
     }
@@ -41,7 +43,12 @@ def png(folder: Path, name: str = "square.png") -> bytes:
         return struct.pack(">I", len(content)) + whole + struct.pack(">I", zlib.crc32(whole))
 
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0))
-    data = b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0\xff\0\0")) + chunk(b"IEND", b"")
+    data = (
+        b"\x89PNG\r\n\x1a\n"
+        + header
+        + chunk(b"IDAT", zlib.compress(b"\0\xff\0\0"))
+        + chunk(b"IEND", b"")
+    )
     (folder / name).write_bytes(data)
     return data
 
@@ -55,44 +62,72 @@ def test_a_task_s_own_parameters_and_system_prompt_come_before_all_others(
 ) -> None:
     server.answer = lambda call: "42"
     tasks = [
-        exact(id="own", parameters={"temperature": 1.5, "max_tokens": 7}, system_prompt="Shout.", context="Rule."),
+        exact(
+            id="own",
+            parameters={"temperature": 1.5, "max_tokens": 7},
+            system_prompt="Shout.",
+            context="Rule.",
+        ),
         exact(id="none", system_prompt=""),
         exact(id="usual"),
     ]
     assert assay("run", write(project, tasks)).code == 0
     asked = {
-        call.body["max_tokens"] if call.body["max_tokens"] == 7 else call.body["messages"][0]["role"]: call.body
+        call.body["max_tokens"]
+        if call.body["max_tokens"] == 7
+        else call.body["messages"][0]["role"]: call.body
         for call in server.calls
     }
     own, none, usual = asked[7], asked["user"], asked["system"]
-    assert (own["temperature"], own["top_p"], own["messages"][0]["content"]) == (1.5, 0.9, "Shout.\n\nRule.")
-    assert (usual["temperature"], usual["max_tokens"], usual["messages"][0]["content"]) == (0.6, 100, "Be brief.")
+    assert (own["temperature"], own["top_p"], own["messages"][0]["content"]) == (
+        1.5,
+        0.9,
+        "Shout.\n\nRule.",
+    )
+    assert (usual["temperature"], usual["max_tokens"], usual["messages"][0]["content"]) == (
+        0.6,
+        100,
+        "Be brief.",
+    )
     assert none["messages"] == [{"role": "user", "content": "Say 42."}]
 
 
-def test_benchmark_mode_holds_for_a_task_s_own_parameters_too(assay: Command, server: ModelServer, project: Path) -> None:
+def test_benchmark_mode_holds_for_a_task_s_own_parameters_too(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = lambda call: "42"
     path = write(project, [exact(parameters={"temperature": 1.5, "max_tokens": 7})])
     assert assay("run", path, "--benchmark").code == 0
     assert (server.calls[0].body["temperature"], server.calls[0].body["max_tokens"]) == (0.0, 7)
 
 
-def test_a_task_that_asks_otherwise_is_another_task(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_task_that_asks_otherwise_is_another_task(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.answer = lambda call: "42"
     assay("run", write(project, [exact()]))
     assay("run", write(project, [exact(system_prompt="Shout.")]))
     assert "task_changed" in {
-        one["code"] for one in assay("stats", "--all-runs", "--pool-anyway", "--json").document["warnings"]
+        one["code"]
+        for one in assay("stats", "--all-runs", "--pool-anyway", "--json").document["warnings"]
     }
 
 
-def test_pictures_of_a_prompt_reach_candidates_and_the_judge(assay: Command, server: ModelServer, project: Path) -> None:
+def test_pictures_of_a_prompt_reach_candidates_and_the_judge(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     data = png(project)
     tasks = [
         {
             "id": "see",
             "prompt": [
-                {"role": "user", "content": [{"type": "text", "text": "What colour?"}, {"type": "image", "file": "square.png"}]}
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "text", "text": "What colour?"},
+                        {"type": "image", "file": "square.png"},
+                    ],
+                }
             ],
         }
     ]
@@ -102,7 +137,9 @@ def test_pictures_of_a_prompt_reach_candidates_and_the_judge(assay: Command, ser
             return "Red."
         grade = {"score": 9, "reason": "It is red.", "evidence": []}
         ((label, its),) = call.schema["properties"]["candidates"]["properties"].items()
-        return json.dumps({"candidates": {label: dict.fromkeys(its["properties"], grade)}, "report": ""})
+        return json.dumps(
+            {"candidates": {label: dict.fromkeys(its["properties"], grade)}, "report": ""}
+        )
 
     server.answer = answer
     path = write(project, tasks, judge={"model": "openai/judge", "mode": "each"})
@@ -115,11 +152,15 @@ def test_pictures_of_a_prompt_reach_candidates_and_the_judge(assay: Command, ser
         assert "What colour?" in call.prompt
     with Workspace.open(project, environment={}) as workspace:
         client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
-        assert client.get("/api/assessments/a1").json()["images"] is None, "only with the whole item, they may be large"
+        assert client.get("/api/assessments/a1").json()["images"] is None, (
+            "only with the whole item, they may be large"
+        )
         assert client.get("/api/assessments/a1?whole=1").json()["images"] == [[picture, ""]]
 
 
-def test_candidate_that_refuses_images_fails_and_is_not_asked_again(assay: Command, server: ModelServer, project: Path) -> None:
+def test_candidate_that_refuses_images_fails_and_is_not_asked_again(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     png(project)
     server.no_images = "this model does not support image input"
     content = [{"type": "text", "text": "What colour?"}, {"type": "image", "file": "square.png"}]
@@ -140,7 +181,9 @@ def test_candidate_that_refuses_images_fails_and_is_not_asked_again(assay: Comma
         ({"type": "audio"}, "expected text or image"),
     ],
 )
-def test_a_wrong_picture_is_named_with_its_place(assay: Command, project: Path, part: dict[str, Any], message: str) -> None:
+def test_a_wrong_picture_is_named_with_its_place(
+    assay: Command, project: Path, part: dict[str, Any], message: str
+) -> None:
     path = write(project, [exact(prompt=[{"role": "user", "content": [part]}])])
     said = assay("validate", path)
     assert said.code == 2

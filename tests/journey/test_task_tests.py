@@ -1,4 +1,6 @@
-"""`score: tests`: a task's own tests run in a sandbox against snippets and answers, and decide the score."""
+"""`score: tests`: a task's own tests run in a sandbox against snippets and answers, and decide the
+score.
+"""
 
 from __future__ import annotations
 
@@ -52,8 +54,18 @@ def test_tests_decide_the_score_of_each_candidate(assay: Command, suite: Path) -
         pytest.skip("no sandbox works here")
     ran = assay("run", suite.name)
     assert ran.code == 0, ran.err
-    means = {entry["candidate"]: entry["mean"] for entry in json.loads(assay("stats", "--json").out)["candidates"]}
-    assert means == {"right": 1.0, "fenced": 1.0, "wrong": 0.0, "broken": 0.0, "endless": 0.0, "quitter": 0.0}
+    means = {
+        entry["candidate"]: entry["mean"]
+        for entry in json.loads(assay("stats", "--json").out)["candidates"]
+    }
+    assert means == {
+        "right": 1.0,
+        "fenced": 1.0,
+        "wrong": 0.0,
+        "broken": 0.0,
+        "endless": 0.0,
+        "quitter": 0.0,
+    }
     grades = {
         grade["candidate"]: grade["reason"]
         for assessment in json.loads(assay("show", "t1", "--json").out)
@@ -63,16 +75,23 @@ def test_tests_decide_the_score_of_each_candidate(assay: Command, suite: Path) -
     assert "AssertionError" in grades["wrong"]
     assert "SyntaxError" in grades["broken"]
     assert grades["endless"].startswith("The tests were stopped after 3 s.")
-    assert grades["quitter"].startswith("The response ended the process before the tests were done.")
+    assert grades["quitter"].startswith(
+        "The response ended the process before the tests were done."
+    )
 
 
 def test_a_file_without_tests_fails_the_trial(assay: Command, suite: Path, project: Path) -> None:
     (project / "checks" / "test_slug.py").write_text("import unittest\n", "utf-8")
     assert assay("run", suite.name, "--no-sandbox").code == 1
-    assert "tests_not_run (harness): The command found no tests" in assay("runs", "--json").out + assay("show", "t1").out
+    assert (
+        "tests_not_run (harness): The command found no tests"
+        in assay("runs", "--json").out + assay("show", "t1").out
+    )
 
 
-def test_nothing_is_asked_where_no_sandbox_works(assay: Command, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_asked_where_no_sandbox_works(
+    assay: Command, suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("assay.sandbox.shells.implementations._PYTHON", ("/nowhere/python",))
     for program in ("bubblewrap", "container_engine"):
         monkeypatch.setattr(f"assay.sandbox.shells.implementations.{program}", lambda: None)

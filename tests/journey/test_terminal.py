@@ -19,9 +19,19 @@ JUDGE = "openai/judge-1"
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\x9b31m"
 
 
-def test_a_run_is_shown_with_its_trials_and_why_one_failed(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_run_is_shown_with_its_trials_and_why_one_failed(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     server.script([Mishap.HTTP_400, Mishap.HTTP_400])
-    said = assay("run", write_set(project, things=1, trials=2), "--judge", JUDGE, "--concurrency", "1", "--json")
+    said = assay(
+        "run",
+        write_set(project, things=1, trials=2),
+        "--judge",
+        JUDGE,
+        "--concurrency",
+        "1",
+        "--json",
+    )
     shown = assay("show", said.document["run_id"])
     assert shown.code == 0, shown.err
     assert "1 of 2" in shown.out
@@ -32,12 +42,24 @@ def test_a_run_is_shown_with_its_trials_and_why_one_failed(assay: Command, serve
 def test_escape_sequences_of_code_and_judge_never_reach_the_terminal(
     assay: Command, server: ModelServer, project: Path
 ) -> None:
-    things = [{"thingName": "Service", "context": "", "language": "python", "trialsNeeded": 1,
-               "snippets": [{"name": name, "content": f"# {name}{ESCAPE}\n"} for name in NAMES]}]  # fmt: skip
+    things = [
+        {
+            "thingName": "Service",
+            "context": "",
+            "language": "python",
+            "trialsNeeded": 1,
+            "snippets": [{"name": name, "content": f"# {name}{ESCAPE}\n"} for name in NAMES],
+        }
+    ]
     (project / "set.json").write_text(json.dumps(things), "utf-8")
     answer = server.answer
     server.answer = lambda call: str(answer(call)).replace("The ", f"The {ESCAPE}")
-    for command in (("run", "set.json", "--judge", JUDGE), ("review", "list"), ("review", "show", "a1"), ("show", "t1")):
+    for command in (
+        ("run", "set.json", "--judge", JUDGE),
+        ("review", "list"),
+        ("review", "show", "a1"),
+        ("show", "t1"),
+    ):
         said = assay(*command)
         assert said.code == 0, said.err
         assert "\x1b" not in said.out + said.err
@@ -53,18 +75,40 @@ def test_invalid_id_gives_a_sentence(assay: Command, project: Path, text: str) -
         assert "there is no" in said.document["error"]
 
 
-def test_names_with_signs_are_corrected_by_the_longest_name_that_fits(assay: Command, project: Path) -> None:
+def test_names_with_signs_are_corrected_by_the_longest_name_that_fits(
+    assay: Command, project: Path
+) -> None:
     (project / "set.json").write_text(
-        json.dumps([{"thingName": "S", "trialsNeeded": 1, "snippets": [
-            {"name": name, "content": f"x = {place}\n"} for place, name in enumerate(("ann", "ann/integrity", "x=1"))
-        ]}]),
+        json.dumps(
+            [
+                {
+                    "thingName": "S",
+                    "trialsNeeded": 1,
+                    "snippets": [
+                        {"name": name, "content": f"x = {place}\n"}
+                        for place, name in enumerate(("ann", "ann/integrity", "x=1"))
+                    ],
+                }
+            ]
+        ),
         "utf-8",
-    )  # fmt: skip
+    )
     with ModelServer() as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_BASE_URL", server.url)
         patch.setenv("OPENAI_API_KEY", "sk-x")
         assert assay("run", "set.json", "--judge", JUDGE).code == 0
-    done = assay("review", "correct", "a1", "--score", "ANN/integrity=0.25", "--score", "x=1=0.5", "--reason", "seen", "--json")
+    done = assay(
+        "review",
+        "correct",
+        "a1",
+        "--score",
+        "ANN/integrity=0.25",
+        "--score",
+        "x=1=0.5",
+        "--reason",
+        "seen",
+        "--json",
+    )
     assert done.code == 0, done.err
     (event,) = done.document["events"]
     assert event["corrections"] == {"ann/integrity": 0.25, "x=1": 0.5}
@@ -73,13 +117,17 @@ def test_names_with_signs_are_corrected_by_the_longest_name_that_fits(assay: Com
     assert scores["x=1"] == 0.5
 
 
-def test_a_fourth_attempt_needs_a_reason_even_by_force(assay: Command, server: ModelServer, project: Path) -> None:
+def test_a_fourth_attempt_needs_a_reason_even_by_force(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     assay("run", write_set(project, things=1, trials=1), "--judge", JUDGE)
     assert assay("review", "rerun", "a1").code == assay("review", "rerun", "a2").code == 0
     refused = assay("review", "rerun", "a3", "--force")
     assert refused.code == 2
     assert "reason" in refused.err
-    assert assay("review", "rerun", "a3", "--force", "--reason", "the endpoint was broken").code == 0
+    assert (
+        assay("review", "rerun", "a3", "--force", "--reason", "the endpoint was broken").code == 0
+    )
 
 
 def test_a_store_that_gives_up_in_the_middle_says_how_to_go_on(
@@ -91,7 +139,9 @@ def test_a_store_that_gives_up_in_the_middle_says_how_to_go_on(
 
     async def full(journal: StoreJournal, entry: Entry) -> None:
         if next(left, None) is None:
-            raise StoreError("store x.db", "the disk is full.", remedy="Free some space; committed data is kept.")
+            raise StoreError(
+                "store x.db", "the disk is full.", remedy="Free some space; committed data is kept."
+            )
         await record(journal, entry)
 
     with monkeypatch.context() as patch:
@@ -105,7 +155,9 @@ def test_a_store_that_gives_up_in_the_middle_says_how_to_go_on(
     assert assay("resume", run["run_id"], "--json").document["trials"]["done"] == 40
 
 
-def test_a_judge_s_own_prompt_that_never_shows_the_candidates_is_refused(assay: Command, project: Path) -> None:
+def test_a_judge_s_own_prompt_that_never_shows_the_candidates_is_refused(
+    assay: Command, project: Path
+) -> None:
     (project / "judge.md").write_text("Grade {{candidate}} by {{rubric}}.", "utf-8")
     (project / "suite.yaml").write_text(
         "name: own\njudge: {model: openai/j, prompt: judge.md}\ntasks:\n  - {id: a, snippets: {ann: x = 1, bob: x = 2}}\n",
@@ -119,7 +171,9 @@ def test_a_judge_s_own_prompt_that_never_shows_the_candidates_is_refused(assay: 
         assert "never shows the work to grade" in refused.err
 
 
-def test_doctor_notices_a_decision_that_was_changed_afterwards(assay: Command, server: ModelServer, project: Path) -> None:
+def test_doctor_notices_a_decision_that_was_changed_afterwards(
+    assay: Command, server: ModelServer, project: Path
+) -> None:
     assay("run", write_set(project, things=1, trials=1), "--judge", JUDGE)
     assay("review", "reject", "a1", "--reason", "messy")
     assert assay("doctor").code == 0

@@ -15,7 +15,10 @@ from tests.support.terminal import plain, terminal
 EXACT = {
     "name": "sums",
     "score": "exact",
-    "candidates": [{"name": "ann", "model": "echo"}, {"name": "bob", "model": "echo", "prompt": "{{prompt}}!"}],
+    "candidates": [
+        {"name": "ann", "model": "echo"},
+        {"name": "bob", "model": "echo", "prompt": "{{prompt}}!"},
+    ],
     "tasks": [{"id": f"t{n}", "prompt": f"{n}", "expected": f"{n}"} for n in range(8)],
 }
 JUDGED = {
@@ -36,7 +39,19 @@ def sums(assay: Command, project: Path) -> Path:
 def test_stats_prints_one_table_and_tasks_only_if_asked(assay: Command, sums: Path) -> None:
     lines = assay("stats").out.splitlines()
     header = lines.index("candidate  score   sd  95% range      rank  from")
-    assert lines[header + 1].split() == ["ann", "100.0", "0.0", "68.8", "to", "100.0", "1", "8", "tasks,", "8", "trials"]
+    assert lines[header + 1].split() == [
+        "ann",
+        "100.0",
+        "0.0",
+        "68.8",
+        "to",
+        "100.0",
+        "1",
+        "8",
+        "tasks,",
+        "8",
+        "trials",
+    ]
     assert [line for line in lines if line.startswith("ann − bob")]
     assert [line for line in lines if line.startswith("ann is better than bob by 100.0 points")]
     assert not any(line.startswith("t3 ") for line in lines)
@@ -118,7 +133,9 @@ def test_unknown_answers_are_named_in_the_prompt_of_a_dry_run(
     assert said.out.count("[the answer, not known before the run]") == 2
     assert "xxxx" not in said.out
     assert "\\x7f" not in said.out
-    prompts = assay("run", "judged.json", "--dry-run", "--show-prompt", "--json").document["prompts"]
+    prompts = assay("run", "judged.json", "--dry-run", "--show-prompt", "--json").document[
+        "prompts"
+    ]
     assert "not known before the run" in json.dumps(prompts)
 
 
@@ -126,5 +143,11 @@ def test_unknown_answers_are_named_in_the_prompt_of_a_dry_run(
 def test_rich_is_imported_for_a_table_on_a_terminal_alone(sums: Path) -> None:
     script = "import sys; from assay.cli.main import exit_code; exit_code(sys.argv[1:]); print('rich' in sys.modules)"
     for arguments in (["--help"], ["runs"], ["stats"]):
-        done = subprocess.run([sys.executable, "-c", script, *arguments], cwd=sums, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", script, *arguments],
+            cwd=sums,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert done.stdout.splitlines()[-1] == "False"

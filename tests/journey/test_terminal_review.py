@@ -49,7 +49,9 @@ def questions_of(assay: Command) -> list[str]:
     return [f"Candidate {label} · {criterion} (" for criterion in criteria for label in labels]
 
 
-def test_every_screen_counts_items_hides_names_and_shows_the_keys(assay: Command, judged: Path) -> None:
+def test_every_screen_counts_items_hides_names_and_shows_the_keys(
+    assay: Command, judged: Path
+) -> None:
     with terminal("review", folder=judged, rows=30) as screen:
         first = screen.expect(KEYS)
         assert "1 of 3" in first
@@ -103,8 +105,11 @@ def test_a_typo_in_a_correction_is_edited_and_not_lost(assay: Command, judged: P
         screen.expect("2 of 3")
         screen.press("q")
         assert screen.end() == 0
-    (event,) = [event for row in assay("review", "list", "--json", "--state", "corrected").document["assessments"]
-                for event in assay("review", "show", row["id"], "--json").document["events"]]  # fmt: skip
+    (event,) = [
+        event
+        for row in assay("review", "list", "--json", "--state", "corrected").document["assessments"]
+        for event in assay("review", "show", row["id"], "--json").document["events"]
+    ]
     assert (event["reason"], event["via"], event["displayed"]) == ("too kind", "terminal", True)
     assert list(event["corrections"].values()) == [0.7]
 
@@ -136,7 +141,9 @@ def test_a_tall_item_scrolls_and_shows_the_prompt_that_was_sent(graded_by_people
         assert screen.end() == 0
 
 
-def test_people_grade_by_criterion_with_names_hidden(assay: Command, graded_by_people: Path) -> None:
+def test_people_grade_by_criterion_with_names_hidden(
+    assay: Command, graded_by_people: Path
+) -> None:
     with terminal("review", folder=graded_by_people, columns=100, rows=200) as screen:
         shown = screen.expect("[g]rade  [x] reject")
         assert "ann" not in shown
@@ -175,7 +182,9 @@ def test_a_blind_item_shows_grades_after_the_own_scores(assay: Command, judged: 
     assert states(assay) == ["approved", "pending", "pending"]
 
 
-def test_one_login_gives_one_opinion_at_a_terminal_whatever_its_name(assay: Command, judged: Path) -> None:
+def test_one_login_gives_one_opinion_at_a_terminal_whatever_its_name(
+    assay: Command, judged: Path
+) -> None:
     (run,) = assay("runs", "--json").document["runs"]
     assert assay("review", "protocol", run["run_id"], "--set", "second=1").code == 0
     with terminal("review", "--reviewer", "ann", folder=judged, columns=100, rows=200) as screen:
@@ -191,7 +200,9 @@ def test_one_login_gives_one_opinion_at_a_terminal_whatever_its_name(assay: Comm
         screen.press("q")
         assert screen.end() == 0
     assert states(assay) == ["pending"] * 3
-    with terminal("review", folder=judged, columns=100, rows=200, environment={"ASSAY_REVIEWER": "bob"}) as screen:
+    with terminal(
+        "review", folder=judged, columns=100, rows=200, environment={"ASSAY_REVIEWER": "bob"}
+    ) as screen:
         screen.expect("[a]pprove")
         screen.press("a")
         screen.expect("2 of 3")

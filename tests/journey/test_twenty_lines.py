@@ -1,4 +1,6 @@
-"""From fifty rows of CSV and two prompts to a reviewed verdict: as a script, in a notebook kernel, and under pytest."""
+"""From fifty rows of CSV and two prompts to a reviewed verdict: as a script, in a notebook kernel,
+and under pytest.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,12 @@ def test_script_of_twenty_lines_leaves_its_grades_to_a_person(assay: Command, ro
     assert len(code_lines(SCRIPT)) <= 20
     (rows / "two_prompts.py").write_text(SCRIPT, "utf-8")
     ended = subprocess.run(
-        [sys.executable, "two_prompts.py"], capture_output=True, text=True, timeout=240, check=False, env={**os.environ}
+        [sys.executable, "two_prompts.py"],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        env={**os.environ},
     )
     assert ended.returncode == 0, ended.stderr
     (run,) = assay("runs", "--json").document["runs"]
@@ -82,9 +89,13 @@ def test_script_of_twenty_lines_leaves_its_grades_to_a_person(assay: Command, ro
 
 
 @pytest.mark.slow
-def test_prompts_of_a_csv_file_are_tested_by_pytest(assay: Command, rows: Path, server: ModelServer) -> None:
+def test_prompts_of_a_csv_file_are_tested_by_pytest(
+    assay: Command, rows: Path, server: ModelServer
+) -> None:
     answers = {f"What is {i} and {i}?": str(2 * i) for i in range(ROWS)}
-    server.answer = lambda call: answers[call.prompt.partition(": ")[2]] if ": " in call.prompt else "many words"
+    server.answer = lambda call: (
+        answers[call.prompt.partition(": ")[2]] if ": " in call.prompt else "many words"
+    )
     (rows / "test_prompts.py").write_text(IN_PYTEST, "utf-8")
     ended = run_pytest(rows)
     assert ended.returncode == 0, ended.stdout
@@ -105,11 +116,15 @@ def test_script_works_in_a_notebook_kernel(assay: Command, rows: Path) -> None:
 
     decide = 'assay.review.approve([row.id for row in run.pending()])\nrun.compare("terse", "long")'
     notebook = cells(f"{SCRIPT}\n{decide}", "run", FUNCTIONS, "run.to_frame()", "run")
-    NotebookClient(notebook, timeout=240, kernel_name="python3", resources={"metadata": {"path": str(rows)}}).execute()
+    NotebookClient(
+        notebook, timeout=240, kernel_name="python3", resources={"metadata": {"path": str(rows)}}
+    ).execute()
     shown = [[output.get("data", {}) for output in cell.outputs] for cell in notebook.cells]
     assert f"{ROWS} of {ROWS} trials" in shown[0][0]["text/html"]
     compared = shown[0][-1]
-    verdict = assay("compare", "terse", "long", "--suite", "two prompts", "--json").document["verdict"]
+    verdict = assay("compare", "terse", "long", "--suite", "two prompts", "--json").document[
+        "verdict"
+    ]
     assert compared["text/plain"] == f"ComparisonResult({verdict})"
     assert "<svg" in compared["text/html"]
     assert verdict.split(" (")[0] in compared["text/html"]

@@ -1,4 +1,6 @@
-"""Notices to a webhook: sent for every way a run ends, signed, without anything private, and never in the way."""
+"""Notices to a webhook: sent for every way a run ends, signed, without anything private, and never
+in the way.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,15 @@ def assay_does(folder: Path, *arguments: str, **variables: str) -> subprocess.Co
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     environment = {**kept, "PYTHONPATH": str(Path(assay.__file__).parents[1]), **variables}
     command = [sys.executable, "-m", "assay", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=180)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
 
 
 def test_a_run_tells_that_reviews_wait_and_that_it_ended(folder: Path, hook: HookServer) -> None:
@@ -67,10 +77,23 @@ def test_a_run_tells_that_reviews_wait_and_that_it_ended(folder: Path, hook: Hoo
     assert sorted(hook.events) == ["reviews_wait", "run_finished"]
     found = next(one.document for one in hook.told if one.document["event"] == "run_finished")
     assert set(found) == {
-        "id", "event", "run_id", "suite", "state", "trials", "waiting", "address", "time", "text",
-    }  # fmt: skip
+        "id",
+        "event",
+        "run_id",
+        "suite",
+        "state",
+        "trials",
+        "waiting",
+        "address",
+        "time",
+        "text",
+    }
     assert (found["run_id"], found["suite"], found["state"]) == (run, "services", "finished")
-    assert (found["trials"], found["waiting"], found["address"]) == ({"total": 4, "done": 4, "failed": 0}, 4, None)
+    assert (found["trials"], found["waiting"], found["address"]) == (
+        {"total": 4, "done": 4, "failed": 0},
+        4,
+        None,
+    )
     assert "4 of 4 trials done" in found["text"]
     assert "4 assessments await" in found["text"]
 
@@ -79,7 +102,15 @@ def test_nothing_private_is_sent(folder: Path, hook: HookServer) -> None:
     with opened(folder, hook) as workspace:
         ran(workspace)
     sent = b"".join(one.body for one in hook.told).decode()
-    for private in (*NAMES, "service_0", "Keep invariant", "return x", "human", "score", str(folder)):
+    for private in (
+        *NAMES,
+        "service_0",
+        "Keep invariant",
+        "return x",
+        "human",
+        "score",
+        str(folder),
+    ):
         assert private not in sent
 
 
@@ -105,7 +136,9 @@ def test_every_way_to_carry_out_a_run_tells(folder: Path, hook: HookServer) -> N
     assert done.returncode == 0, done.stderr
     run = json.loads(done.stdout)["run_id"]
     assert hook.events == ["run_finished"]
-    assert assay_does(folder, "extend", run, "--trials", "2", ASSAY_WEBHOOK=hook.url).returncode == 0
+    assert (
+        assay_does(folder, "extend", run, "--trials", "2", ASSAY_WEBHOOK=hook.url).returncode == 0
+    )
     assert hook.events == ["run_finished"] * 2
     assert hook.told[-1].document["trials"]["total"] == 3
     assert assay_does(folder, "regrade", run, ASSAY_WEBHOOK=hook.url).returncode == 0
@@ -136,9 +169,17 @@ def finished_within(hook: HookServer, n: int, within_s: float = 40.0) -> None:
 @pytest.mark.slow
 def test_a_run_that_failed_says_so(folder: Path, hook: HookServer) -> None:
     (folder / "judge.jsonl").write_text(
-        json.dumps({"match": {"role": "judge"}, "error": {"kind": "refused", "detail": "no", "transient": False}}), "utf-8"
+        json.dumps(
+            {
+                "match": {"role": "judge"},
+                "error": {"kind": "refused", "detail": "no", "transient": False},
+            }
+        ),
+        "utf-8",
     )
-    done = assay_does(folder, "run", "services.json", "--judge", "replay/judge.jsonl", ASSAY_WEBHOOK=hook.url)
+    done = assay_does(
+        folder, "run", "services.json", "--judge", "replay/judge.jsonl", ASSAY_WEBHOOK=hook.url
+    )
     assert done.returncode == 1
     assert hook.events == ["run_failed"]
     assert hook.told[0].document["trials"] == {"total": 4, "done": 0, "failed": 4}
@@ -183,7 +224,10 @@ def test_webhooks_follow_no_redirect_and_do_not_repeat_refusals(
 
 @pytest.mark.slow
 def test_a_server_that_hangs_holds_nothing_up(
-    folder: Path, hook: HookServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    folder: Path,
+    hook: HookServer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(webhooks, "TIMEOUT_S", 0.3)
     hook.hang_s = 60.0
@@ -201,16 +245,25 @@ def test_a_server_that_hangs_holds_nothing_up(
 def test_a_closed_port_is_a_warning_on_stderr_and_the_exit_code_stays(folder: Path) -> None:
     with HookServer() as gone:
         address = gone.url
-    done = assay_does(folder, "run", "services.json", "--judge", "human", "--json", ASSAY_WEBHOOK=address)
+    done = assay_does(
+        folder, "run", "services.json", "--judge", "human", "--json", ASSAY_WEBHOOK=address
+    )
     assert done.returncode == 0
     assert json.loads(done.stdout)["trials"]["done"] == 4
     assert "did not reach 127.0.0.1" in done.stderr
     assert "s3cret" not in done.stderr + done.stdout
 
 
-@pytest.mark.parametrize("command", [("run", "services.json", "--judge", "human"), ("serve", "--port", "0")])
-def test_local_only_forbids_an_address_elsewhere_before_anything_happens(folder: Path, command: tuple[str, ...]) -> None:
-    variables = {"ASSAY_WEBHOOK": "https://hooks.example.com/services/s3cret", "ASSAY_LOCAL_ONLY": "true"}
+@pytest.mark.parametrize(
+    "command", [("run", "services.json", "--judge", "human"), ("serve", "--port", "0")]
+)
+def test_local_only_forbids_an_address_elsewhere_before_anything_happens(
+    folder: Path, command: tuple[str, ...]
+) -> None:
+    variables = {
+        "ASSAY_WEBHOOK": "https://hooks.example.com/services/s3cret",
+        "ASSAY_LOCAL_ONLY": "true",
+    }
     done = assay_does(folder, *command, **variables)
     assert done.returncode == 2
     assert "hooks.example.com" in done.stderr
@@ -226,7 +279,9 @@ def test_local_only_allows_a_local_address(folder: Path, hook: HookServer) -> No
     assert len(hook.told) == 2
 
 
-@pytest.mark.parametrize("address", ["ftp://x/y", "nonsense", "http://", "http://[::1", "http://a b/"])
+@pytest.mark.parametrize(
+    "address", ["ftp://x/y", "nonsense", "http://", "http://[::1", "http://a b/"]
+)
 def test_invalid_webhook_address_is_refused(folder: Path, address: str) -> None:
     workspace = Workspace.open(folder, environment={"ASSAY_WEBHOOK": address})
     with pytest.raises(SettingsError, match="not a valid address"):

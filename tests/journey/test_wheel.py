@@ -19,19 +19,50 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a command without this machine's Python path and Assay settings."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH" and not name.startswith("ASSAY_")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "PYTHONPATH" and not name.startswith("ASSAY_")
+    }
     return subprocess.run(
-        list(map(str, command)), cwd=cwd, env={**kept, **environment}, capture_output=True, text=True, check=False
+        list(map(str, command)),
+        cwd=cwd,
+        env={**kept, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
 def test_wheel_installs_into_an_empty_environment_and_runs_the_demo(tmp_path: Path) -> None:
-    built = run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, ROOT, cwd=tmp_path)
+    built = run(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        tmp_path,
+        ROOT,
+        cwd=tmp_path,
+    )
     assert built.returncode == 0, built.stderr
     (wheel,) = tmp_path.glob("*.whl")
     venv.create(tmp_path / "empty", with_pip=True)
     python = tmp_path / "empty" / "bin" / "python"
-    probe = run(python, "-m", "pip", "download", "-q", "--no-deps", "-d", tmp_path / "probe", "click", cwd=tmp_path)
+    probe = run(
+        python,
+        "-m",
+        "pip",
+        "download",
+        "-q",
+        "--no-deps",
+        "-d",
+        tmp_path / "probe",
+        "click",
+        cwd=tmp_path,
+    )
     if probe.returncode != 0:
         reason = f"WHEEL NOT TESTED: the package index cannot be reached: {probe.stderr[-300:]}"
         if os.environ.get("CI", "").lower() in ("1", "true"):
@@ -45,7 +76,8 @@ def test_wheel_installs_into_an_empty_environment_and_runs_the_demo(tmp_path: Pa
     assert demo.returncode == 0, demo.stderr
     assert "architects" in demo.stdout + demo.stderr
     assert run(python, "-m", "assay", "doctor", cwd=folder).returncode == 0
-    # The entry point of the installed package must offer the fixture; a test without it must load nothing.
+    # The entry point of the installed package must offer the fixture; a test without it must load
+    # nothing.
     assert run(python, "-m", "pip", "install", "-q", "pytest", cwd=tmp_path).returncode == 0
     (folder / "test_bot.py").write_text(documented_test(), "utf-8")
     (folder / "test_unused.py").write_text(UNUSED, "utf-8")

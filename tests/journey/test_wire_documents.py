@@ -1,8 +1,10 @@
-"""The JSON that commands and addresses write, compared with committed snapshots, so that no shape changes unnoticed.
+"""The JSON that commands and addresses write, compared with committed snapshots, so that no shape
+changes unnoticed.
 
-A snapshot is a document of a store with something of everything in it. Dates, ids, digests, durations and what chance draws are
-masked, and of a long list only the beginning is kept. `ASSAY_SNAPSHOTS=write` writes the snapshots anew: read the difference
-before you commit it, because scripts and other programs depend on these documents.
+A snapshot is a document of a store with something of everything in it. Dates, ids, digests,
+durations and what chance draws are masked, and of a long list only the beginning is kept.
+`ASSAY_SNAPSHOTS=write` writes the snapshots anew: read the difference before you commit it, because
+scripts and other programs depend on these documents.
 """
 
 from __future__ import annotations
@@ -83,7 +85,7 @@ COMMANDS = {
     "validate-wrong": "validate wrong.json",
     "config": "config",
     "error": "show nothing-of-this-name",
-}  # fmt: skip
+}
 
 ADDRESSES = {
     "api-runs": "/api/runs",
@@ -152,23 +154,64 @@ SENT = {
 """Documents that answer a request with a body; none of these changes the store."""
 
 DRAWN = {
-    "http-api-run-half", "http-api-assessment", "http-api-assessment-pane", "http-api-arena-next",
-    "http-assessment-page", "http-batch", "http-reviewers", "http-rubric", "http-arena-bout", "http-arena-ranking",
+    "http-api-run-half",
+    "http-api-assessment",
+    "http-api-assessment-pane",
+    "http-api-arena-next",
+    "http-assessment-page",
+    "http-batch",
+    "http-reviewers",
+    "http-rubric",
+    "http-arena-bout",
+    "http-arena-ranking",
     "http-audit",
-    "cli-show-assessment", "cli-show-trial", "cli-review-show", "cli-stats-half", "cli-review-list",
-}  # fmt: skip
+    "cli-show-assessment",
+    "cli-show-trial",
+    "cli-review-show",
+    "cli-stats-half",
+    "cli-review-list",
+}
 """Documents whose values depend on the order that a run draws; only their keys are compared."""
 
-TIMES = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)?|\d{4}-\d\d-\d\d(?= |$|[^\w-])")
+TIMES = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)?|\d{4}-\d\d-\d\d(?= |$|[^\w-])"
+)
 RUN_ID = re.compile(r"\d{8}-\d{6}-([a-z0-9-]+?)-[0-9a-f]{4}\b|eval_[0-9a-f-]{36}")
 STAMP = re.compile(r"\d{8}-\d{6}|\d{8}T\d{6}")
 DIGEST = re.compile(r"\b[0-9a-f]{12,64}\b")
 VEILED = re.compile(r"\br[0-9a-hjkmnp-tv-z]{8}\b")
 CHANCE = {
-    "seconds", "latency_s", "mean_latency_s", "duration_seconds", "duration_s", "req_per_sec", "durationMs", "left_s", "active_s",
-    "seed", "python", "machine", "platform", "cpu", "memory", "packages", "versions", "endpoints", "assay", "assay_version", "git",
-    "timestamp", "code_version", "pid", "hours", "minutes", "bytes", "config_digest", "newest_hash", "token",
-}  # fmt: skip
+    "seconds",
+    "latency_s",
+    "mean_latency_s",
+    "duration_seconds",
+    "duration_s",
+    "req_per_sec",
+    "durationMs",
+    "left_s",
+    "active_s",
+    "seed",
+    "python",
+    "machine",
+    "platform",
+    "cpu",
+    "memory",
+    "packages",
+    "versions",
+    "endpoints",
+    "assay",
+    "assay_version",
+    "git",
+    "timestamp",
+    "code_version",
+    "pid",
+    "hours",
+    "minutes",
+    "bytes",
+    "config_digest",
+    "newest_hash",
+    "token",
+}
 """Keys of what differs from machine to machine or from one time to the next."""
 
 SENTENCES = {
@@ -202,13 +245,20 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     folder = furnish(tmp_path_factory.mktemp("wire") / "bench")
     with serving(folder) as served:
         sit_down(served)
-    (folder / "wrong.json").write_text('{"name": "wrong", "tasks": [{"id": "a", "promt": "x"}]}', "utf-8")
-    (folder / "table.csv").write_text("task,candidate,trial,score\na,x,1,0.5\na,y,1,1\nb,x,1,7\n", "utf-8")
+    (folder / "wrong.json").write_text(
+        '{"name": "wrong", "tasks": [{"id": "a", "promt": "x"}]}', "utf-8"
+    )
+    (folder / "table.csv").write_text(
+        "task,candidate,trial,score\na,x,1,0.5\na,y,1,1\nb,x,1,7\n", "utf-8"
+    )
     with Workspace.open(folder, environment={}) as workspace:
-        clocks, half, once, reviewed, *_, brought = (run.id for run in workspace.archive.runs.newest(limit=20))
+        clocks, half, once, reviewed, *_, brought = (
+            run.id for run in workspace.archive.runs.newest(limit=20)
+        )
         rows = list(workspace.archive.assessments.matching(Selection(runs=(reviewed,))))
         opinions = workspace.observations.opinions_that_wait(Selection(runs=(half,)))
-        # An item that awaits a second opinion refuses the same person, and chance draws which item that is.
+        # An item that awaits a second opinion refuses the same person, and chance draws which item
+        # that is.
         with_opinion = {opinion.assessment for opinion in opinions}
         waiting = [
             row
@@ -219,19 +269,33 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         ]
         decided = next(row for row in rows if row.state is AssessmentState.CORRECTED)
         with TestClient(create_app(workspace), base_url="http://127.0.0.1:8000") as client:
-            sent = [client.post("/submit_evaluation", json={**body, "judge": "human"}).json() for body in (THING,)]
+            sent = [
+                client.post("/submit_evaluation", json={**body, "judge": "human"}).json()
+                for body in (THING,)
+            ]
             sent.append(client.post("/submit_evaluation", json=RESPONSE).json())
             received = client.post("/api/runs", json=RUN).json()["run_id"]
-            while any(run.state in {RunState.PLANNED, RunState.RUNNING} for run in workspace.archive.runs.newest(limit=5)):
+            while any(
+                run.state in {RunState.PLANNED, RunState.RUNNING}
+                for run in workspace.archive.runs.newest(limit=5)
+            ):
                 time.sleep(0.05)  # the evaluations above are carried out by a thread of the server
             names = {
-                "clocks": clocks, "half": half, "once": once, "reviewed": reviewed, "brought": brought, "received": received,
-                "assessment": shown_assessment(decided.key), "trial": f"t{decided.trial}",
-                "pending": shown_assessment(waiting[0].key), "waiting": shown_assessment(waiting[1].key),
+                "clocks": clocks,
+                "half": half,
+                "once": once,
+                "reviewed": reviewed,
+                "brought": brought,
+                "received": received,
+                "assessment": shown_assessment(decided.key),
+                "trial": f"t{decided.trial}",
+                "pending": shown_assessment(waiting[0].key),
+                "waiting": shown_assessment(waiting[1].key),
                 "name": next(iter(waiting[0].assessment.scores)),
-                "evaluation": sent[0]["evaluation_id"], "single": sent[1]["evaluation_id"],
+                "evaluation": sent[0]["evaluation_id"],
+                "single": sent[1]["evaluation_id"],
                 "out": str(tmp_path_factory.mktemp("out")),
-            }  # fmt: skip
+            }
             yield Bench(folder=folder, client=client, names=names)
 
 
@@ -239,7 +303,10 @@ THING = {
     "thingName": "Rate limiter",
     "context": "At most 5 calls a second.",
     "trialsNeeded": 2,
-    "snippets": [{"name": "ann", "content": "def allow(): ..."}, {"name": "bob", "content": "class Limiter: ..."}],
+    "snippets": [
+        {"name": "ann", "content": "def allow(): ..."},
+        {"name": "bob", "content": "class Limiter: ..."},
+    ],
 }
 RESPONSE = {
     "prompt_id": "math_1",
@@ -285,7 +352,9 @@ def compare(name: str, document: Any, bench: Bench) -> None:
 
 
 def masked(value: Any, bench: Bench, key: str = "") -> Any:
-    """The document without what changes from one time to the next, its floats to six digits, its lists shortened."""
+    """The document without what changes from one time to the next, its floats to six digits, its
+    lists shortened.
+    """
     if key in CHANCE and value is not None:
         return f"<{type(value).__name__}>"
     match value:
@@ -309,29 +378,43 @@ def masked(value: Any, bench: Bench, key: str = "") -> Any:
 
 def _text(text: str, bench: Bench) -> str:
     text = text.replace(str(bench.folder), "<folder>").replace(bench.names["out"], "<out>")
-    masks = ((RUN_ID, "<run>"), (TIMES, "<time>"), (STAMP, "<stamp>"), (DIGEST, "<digest>"), (VEILED, "<item>"))
+    masks = (
+        (RUN_ID, "<run>"),
+        (TIMES, "<time>"),
+        (STAMP, "<stamp>"),
+        (DIGEST, "<digest>"),
+        (VEILED, "<item>"),
+    )
     for pattern, mask in masks:
         text = pattern.sub(mask, text)
     return text
 
 
 def shape(value: Any) -> Any:
-    """The keys of a document, with those of all items of a list in one, whatever was drawn for the values."""
+    """The keys of a document, with those of all items of a list in one, whatever was drawn for the
+    values.
+    """
     match value:
         case dict():
             return {name: shape(part) for name, part in value.items()}
         case [dict(), *_]:
-            return [functools.reduce(united, (shape(item) for item in value if isinstance(item, dict)))]
+            return [
+                functools.reduce(united, (shape(item) for item in value if isinstance(item, dict)))
+            ]
         case _:
             return "<value>"
 
 
 def united(one: Any, other: Any) -> Any:
-    """The shape that has the keys of both, because what one item lacks or hides another may show."""
+    """The shape that has the keys of both, because what one item lacks or hides another may
+    show.
+    """
     match one, other:
         case dict(), dict():
             keys = [*one, *(name for name in other if name not in one)]
-            return {name: united(one.get(name, "<value>"), other.get(name, "<value>")) for name in keys}
+            return {
+                name: united(one.get(name, "<value>"), other.get(name, "<value>")) for name in keys
+            }
         case [first], [second]:
             return [united(first, second)]
         case ((dict() | list()), _):

@@ -1,4 +1,6 @@
-"""Calls under a budget, by the rule alone: whatever each costs, the budget is passed by less than one call."""
+"""Calls under a budget, by the rule alone: whatever each costs, the budget is passed by less than
+one call.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,18 @@ from hypothesis import given, strategies as st
 from assay.domain.budget import Grant, Reservation, decide
 
 AMOUNTS = st.floats(0.001, 1.0)
-CALLS = st.tuples(AMOUNTS, st.floats(1.0, 100.0), st.floats(0.0, 1.0), st.booleans(), st.integers(0, 30))
+CALLS = st.tuples(
+    AMOUNTS, st.floats(1.0, 100.0), st.floats(0.0, 1.0), st.booleans(), st.integers(0, 30)
+)
 
 
 @given(budget=st.floats(0.01, 30.0), calls=st.lists(CALLS, min_size=1, max_size=120))
-def test_the_budget_is_passed_by_less_than_one_call(budget: float, calls: list[tuple[float, float, float, bool, int]]) -> None:
-    """Each call costs up to its most; now and then one costs 1,000 times as much, but no two of those are in flight together."""
+def test_the_budget_is_passed_by_less_than_one_call(
+    budget: float, calls: list[tuple[float, float, float, bool, int]]
+) -> None:
+    """Each call costs up to its most; now and then one costs 1,000 times as much, but no two of
+    those are in flight together.
+    """
     spent, dearest, in_flight = 0.0, 0.0, list[tuple[Reservation, float, bool]]()
 
     def settle(which: int) -> None:

@@ -1,4 +1,6 @@
-"""Whatever the records, every sentence of reports, pages and commands about them is true, and none that is due is missing."""
+"""Whatever the records, every sentence of reports, pages and commands about them is true, and none
+that is due is missing.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +48,13 @@ def recorded(workspace: Workspace, review: str, seed: int) -> list[GradedTrial]:
     decided: dict[int, Verb] = {}
     for run_id in ("20250101-000000-alpha-aaaa", "20250101-000000-alpha-bbbb")[: 1 + seed % 2]:
         plan = a_plan(run_id, suite="alpha", candidates=NAMES)
-        workspace.journal.open_run(plan, planned(*(a_task(f"t{n}") for n in range(n_tasks)), trials=n_trials))
+        workspace.journal.open_run(
+            plan, planned(*(a_task(f"t{n}") for n in range(n_tasks)), trials=n_trials)
+        )
         for trial in workspace.journal.claim(plan.id, limit=100):
-            scores = fixed[trial.task.id] if steady else {name: draw.choice(levels) for name in NAMES}
+            scores = (
+                fixed[trial.task.id] if steady else {name: draw.choice(levels) for name in NAMES}
+            )
             state = draw.choice(REVIEWS[review])
             first = STATES.PENDING if state in (STATES.APPROVED, STATES.REJECTED) else state
             whole = grades({name: dict.fromkeys(WEIGHTS, score) for name, score in scores.items()})
@@ -59,7 +65,11 @@ def recorded(workspace: Workspace, review: str, seed: int) -> list[GradedTrial]:
             records.append(GradedTrial(task=trial.task.id, state=state, scores=scores))
         workspace.journal.set_state(plan.id, RunState.FINISHED)
     rows = workspace.archive.assessments.matching(Selection())
-    decisions = [a_decision(decided[row.trial], row.key, reason="wrong") for row in rows if row.trial in decided]
+    decisions = [
+        a_decision(decided[row.trial], row.key, reason="wrong")
+        for row in rows
+        if row.trial in decided
+    ]
     if decisions:
         workspace.decisions.decide(decisions)
     return records
@@ -76,7 +86,11 @@ def printed(folder: Path, *command: str) -> str:
 def texts_in(value: object) -> list[str]:
     """Return every text in a JSON document."""
     if isinstance(value, dict | list):
-        return [text for item in (value.values() if isinstance(value, dict) else value) for text in texts_in(item)]
+        return [
+            text
+            for item in (value.values() if isinstance(value, dict) else value)
+            for text in texts_in(item)
+        ]
     return [value] if isinstance(value, str) else []
 
 
@@ -90,12 +104,18 @@ COMPARED = {
 
 
 def parts(folder: Path) -> dict[str, str]:
-    """Render what tells only a part of the results: documents for programs, the gate and the plan."""
+    """Render what tells only a part of the results: documents for programs, the gate and the
+    plan.
+    """
     shown = {name: printed(folder, *COMPARED[name]) for name in ("gate", "plan")}
     for name, command in COMPARED.items():
-        shown[f"{name} --json"] = "\n".join(texts_in(json.loads(printed(folder, *command, "--json"))))
+        shown[f"{name} --json"] = "\n".join(
+            texts_in(json.loads(printed(folder, *command, "--json")))
+        )
     for more in (("--threshold", "0.5"), ("--against", "bob", "--margin", "0.05")):
-        shown[f"junit {more[0]}"] = unescape(printed(folder, "export", "junit", *more, "--all-runs"))
+        shown[f"junit {more[0]}"] = unescape(
+            printed(folder, "export", "junit", *more, "--all-runs")
+        )
     return shown
 
 
@@ -106,14 +126,18 @@ def surfaces(folder: Path) -> dict[str, str]:
         shown[name] = printed(folder, *COMPARED[name])
     with Workspace.open(folder, environment={}) as workspace:
         for kind in ("html", "markdown", "latex"):
-            shown[kind] = reports.written(workspace, kind, Selection(all_runs=True)).partition("<footer>")[0]
+            shown[kind] = reports.written(workspace, kind, Selection(all_runs=True)).partition(
+                "<footer>"
+            )[0]
         client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
         page = client.get("/results?all_runs=1", headers={"accept": "text/html"}).text
         shown["page"] = page.partition("<main")[2].partition("</main")[0]
     return {name: unescape(re.sub(r"<[^>]*>", " ", text)) for name, text in shown.items()}
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))]
+)
 @pytest.mark.parametrize("review", REVIEWS)
 def test_every_claim_is_true_of_its_records(tmp_path: Path, review: str, seed: int) -> None:
     with Workspace.open(tmp_path, environment={}) as workspace:

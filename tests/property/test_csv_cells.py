@@ -1,4 +1,6 @@
-"""Cells of exported tables: never a formula, and never changed for whoever takes the guard off again."""
+"""Cells of exported tables: never a formula, and never changed for whoever takes the guard off
+again.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from hypothesis import example, given, strategies as st
 
 from assay.formats.csv_lines import CsvLines, guarded, unguarded
 
-TEXTS = st.text(alphabet=st.characters(codec="utf-8"), max_size=12) | st.text(alphabet="'=+-@\t\r\n＝ a,\"", max_size=6)
+TEXTS = st.text(alphabet=st.characters(codec="utf-8"), max_size=12) | st.text(
+    alphabet="'=+-@\t\r\n＝ a,\"", max_size=6
+)
 
 
 @given(TEXTS)

@@ -1,4 +1,6 @@
-"""Every reader on damaged files: records, or a refusal of Assay's own; never another exception, and bounded work."""
+"""Every reader on damaged files: records, or a refusal of Assay's own; never another exception, and
+bounded work.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ from assay.exchange.importers import ReadOptions, importer_named
 from assay.exchange.parsing.input_files import files_in, input_file
 
 MOST_CPU_S: Final = 20
-"""Processor time for a file of a few kilobytes: a hundred times the usual, so that only work that explodes exceeds it."""
+"""Processor time for a file of a few kilobytes: a hundred times the usual, so that only work that
+explodes exceeds it.
+"""
 
 MAPPING = {"task": "id", "candidate": "who", "score": "points"}
 PACKINGS = st.sampled_from((None, None, None, "gzip", "zip"))
@@ -45,7 +49,7 @@ def bounded() -> Iterator[None]:
     assert time.process_time() - began < MOST_CPU_S
 
 
-# --- importers --------------------------------------------------------------------------------------------------------
+# --- importers ------------------------------------------------------------------------------------
 
 
 def promptfoo_yaml(folder: Path) -> Path:
@@ -72,7 +76,11 @@ def read_all(folder: Path, forced: str | None) -> None:
     """Recognise and read a folder as an import does."""
     options = ReadOptions(mapping=MAPPING if forced == "map" else None)
     importer = None if forced is None else importer_named(forced)
-    files = list(recognise_all([input_file(path) for path in files_in(folder)], importer, ImportResult(), options))
+    files = list(
+        recognise_all(
+            [input_file(path) for path in files_in(folder)], importer, ImportResult(), options
+        )
+    )
     groups, rest = group_files(files, options)
     for group in (*groups, *rest):
         # The import reports it and keeps what came before.
@@ -94,13 +102,19 @@ def test_an_importer_reads_or_refuses_a_damaged_file(name: str, forced: bool) ->
             for other, whole in files.items():
                 place = Path(folder, other)
                 place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(whole if other != path else content if packing is None else packed(content, packing))
+                place.write_bytes(
+                    whole
+                    if other != path
+                    else content
+                    if packing is None
+                    else packed(content, packing)
+                )
             read_all(Path(folder), form if forced or form == "map" else None)
 
     read_damaged()
 
 
-# --- files that commands read ---------------------------------------------------------------------------------------
+# --- files that commands read ---------------------------------------------------------------------
 
 SUITE = """\
 name: whole
@@ -119,7 +133,11 @@ tasks:
 SET_FILE = {
     "name": "things",
     "things": [
-        {"thingName": "a", "context": "?", "snippets": [{"name": "ada", "content": "x"}, {"name": "bob", "content": "y"}]}
+        {
+            "thingName": "a",
+            "context": "?",
+            "snippets": [{"name": "ada", "content": "x"}, {"name": "bob", "content": "y"}],
+        }
     ],
 }
 GRADED = """\
@@ -128,9 +146,18 @@ judge: replay/judge.jsonl
 rubric: [correct]
 tasks: [{id: a, prompt: Say one., snippets: {ann: one, bob: two}}]
 """
-REPLY = json.dumps({"candidates": {label: {"correct": {"score": 5, "reason": "."}} for label in "AB"}})
+REPLY = json.dumps(
+    {"candidates": {label: {"correct": {"score": 5, "reason": "."}} for label in "AB"}}
+)
 TABLE = "id,who,points,answer\nq1,ada,1,Rating: 5\nq1,bob,0.5,Rating: 4\n"
-SAMPLE = {"id": "s1", "prompt": "2 + 2?", "response": "4", "score": 1.0, "tolerance": 0.1, "expected": "4"}
+SAMPLE = {
+    "id": "s1",
+    "prompt": "2 + 2?",
+    "response": "4",
+    "score": 1.0,
+    "tolerance": 0.1,
+    "expected": "4",
+}
 FIELDS = """\
 fields:
   recommendation: {path: $.recommendation, labels: [Strong Yes, Yes, No]}
@@ -155,7 +182,10 @@ FILES: Mapping[str, str] = {
     "fields.yaml": FIELDS,
     "info.yaml": "size: 8B\nvram_gb: 16\nhf_id: org/model\n",
     "criteria.md": "Is the answer right? Is it short?\n",
-    "samples.jsonl": json.dumps(SAMPLE) + "\n" + json.dumps({**SAMPLE, "id": "s2", "twin_of": "s1"}) + "\n",
+    "samples.jsonl": json.dumps(SAMPLE)
+    + "\n"
+    + json.dumps({**SAMPLE, "id": "s2", "twin_of": "s1"})
+    + "\n",
     "samples.csv": "id,prompt,response,score\ns1,2 + 2?,4,7/10\n",
     "samples.yaml": yaml.safe_dump([SAMPLE]),
     "input.jsonl": '{"custom_id": "r1", "body": {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}}\n',
@@ -190,25 +220,34 @@ SLOW: Mapping[str, tuple[str, ...]] = {
 
 @pytest.fixture
 def command(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """Run a command in a project with all files; an error of Assay's own fails the test with its traceback."""
+    """Run a command in a project with all files; an error of Assay's own fails the test with its
+    traceback.
+    """
 
     def raised(error: Exception, arguments: list[str]) -> NoReturn:
         raise error
 
     monkeypatch.setattr(command_line, "_our_error", raised)
-    monkeypatch.setenv("ASSAY_DEBUG", "1")  # or the import reports an error of a reader as a skipped file
+    # or the import reports an error of a reader as a skipped file
+    monkeypatch.setenv("ASSAY_DEBUG", "1")
     for name, text in FILES.items():
         (project / name).write_text(text, "utf-8")
     return lambda *arguments: command_line.exit_code([*arguments])
 
 
-@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
-def test_a_command_reads_or_refuses_a_damaged_file(command: Callable[..., int], project: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
+)
+def test_a_command_reads_or_refuses_a_damaged_file(
+    command: Callable[..., int], project: Path, name: str
+) -> None:
     arguments = {**QUICK, **SLOW}[name]
     whole = FILES[name].encode()
     assert command(*arguments) == 0
 
-    @settings(max_examples=examples(150 if name in QUICK else 40), suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=examples(150 if name in QUICK else 40), suppress_health_check=list(HealthCheck)
+    )
     @given(EDITS)
     def read_damaged(edits: list[Edit]) -> None:
         (project / name).write_bytes(damaged(whole, edits))
@@ -219,9 +258,13 @@ def test_a_command_reads_or_refuses_a_damaged_file(command: Callable[..., int], 
 
 
 @pytest.mark.slow
-def test_a_rebuild_reads_or_refuses_a_damaged_results_folder(command: Callable[..., int], project: Path) -> None:
+def test_a_rebuild_reads_or_refuses_a_damaged_results_folder(
+    command: Callable[..., int], project: Path
+) -> None:
     assert command("run", "graded.yaml") == 0
-    results = {path.relative_to(project): path.read_bytes() for path in files_in(project / "results")}
+    results = {
+        path.relative_to(project): path.read_bytes() for path in files_in(project / "results")
+    }
     assert len(results) > 3
 
     @settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
@@ -247,9 +290,21 @@ def test_a_rebuild_reads_or_refuses_a_damaged_results_folder(command: Callable[.
     ],
 )
 def test_an_option_file_is_read_within_the_limits_of_suites(
-    command: Callable[..., int], project: Path, capfd: pytest.CaptureFixture[str], option: str, text: str, problem: str
+    command: Callable[..., int],
+    project: Path,
+    capfd: pytest.CaptureFixture[str],
+    option: str,
+    text: str,
+    problem: str,
 ) -> None:
     (project / "option").write_text(text, "utf-8")
-    code = command("import", "table.csv", "--no-copy", *(() if option == "--map" else IMPORT[3:]), option, "option")
+    code = command(
+        "import",
+        "table.csv",
+        "--no-copy",
+        *(() if option == "--map" else IMPORT[3:]),
+        option,
+        "option",
+    )
     assert code in (0, 1, 2)
     assert problem in capfd.readouterr().err

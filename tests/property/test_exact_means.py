@@ -1,4 +1,6 @@
-"""Means are the correctly rounded means of their scores, and the mean of equal scores is that score."""
+"""Means are the correctly rounded means of their scores, and the mean of equal scores is that
+score.
+"""
 
 from fractions import Fraction
 
@@ -11,7 +13,9 @@ from assay.statistics.exact_means import group_means, weighted_means
 from assay.statistics.table import ScoreTable
 
 _DECIMALS = st.integers(0, 1000).map(lambda thousandths: thousandths / 1000)
-_SCORES = st.one_of(_DECIMALS, st.floats(0.0, 1.0).filter(lambda score: score == 0 or score > 1e-12))
+_SCORES = st.one_of(
+    _DECIMALS, st.floats(0.0, 1.0).filter(lambda score: score == 0 or score > 1e-12)
+)
 
 
 def _mean(scores: list[float]) -> float:
@@ -19,7 +23,11 @@ def _mean(scores: list[float]) -> float:
 
 
 def _table(tasks: list[list[float]]) -> ScoreTable:
-    rows = [(f"t{place:06}", trial, score) for place, task in enumerate(tasks) for trial, score in enumerate(task)]
+    rows = [
+        (f"t{place:06}", trial, score)
+        for place, task in enumerate(tasks)
+        for trial, score in enumerate(task)
+    ]
     return ScoreTable.from_columns(
         task=[row[0] for row in rows],
         candidate=["a"] * len(rows),
@@ -42,13 +50,17 @@ def test_means_with_equal_weights_are_correctly_rounded(scores: list[float], wei
 
 
 @given(_DECIMALS, st.lists(st.sampled_from((0.1, 0.3, 1.0, 2.5)), min_size=1, max_size=30))
-def test_equal_scores_keep_their_value_whatever_the_weights(score: float, weights: list[float]) -> None:
+def test_equal_scores_keep_their_value_whatever_the_weights(
+    score: float, weights: list[float]
+) -> None:
     assert weighted_means(np.full((1, len(weights)), score), np.array([weights]))[0] == score
 
 
 @settings(max_examples=60)
 @given(_DECIMALS, st.integers(1, 40), st.integers(1, 4))
-def test_the_estimate_of_equal_scores_is_that_score(score: float, n_tasks: int, n_trials: int) -> None:
+def test_the_estimate_of_equal_scores_is_that_score(
+    score: float, n_tasks: int, n_trials: int
+) -> None:
     result = estimate(_table([[score] * n_trials] * n_tasks), "a")
     assert result.mean == score
     assert {task.mean for task in result.by_task} == {score}
@@ -65,7 +77,9 @@ def test_an_estimate_is_the_mean_of_the_means_of_its_tasks(tasks: list[list[floa
 @settings(max_examples=60)
 @given(st.lists(_SCORES, min_size=1, max_size=6))
 def test_judge_calls_of_a_trial_are_averaged_exactly(calls: list[float]) -> None:
-    table = ScoreTable.from_columns(task=["t"] * len(calls), candidate=["a"] * len(calls), trial=[1] * len(calls), score=calls)
+    table = ScoreTable.from_columns(
+        task=["t"] * len(calls), candidate=["a"] * len(calls), trial=[1] * len(calls), score=calls
+    )
     assert table.score.tolist() == [_mean(calls)]
 
 

@@ -1,4 +1,6 @@
-"""Laws of reading a judge's reply: nothing raises, nothing is invented, and what a person can read is read exactly."""
+"""Laws of reading a judge's reply: nothing raises, nothing is invented, and what a person can read
+is read exactly.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,33 @@ RUBRIC = Rubric(criteria=tuple(Criterion(name=name) for name in CRITERIA))
 LABELS = {"ada": "A", "bruno": "B", "chen": "C"}
 
 JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**9), 10**9)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
-MESSY = st.text(alphabet="{}[]\"':,\\/#`*<>thinkABscore integrity0127.%\n\t“”‘’\ufeff\x00\ud800é", max_size=300)
+MESSY = st.text(
+    alphabet="{}[]\"':,\\/#`*<>thinkABscore integrity0127.%\n\t“”‘’\ufeff\x00\ud800é", max_size=300
+)
 
 WORDY = st.lists(
-    st.sampled_from(["`x.y()`", "candidate A", "there is no", "approve this", "\n\n", "`", "...", "`self.a = b`", "B's", "```"])
+    st.sampled_from(
+        [
+            "`x.y()`",
+            "candidate A",
+            "there is no",
+            "approve this",
+            "\n\n",
+            "`",
+            "...",
+            "`self.a = b`",
+            "B's",
+            "```",
+        ]
+    )
 ).map(" ".join)
 
 
@@ -70,25 +91,35 @@ def test_a_damaged_document_never_raises(value: JsonValue, data: st.DataObject) 
     for _ in range(data.draw(st.integers(1, 4))):
         place = data.draw(st.integers(0, len(text)))
         width = data.draw(st.integers(0, 3))
-        text = text[:place] + data.draw(st.text(alphabet='{}[]",:\\\n a1', max_size=2)) + text[place + width :]
+        text = (
+            text[:place]
+            + data.draw(st.text(alphabet='{}[]",:\\\n a1', max_size=2))
+            + text[place + width :]
+        )
     read_loosely(text)
     with contextlib.suppress(UnreadableReply):
         read_grading(text, labels=LABELS, rubric=RUBRIC)
 
 
 @given(MESSY | WORDY, MESSY | WORDY, st.lists(MESSY, max_size=2), MESSY | WORDY)
-def test_flags_never_raise_and_always_say_something(reason: str, report: str, evidence: list[str], code: str) -> None:
+def test_flags_never_raise_and_always_say_something(
+    reason: str, report: str, evidence: list[str], code: str
+) -> None:
     grade = {"score": 7, "reason": reason, "evidence": evidence}
-    text = json.dumps({"candidates": {label: dict.fromkeys(CRITERIA, grade) for label in "ABC"}, "report": report})
+    text = json.dumps(
+        {"candidates": {label: dict.fromkeys(CRITERIA, grade) for label in "ABC"}, "report": report}
+    )
     task = Task(id="t", thing="t", language="python", scoring=Scoring(method="judge"))
     responses = tuple(Response(candidate=name, text=code) for name in LABELS)
     judge = JointJudge(JudgeSpec(name="judge", model=ModelSpec(provider="echo", name="")), RUBRIC)
-    assessment = judge.read(Sitting(task=task, responses=responses, labels=LABELS), (Reply(text=text),))
+    assessment = judge.read(
+        Sitting(task=task, responses=responses, labels=LABELS), (Reply(text=text),)
+    )
     assert all(flag.detail for flag in assessment.flags)
     assert set(assessment.scores.values()) == {0.7}
 
 
-# --- any grading in any style reads back exactly -------------------------------------------------------------------
+# --- any grading in any style reads back exactly --------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -117,20 +148,34 @@ class Style:
     cut_after: int | None
 
 
-WORDS = st.text(alphabet=string.ascii_letters + string.digits + " .;()-+=*<>é", min_size=3, max_size=60)
+WORDS = st.text(
+    alphabet=string.ascii_letters + string.digits + " .;()-+=*<>é", min_size=3, max_size=60
+)
 PLAIN = WORDS.map(lambda text: f"It {text} holds")
 SCORES = st.integers(0, 20).map(lambda half: half / 2)
 GRADINGS = st.fixed_dictionaries(
-    {label: st.fixed_dictionaries({name: st.builds(Given, SCORES, PLAIN) for name in CRITERIA}) for label in "ABC"}
+    {
+        label: st.fixed_dictionaries({name: st.builds(Given, SCORES, PLAIN) for name in CRITERIA})
+        for label in "ABC"
+    }
 )
 STYLES = st.builds(
     Style,
-    shape=st.sampled_from(["ours", "flat", "wrapped", "listed", "rows", "criterion first", "scores only"]),
+    shape=st.sampled_from(
+        ["ours", "flat", "wrapped", "listed", "rows", "criterion first", "scores only"]
+    ),
     fence=st.sampled_from([None, "```json", "```", "~~~", "```JSON5"]),
     before=st.sampled_from(
-        ["", "Here is my grading:", "I looked at `f(x)` and [1].\n\n# Verdict", "Sure! In A, `if (x) { y }` is odd."]
+        [
+            "",
+            "Here is my grading:",
+            "I looked at `f(x)` and [1].\n\n# Verdict",
+            "Sure! In A, `if (x) { y }` is odd.",
+        ]
     ),
-    after=st.sampled_from(["", "Hope that helps!", "\nNote: {A} was close.", "Let me know [here](x)."]),
+    after=st.sampled_from(
+        ["", "Hope that helps!", "\nNote: {A} was close.", "Let me know [here](x)."]
+    ),
     quote=st.sampled_from(['"', '"', "'", "“"]),
     bare_keys=st.booleans(),
     trailing_commas=st.booleans(),
@@ -145,10 +190,16 @@ STYLES = st.builds(
 
 
 @given(GRADINGS, STYLES)
-def test_a_grading_reads_back_exactly_however_it_is_written(grading: dict[str, dict[str, Given]], style: Style) -> None:
+def test_a_grading_reads_back_exactly_however_it_is_written(
+    grading: dict[str, dict[str, Given]], style: Style
+) -> None:
     reading = read_grading(written(grading, style), labels=LABELS, rubric=RUBRIC)
     name_of = {label: name for name, label in LABELS.items()}
-    expected = {(name_of[label], name): given for label, rows in grading.items() for name, given in rows.items()}
+    expected = {
+        (name_of[label], name): given
+        for label, rows in grading.items()
+        for name, given in rows.items()
+    }
     assert set(reading.grades) == set(expected)
     for key, given_grade in expected.items():
         read = reading.grades[key]
@@ -164,7 +215,8 @@ def test_a_grading_reads_back_exactly_however_it_is_written(grading: dict[str, d
 
 def written(grading: dict[str, dict[str, Given]], style: Style) -> str:
     text = rendered(shaped(grading, style), style, 0)
-    if style.cut_after is not None and style.shape == "ours":  # the report stands last: only words are lost
+    # the report stands last: only words are lost
+    if style.cut_after is not None and style.shape == "ours":
         text = text[: text.rindex("The") + style.cut_after]
         return f"{thoughts(style)}{style.before}\n{style.fence or ''}\n{text}"
     fenced = f"{style.fence}\n{text}\n{style.fence[:3]}" if style.fence else text
@@ -177,7 +229,9 @@ def thoughts(style: Style) -> str:
 
 def shaped(grading: dict[str, dict[str, Given]], style: Style) -> JsonValue:
     def cased(key: str) -> str:
-        return {"lower": key, "Title": key.replace("_", " ").title(), "UPPER": key.upper()}[style.key_case]
+        return {"lower": key, "Title": key.replace("_", " ").title(), "UPPER": key.upper()}[
+            style.key_case
+        ]
 
     def score(given: Given) -> JsonValue:
         match style.score_form:
@@ -194,7 +248,8 @@ def shaped(grading: dict[str, dict[str, Given]], style: Style) -> JsonValue:
         return {cased("score"): score(given), cased("reason"): given.reason}
 
     by_label: dict[str, JsonValue] = {
-        label: {cased(name): grade(given) for name, given in rows.items()} for label, rows in grading.items()
+        label: {cased(name): grade(given) for name, given in rows.items()}
+        for label, rows in grading.items()
     }
     match style.shape:
         case "ours":
@@ -208,19 +263,34 @@ def shaped(grading: dict[str, dict[str, Given]], style: Style) -> JsonValue:
         case "wrapped":
             return {cased("evaluation"): {cased("result"): by_label}, cased("note"): "nothing"}
         case "listed":
-            return {cased("candidates"): [{cased("label"): label, cased("criteria"): rows} for label, rows in by_label.items()]}
+            return {
+                cased("candidates"): [
+                    {cased("label"): label, cased("criteria"): rows}
+                    for label, rows in by_label.items()
+                ]
+            }
         case "rows":
             return [
-                {cased("candidate"): f"candidate_{label.lower()}", cased("criterion"): cased(name), **grade(given)}
+                {
+                    cased("candidate"): f"candidate_{label.lower()}",
+                    cased("criterion"): cased(name),
+                    **grade(given),
+                }
                 for label, rows in grading.items()
                 for name, given in rows.items()
             ]
         case "criterion first":
             return {
-                cased("scores"): {cased(name): {label: grade(grading[label][name]) for label in grading} for name in CRITERIA}
+                cased("scores"): {
+                    cased(name): {label: grade(grading[label][name]) for label in grading}
+                    for name in CRITERIA
+                }
             }
         case _:
-            return {label: {cased(name): score(given) for name, given in rows.items()} for label, rows in grading.items()}
+            return {
+                label: {cased(name): score(given) for name, given in rows.items()}
+                for label, rows in grading.items()
+            }
 
 
 def rendered(value: JsonValue, style: Style, depth: int) -> str:
@@ -229,7 +299,10 @@ def rendered(value: JsonValue, style: Style, depth: int) -> str:
     if not isinstance(value, dict | list):
         return json.dumps(value)
     parts = (
-        [f"{key_of(key, style)}: {rendered(inner, style, depth + 1)}" for key, inner in value.items()]
+        [
+            f"{key_of(key, style)}: {rendered(inner, style, depth + 1)}"
+            for key, inner in value.items()
+        ]
         if isinstance(value, dict)
         else [rendered(inner, style, depth + 1) for inner in value]
     )
@@ -257,7 +330,7 @@ def string_of(text: str, style: Style) -> str:
     return f"“{inner}”" if style.quote == "“" else f"{style.quote}{inner}{style.quote}"
 
 
-# --- hostile input -------------------------------------------------------------------------------------------------
+# --- hostile input --------------------------------------------------------------------------------
 
 HOSTILE = {
     "a megabyte of braces": "{" * 1_000_000,
@@ -290,7 +363,9 @@ HOSTILE = {
 
 @contextlib.contextmanager
 def in_linear_time() -> Iterator[None]:
-    """Allow 60 s of processor time, many times what a slow machine needs; quadratic work takes longer."""
+    """Allow 60 s of processor time, many times what a slow machine needs; quadratic work takes
+    longer.
+    """
     start = time.thread_time()
     yield
     assert time.thread_time() - start < 60
@@ -329,4 +404,5 @@ def test_nesting_within_the_limit_is_read_and_beyond_it_is_left() -> None:
 
     assert len(read_loosely(nested(MAX_DEPTH)).documents) == 1
     deeper = read_loosely(nested(MAX_DEPTH + 3)).documents
-    assert all(found.start > MAX_DEPTH for found in deeper)  # at most what stands inside, never the whole
+    # at most what stands inside, never the whole
+    assert all(found.start > MAX_DEPTH for found in deeper)

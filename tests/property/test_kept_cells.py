@@ -1,4 +1,6 @@
-"""Kept cells: whatever people decide, in whatever order, the report is the one that recomputation gives."""
+"""Kept cells: whatever people decide, in whatever order, the report is the one that recomputation
+gives.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.stores import StandingClock, a_decision, a_plan, a_task, grades, judged, planned, wait
+from tests.contract.stores import (
+    StandingClock,
+    a_decision,
+    a_plan,
+    a_task,
+    grades,
+    judged,
+    planned,
+    wait,
+)
 
 from assay.analysis.tables import score_table
 from assay.app.statistics.cell_cache import KeptCells
@@ -24,27 +35,43 @@ LEVELS = (0.0, 0.5, 0.5, 0.75, 1.0)
 """Few levels, so that cells without spread, and extremes that are taken back, come up often."""
 
 
-def a_store(folder: Path, *, judges: tuple[str, ...], joint: bool, n_tasks: int, seed: int) -> Store:
+def a_store(
+    folder: Path, *, judges: tuple[str, ...], joint: bool, n_tasks: int, seed: int
+) -> Store:
     """A run in which every trial was judged and waits; more than 7 tasks come in 5 families."""
     draw = random.Random(seed)
     store = open_store(f"sqlite:///{folder / 'kept.db'}", clock=StandingClock())
     in_families = n_tasks > 7
     tasks = [
-        a_task(f"t{number}", weight=1.0 + number % 2, family=f"f{number % 5}" if in_families else "")
+        a_task(
+            f"t{number}", weight=1.0 + number % 2, family=f"f{number % 5}" if in_families else ""
+        )
         for number in range(n_tasks)
     ]
     store.journal.open_run(a_plan(RUN, candidates=NAMES, judges=judges), planned(*tasks, trials=4))
     for trial in store.journal.claim(RunId(RUN), limit=1000):
-        slots = [(judge, None) for judge in judges] if joint else [(j, n) for j in judges for n in NAMES]
+        slots = (
+            [(judge, None) for judge in judges]
+            if joint
+            else [(j, n) for j in judges for n in NAMES]
+        )
         for place, (judge, candidate) in enumerate(slots):
             names = NAMES if candidate is None else (candidate,)
-            entry = judged(trial, some_grades(draw, names), grader=judge, candidate=candidate, finished=place == len(slots) - 1)
+            entry = judged(
+                trial,
+                some_grades(draw, names),
+                grader=judge,
+                candidate=candidate,
+                finished=place == len(slots) - 1,
+            )
             wait(store.journal.record(entry))
     return store
 
 
 def some_grades(draw: random.Random, names: tuple[str, ...]) -> Assessment:
-    return grades({name: dict.fromkeys(("integrity", "fitness"), draw.choice(LEVELS)) for name in names})
+    return grades(
+        {name: dict.fromkeys(("integrity", "fitness"), draw.choice(LEVELS)) for name in names}
+    )
 
 
 def decide_at_random(store: Store, draw: random.Random, *, joint: bool) -> None:
@@ -55,7 +82,9 @@ def decide_at_random(store: Store, draw: random.Random, *, joint: bool) -> None:
         verb = draw.choice((Verb.APPROVE, Verb.APPROVE, Verb.REJECT, Verb.CORRECT))
         more: dict[str, Any] = {"reason": "because"}
         if verb is Verb.CORRECT:
-            more["corrections"] = {(draw.choice(list(row.assessment.scores)), None): draw.choice(LEVELS)}
+            more["corrections"] = {
+                (draw.choice(list(row.assessment.scores)), None): draw.choice(LEVELS)
+            }
         store.decisions.decide([a_decision(verb, row.key, **more)])
     elif draw.random() < 0.7:
         store.decisions.decide([a_decision(Verb.UNDO, row.key)])
@@ -112,7 +141,11 @@ def test_any_sequence_of_decisions_gives_the_report_of_recomputation(
     store = a_store(tmp_path, judges=judges, joint=joint, n_tasks=n_tasks, seed=seed)
     try:
         if n_tasks > 6:  # differences of joint trials then exist from the beginning
-            rows = [row for row in store.archive.assessments.matching(Selection()) if draw.random() < 0.7]
+            rows = [
+                row
+                for row in store.archive.assessments.matching(Selection())
+                if draw.random() < 0.7
+            ]
             store.decisions.decide([a_decision(Verb.APPROVE, row.key) for row in rows])
         kept = KeptCells(store.archive, Selection())
         for step in range(steps):
@@ -120,8 +153,11 @@ def test_any_sequence_of_decisions_gives_the_report_of_recomputation(
             if step % 3 == 0:  # several decisions may lie between two looks
                 kept.refresh()
                 table = score_table(store.archive.scores.columns(Selection()))
-                # One pair and its trials first; later, every pair is kept, because a report on the same tasks needs all of them.
-                assert_same(compare(kept.cells, "bob", "alice"), compare(kept_cells(table), "bob", "alice"))
+                # One pair and its trials first; later, every pair is kept, because a report on the
+                # same tasks needs all of them.
+                assert_same(
+                    compare(kept.cells, "bob", "alice"), compare(kept_cells(table), "bob", "alice")
+                )
                 assert_same(kept.report(), report(table))
                 if step > steps - 6:
                     assert_same(kept.report(scope="these_tasks"), report(table, "these_tasks"))
@@ -136,11 +172,18 @@ def test_scores_that_come_without_a_decision_are_noticed(tmp_path: Path) -> None
     store = a_store(tmp_path, judges=("j",), joint=True, n_tasks=2, seed=9)
     try:
         kept = KeptCells(store.archive, Selection())
-        store.journal.open_run(a_plan("20250102-x", candidates=NAMES, judges=("j",)), planned(a_task("t0"), trials=2))
+        store.journal.open_run(
+            a_plan("20250102-x", candidates=NAMES, judges=("j",)), planned(a_task("t0"), trials=2)
+        )
         for trial in store.journal.claim(RunId("20250102-x"), limit=9):
             wait(
                 store.journal.record(
-                    judged(trial, some_grades(random.Random(1), NAMES), state=AssessmentState.EXEMPT, grader="j")
+                    judged(
+                        trial,
+                        some_grades(random.Random(1), NAMES),
+                        state=AssessmentState.EXEMPT,
+                        grader="j",
+                    )
                 )
             )
         kept.refresh()

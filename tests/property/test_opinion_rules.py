@@ -1,4 +1,6 @@
-"""Law of the review protocol: whatever people send by whatever road, nothing counts that two different people did not share."""
+"""Law of the review protocol: whatever people send by whatever road, nothing counts that two
+different people did not share.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings, strategies as st
-from tests.contract.stores import StandingClock, a_decision, a_plan, a_task, judged, plain_grades, planned, wait
+from tests.contract.stores import (
+    StandingClock,
+    a_decision,
+    a_plan,
+    a_task,
+    judged,
+    plain_grades,
+    planned,
+    wait,
+)
 from tests.support.examples import examples
 
 from assay.domain.errors import InputError, Refused
@@ -51,7 +62,9 @@ def sent(store: Store, step: Any, keys: list[AssessmentKey]) -> None:
 
 @given(st.lists(STEPS, max_size=12), st.sampled_from([0.0, 1.0]))
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
-def test_nothing_counts_without_two_people_and_nobodys_own_work_does(steps: list[Any], second: float) -> None:
+def test_nothing_counts_without_two_people_and_nobodys_own_work_does(
+    steps: list[Any], second: float
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(f"sqlite:///{Path(folder) / 'assay.db'}", clock=StandingClock())
         try:
@@ -70,7 +83,11 @@ def test_nothing_counts_without_two_people_and_nobodys_own_work_does(steps: list
 def check(store: Store, keys: list[AssessmentKey], *, two: bool) -> None:
     observations = store.observations.read(kinds=(ObservationKind.OPINION,))
     opinions = standing_by_item(observations)
-    decided = [detail for detail in map(store.archive.assessments.detail, keys) if detail.row.state in UNDOABLE]
+    decided = [
+        detail
+        for detail in map(store.archive.assessments.detail, keys)
+        if detail.row.state in UNDOABLE
+    ]
     for detail in decided:
         people = {folded(name) for name in opinions.get(detail.row.key, {})}
         assert len(people) >= 2 if two else not people

@@ -14,24 +14,32 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def design(rng: np.random.Generator, *, tasks: int, trials: int, count: int, effect: float) -> tuple[Floats, Ints]:
+def design(
+    rng: np.random.Generator, *, tasks: int, trials: int, count: int, effect: float
+) -> tuple[Floats, Ints]:
     """Scores, and rows of (position, candidate, sitting, task)."""
     ability, rows, scores = rng.normal(0, 0.1, count), [], []
     for task in range(tasks):
         own = rng.normal(0, 0.15, count)
         seed = int(rng.integers(2**31))
         for turn in range(trials):
-            for place, name in enumerate(shown_order([str(n) for n in range(count)], seed=seed, turn=turn)):
+            for place, name in enumerate(
+                shown_order([str(n) for n in range(count)], seed=seed, turn=turn)
+            ):
                 candidate = int(name)
                 rows.append((place + 1, candidate, task * trials + turn, task))
                 bias = effect * (place == 0) - effect * (place == count - 1)
-                scores.append(0.5 + ability[candidate] + own[candidate] + bias + rng.normal(0, 0.05))
+                scores.append(
+                    0.5 + ability[candidate] + own[candidate] + bias + rng.normal(0, 0.05)
+                )
     return np.array(scores), np.array(rows)
 
 
 def effects(scores: Floats, rows: Ints) -> list[tuple[float | None, tuple[float, float] | None]]:
     position, candidate, sitting, task = rows.T
-    result = position_effects(scores, position=position, candidate=candidate, sitting=sitting, task=task)
+    result = position_effects(
+        scores, position=position, candidate=candidate, sitting=sitting, task=task
+    )
     return [(effect.effect, effect.ci95) for effect in result]
 
 
@@ -57,7 +65,9 @@ def by_dummies(scores: Floats, rows: Ints) -> list[tuple[float, tuple[float, flo
     for place in range(last):
         contrast = np.zeros(x.shape[1])
         contrast[: last - 1] = np.eye(last - 1)[place] if place < last - 1 else -1.0
-        per_task = [adjusted * (task == code)[:, None] @ bread @ contrast for code in np.unique(task)]
+        per_task = [
+            adjusted * (task == code)[:, None] @ bread @ contrast for code in np.unique(task)
+        ]
         spread = np.array([[(rest @ g) @ (rest @ h) for h in per_task] for g in per_task])
         df = np.trace(spread) ** 2 / np.sum(spread * spread)
         half = stats.t.ppf(0.975, df) * np.sqrt(sum(float(g @ residual) ** 2 for g in per_task))
@@ -67,8 +77,12 @@ def by_dummies(scores: Floats, rows: Ints) -> list[tuple[float, tuple[float, flo
 
 
 @pytest.mark.parametrize(("tasks", "trials", "count"), [(6, 2, 2), (8, 3, 3), (7, 5, 4), (9, 1, 3)])
-def test_effects_equal_those_of_all_dummies_written_out(tasks: int, trials: int, count: int) -> None:
-    scores, rows = design(np.random.default_rng(5), tasks=tasks, trials=trials, count=count, effect=0.05)
+def test_effects_equal_those_of_all_dummies_written_out(
+    tasks: int, trials: int, count: int
+) -> None:
+    scores, rows = design(
+        np.random.default_rng(5), tasks=tasks, trials=trials, count=count, effect=0.05
+    )
     for ours, theirs in zip(effects(scores, rows), by_dummies(scores, rows), strict=True):
         assert ours[0] == pytest.approx(theirs[0], abs=1e-9)
         assert ours[1] == pytest.approx(theirs[1], abs=1e-9)
@@ -82,17 +96,27 @@ def test_a_balanced_effect_is_a_mean_less_the_candidates_means() -> None:
 
 
 def test_a_fixed_order_is_confounded_and_few_tasks_have_no_range() -> None:
-    rows = np.array([(place, place - 1, sitting, sitting) for sitting in range(8) for place in (1, 2)])
+    rows = np.array(
+        [(place, place - 1, sitting, sitting) for sitting in range(8) for place in (1, 2)]
+    )
     scores = np.random.default_rng(1).random(len(rows))
     assert effects(scores, rows) == [(None, None), (None, None)]
     scores, rows = design(np.random.default_rng(2), tasks=4, trials=4, count=2, effect=0.1)
     assert [ci95 for _, ci95 in effects(scores, rows)] == [None, None]
-    alone = np.column_stack((np.ones(5, np.int64), np.zeros(5, np.int64), np.arange(5), np.arange(5)))
+    alone = np.column_stack(
+        (np.ones(5, np.int64), np.zeros(5, np.int64), np.arange(5), np.arange(5))
+    )
     assert effects(np.ones(5), alone) == []
 
 
 def test_one_task_that_alone_swaps_the_order_gives_no_range() -> None:
-    rows = np.array([(place if task else 3 - place, place - 1, task, task) for task in range(8) for place in (1, 2)])
+    rows = np.array(
+        [
+            (place if task else 3 - place, place - 1, task, task)
+            for task in range(8)
+            for place in (1, 2)
+        ]
+    )
     scores = np.random.default_rng(3).random(len(rows))
     assert all(effect is not None and ci95 is None for effect, ci95 in effects(scores, rows))
 
@@ -106,7 +130,8 @@ def test_ranges_cover_the_true_effect(tasks: int, trials: int, count: int) -> No
         _, ci95 = effects(scores, rows)[0]
         asked += ci95 is not None
         covered += ci95 is not None and ci95[0] <= 0.04 <= ci95[1]
-    # 400 draws put a true 93% at 90.4% with probability 2.5%; bench/position_coverage.py holds the narrow band.
+    # 400 draws put a true 93% at 90.4% with probability 2.5%; bench/position_coverage.py holds the
+    # narrow band.
     assert covered / asked > 0.904
 
 
@@ -130,5 +155,7 @@ def test_ranges_cover_the_true_effect_if_tasks_share_families() -> None:
 def test_five_families_are_too_few_for_a_range() -> None:
     scores, rows = design(np.random.default_rng(4), tasks=30, trials=2, count=2, effect=0.1)
     position, candidate, sitting, task = rows.T
-    result = position_effects(scores, position=position, candidate=candidate, sitting=sitting, task=task, family=task // 6)
+    result = position_effects(
+        scores, position=position, candidate=candidate, sitting=sitting, task=task, family=task // 6
+    )
     assert [(effect.reason, effect.n_tasks) for effect in result] == [("few_tasks", 30)] * 2

@@ -1,4 +1,6 @@
-"""A `Page` says the same of a text in blocks as of its lines one by one, wherever the blocks end."""
+"""A `Page` says the same of a text in blocks as of its lines one by one, wherever the blocks
+end.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,19 @@ TEXTS = st.text(alphabet="ab=() \t\n\r\x0b\x0c\x1c\x85\u2028é", max_size=120)
 
 
 def lines_of(code: str, quoted: str) -> tuple[int, int] | None:
-    """The plain way: the lines of the first and the last character of a quotation that stands somewhere."""
+    """The plain way: the lines of the first and the last character of a quotation that stands
+    somewhere.
+    """
     wanted = "".join(quoted.split())
     lines = ["".join(line.split()) for line in code.splitlines()]
     place = "".join(lines).find(wanted)
     if place < 0:
         return None
     ends = [*accumulate(map(len, lines))]
-    first, last = (next(n for n, end in enumerate(ends, 1) if end > at) for at in (place, place + len(wanted) - 1))
+    first, last = (
+        next(n for n, end in enumerate(ends, 1) if end > at)
+        for at in (place, place + len(wanted) - 1)
+    )
     return first, last
 
 

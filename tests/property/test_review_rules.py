@@ -1,4 +1,6 @@
-"""Laws of decisions: of the pure rules, and of the store against a model that knows nothing of databases."""
+"""Laws of decisions: of the pure rules, and of the store against a model that knows nothing of
+databases.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.contract.rows import all_rows, assert_derived_agrees
-from tests.contract.stores import WEIGHTS, StandingClock, a_decision, a_plan, a_task, grades, judged, planned, wait
+from tests.contract.stores import (
+    WEIGHTS,
+    StandingClock,
+    a_decision,
+    a_plan,
+    a_task,
+    grades,
+    judged,
+    planned,
+    wait,
+)
 from tests.support.examples import examples
 
 from assay.domain.assessment import weighted_score
@@ -28,12 +40,16 @@ CORRECTIONS = st.dictionaries(PLACES, SCORE, min_size=1)
 
 
 def grading(given_grades: dict[tuple[str, str], float | None]) -> Grading:
-    scores = {name: weighted_score({c: given_grades[name, c] for c in WEIGHTS}, WEIGHTS) for name in NAMES}
+    scores = {
+        name: weighted_score({c: given_grades[name, c] for c in WEIGHTS}, WEIGHTS) for name in NAMES
+    }
     return Grading(scores=scores, grades=given_grades, weights=WEIGHTS)
 
 
 @given(st.sampled_from(AssessmentState), st.sampled_from(Verb))
-def test_a_decision_is_taken_once_and_undone_to_pending(before: AssessmentState, verb: Verb) -> None:
+def test_a_decision_is_taken_once_and_undone_to_pending(
+    before: AssessmentState, verb: Verb
+) -> None:
     try:
         state = after(verb, before, where="a1")
     except Refused:
@@ -47,18 +63,25 @@ def test_a_decision_is_taken_once_and_undone_to_pending(before: AssessmentState,
 
 @given(GRADES, CORRECTIONS)
 def test_correction_changes_named_grades_and_derived_scores(
-    given_grades: dict[tuple[str, str], float | None], corrections: dict[tuple[str, str | None], float]
+    given_grades: dict[tuple[str, str], float | None],
+    corrections: dict[tuple[str, str | None], float],
 ) -> None:
     judged_ = grading(given_grades)
     named = {name for name, _ in corrections}
-    both = any((name, None) in corrections and len([1 for n, _ in corrections if n == name]) > 1 for name in named)
+    both = any(
+        (name, None) in corrections and len([1 for n, _ in corrections if n == name]) > 1
+        for name in named
+    )
     try:
         counts = corrected(judged_, corrections, where="a1")
     except Refused:
         assert not both
         left: dict[tuple[str, str | None], float | None] = dict(given_grades.items())
         left.update((place, value) for place, value in corrections.items() if place[1] is not None)
-        assert any((name, None) not in corrections and any(left[name, c] is None for c in WEIGHTS) for name in NAMES)
+        assert any(
+            (name, None) not in corrections and any(left[name, c] is None for c in WEIGHTS)
+            for name in NAMES
+        )
         return
     except InputError:
         assert both
@@ -70,13 +93,19 @@ def test_correction_changes_named_grades_and_derived_scores(
         elif (name, None) in corrections:
             assert counts.scores[name] == corrections[name, None]
         else:
-            assert counts.scores[name] == weighted_score({c: counts.grades[name, c] for c in WEIGHTS}, WEIGHTS)
+            assert counts.scores[name] == weighted_score(
+                {c: counts.grades[name, c] for c in WEIGHTS}, WEIGHTS
+            )
         for criterion in WEIGHTS:
-            assert counts.grades[name, criterion] == corrections.get((name, criterion), given_grades[name, criterion])
+            assert counts.grades[name, criterion] == corrections.get(
+                (name, criterion), given_grades[name, criterion]
+            )
 
 
 @given(GRADES)
-def test_approvable_assessment_has_every_score(given_grades: dict[tuple[str, str], float | None]) -> None:
+def test_approvable_assessment_has_every_score(
+    given_grades: dict[tuple[str, str], float | None],
+) -> None:
     judged_ = grading(given_grades)
     if any(score is None for score in judged_.scores.values()):
         with pytest.raises(Refused):
@@ -86,7 +115,9 @@ def test_approvable_assessment_has_every_score(given_grades: dict[tuple[str, str
 
 
 class Review(RuleBasedStateMachine):
-    """Four trials, decided, undone and rerun in any order; a plain model says what must be true of them."""
+    """Four trials, decided, undone and rerun in any order; a plain model says what must be true of
+    them.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,24 +155,41 @@ class Review(RuleBasedStateMachine):
             *(row for row in rows["grade"] if row[1] == key),
         ]
 
-    @rule(data=st.data(), verb=st.sampled_from([Verb.APPROVE, Verb.REJECT, Verb.CORRECT, Verb.UNDO]), score=SCORE)
+    @rule(
+        data=st.data(),
+        verb=st.sampled_from([Verb.APPROVE, Verb.REJECT, Verb.CORRECT, Verb.UNDO]),
+        score=SCORE,
+    )
     def decide(self, data: st.DataObject, verb: Verb, score: float) -> None:
         key = data.draw(st.sampled_from(sorted(self.states)))
-        corrections = {("alice", None): score, ("bob", "integrity"): score} if verb is Verb.CORRECT else {}
+        corrections = (
+            {("alice", None): score, ("bob", "integrity"): score} if verb is Verb.CORRECT else {}
+        )
         before = self.states[key]
-        allowed = before in {"approved", "corrected", "rejected"} if verb is Verb.UNDO else before == "pending"
+        allowed = (
+            before in {"approved", "corrected", "rejected"}
+            if verb is Verb.UNDO
+            else before == "pending"
+        )
         decision = a_decision(verb, key, corrections=corrections)
         if not allowed:
             with pytest.raises(Refused):
                 self.store.decisions.decide([decision])
             return
         self.store.decisions.decide([decision])
-        after_ = {Verb.APPROVE: "approved", Verb.REJECT: "rejected", Verb.CORRECT: "corrected", Verb.UNDO: "pending"}
+        after_ = {
+            Verb.APPROVE: "approved",
+            Verb.REJECT: "rejected",
+            Verb.CORRECT: "corrected",
+            Verb.UNDO: "pending",
+        }
         self.states[key] = AssessmentState(after_[verb])
         self.counting[key] = dict(self.given[key])
         if verb is Verb.CORRECT:
             total = sum(WEIGHTS.values())
-            bob = (WEIGHTS["integrity"] * score + WEIGHTS["fitness"] * self.given[key]["bob"]) / total
+            bob = (
+                WEIGHTS["integrity"] * score + WEIGHTS["fitness"] * self.given[key]["bob"]
+            ) / total
             self.counting[key] = {"alice": score, "bob": bob}
         if verb is Verb.UNDO:
             assert self._rows_of(key) == self.pristine[key]
@@ -158,7 +206,9 @@ class Review(RuleBasedStateMachine):
         columns = self.store.archive.scores.columns(Selection())
         found = sorted(
             (int(trial), columns.candidates[name], round(float(score), 9))
-            for trial, name, score in zip(columns.trial, columns.candidate, columns.score, strict=True)
+            for trial, name, score in zip(
+                columns.trial, columns.candidate, columns.score, strict=True
+            )
         )
         expected = sorted(
             (self.trials[key], name, round(score, 9))
@@ -176,7 +226,9 @@ class Review(RuleBasedStateMachine):
         assert excluded.superseded == sum(state == "superseded" for state in self.states.values())
         rows = {row.key: row.state for row in self.store.archive.trials.matching(Selection())}
         for trial, state in rows.items():
-            its = {self.states[key] for key, of in self.trials.items() if of == trial} - {AssessmentState.SUPERSEDED}
+            its = {self.states[key] for key, of in self.trials.items() if of == trial} - {
+                AssessmentState.SUPERSEDED
+            }
             assert state is trial_state(frozenset(its))
         assert TrialState.FAILED not in rows.values()
 
@@ -187,5 +239,7 @@ class Review(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-Review.TestCase.settings = settings(max_examples=examples(8), stateful_step_count=12, suppress_health_check=list(HealthCheck))
+Review.TestCase.settings = settings(
+    max_examples=examples(8), stateful_step_count=12, suppress_health_check=list(HealthCheck)
+)
 TestReview = Review.TestCase

@@ -1,4 +1,6 @@
-"""Names from data as names of files: never out of the folder, never reserved, never shared by two names."""
+"""Names from data as names of files: never out of the folder, never reserved, never shared by two
+names.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,21 @@ from assay.exchange.results_folder.safe_names import LONGEST, inside, safe_name
 ANY = (
     st.text(max_size=400)
     | st.text(alphabet="./\\-_ a0~:*?\0\n", max_size=30)
-    | st.sampled_from(["con", "NUL.txt", "com1", "Lpt9.x.y", "aux.", "metadata.json", "..", "", "a" * 300, "~root", "C:\\x"])
+    | st.sampled_from(
+        [
+            "con",
+            "NUL.txt",
+            "com1",
+            "Lpt9.x.y",
+            "aux.",
+            "metadata.json",
+            "..",
+            "",
+            "a" * 300,
+            "~root",
+            "C:\\x",
+        ]
+    )
 )
 
 
@@ -35,7 +51,13 @@ def test_a_name_is_safe_on_every_system(text: str) -> None:
     name = safe_name(text)
     assert re.fullmatch(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?", name), name
     assert len(name) <= LONGEST
-    assert name.split(".")[0] not in {"con", "prn", "aux", "nul", *(f"{d}{n}" for d in ("com", "lpt") for n in range(10))}
+    assert name.split(".")[0] not in {
+        "con",
+        "prn",
+        "aux",
+        "nul",
+        *(f"{d}{n}" for d in ("com", "lpt") for n in range(10)),
+    }
     assert name != "metadata.json"
     root = Path("results")
     assert inside(root, name).parent == root
@@ -61,7 +83,12 @@ def test_a_name_made_from_a_digest_is_not_taken_for_it(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "name"),
-    [("alice", "alice"), ("Alice", "alice"), ("openai/gpt-4o-mini", "openai--gpt-4o-mini"), ("qwen-3.5_x", "qwen-3.5_x")],
+    [
+        ("alice", "alice"),
+        ("Alice", "alice"),
+        ("openai/gpt-4o-mini", "openai--gpt-4o-mini"),
+        ("qwen-3.5_x", "qwen-3.5_x"),
+    ],
 )
 def test_usual_names_stay_readable(text: str, name: str) -> None:
     assert safe_name(text) == name

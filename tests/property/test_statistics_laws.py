@@ -20,7 +20,9 @@ SCORES = some.one_of(
 )
 WEIGHTS = some.one_of(
     some.none(),
-    some.lists(some.sampled_from([0.0, 1.0, 2.0, 5.0, 1e-9, 1e-300, 1e300]), min_size=8, max_size=8),
+    some.lists(
+        some.sampled_from([0.0, 1.0, 2.0, 5.0, 1e-9, 1e-300, 1e300]), min_size=8, max_size=8
+    ),
     some.lists(some.floats(0.0, 10.0), min_size=8, max_size=8),
 )
 SCOPES = some.sampled_from([None, "tasks_like_these", "these_tasks"])
@@ -37,13 +39,22 @@ def rows(draw: some.DrawFn, *, most_tasks: int = 8, repeated_calls: bool = True)
             max_size=20,
         )
     )
-    found = [(f"t{task}", name, k, s) for (task, name), scores in cells.items() for k, s in enumerate(scores)]
+    found = [
+        (f"t{task}", name, k, s)
+        for (task, name), scores in cells.items()
+        for k, s in enumerate(scores)
+    ]
     if repeated_calls and found and draw(some.booleans()):
         found += draw(some.lists(some.sampled_from(found), max_size=4))
     return found
 
 
-def table(found: Rows, weights: Sequence[float] | None = None, joint: Any = False, planned: int | None = None) -> st.ScoreTable:
+def table(
+    found: Rows,
+    weights: Sequence[float] | None = None,
+    joint: Any = False,
+    planned: int | None = None,
+) -> st.ScoreTable:
     of_task = None if weights is None else [weights[int(task[1:])] for task, _, _, _ in found]
     return st.ScoreTable.from_columns(
         task=[row[0] for row in found],
@@ -60,12 +71,18 @@ def numbers_in(value: object, where: str = "") -> list[tuple[str, float]]:
     """Every number in a result, its computed properties included, with the way to it."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
-        names += [name for name, member in vars(type(value)).items() if isinstance(member, property)]
-        return [pair for name in names for pair in numbers_in(getattr(value, name), f"{where}.{name}")]
+        names += [
+            name for name, member in vars(type(value)).items() if isinstance(member, property)
+        ]
+        return [
+            pair for name in names for pair in numbers_in(getattr(value, name), f"{where}.{name}")
+        ]
     if isinstance(value, (tuple, list)):
         return [pair for i, one in enumerate(value) for pair in numbers_in(one, f"{where}[{i}]")]
     if isinstance(value, np.ndarray):
-        return [(where, float(one)) for one in value.reshape(-1)] if value.dtype.kind in "fiu" else []
+        return (
+            [(where, float(one)) for one in value.reshape(-1)] if value.dtype.kind in "fiu" else []
+        )
     if isinstance(value, (bool, str)) or value is None:
         return []
     return [(where, float(value))] if isinstance(value, (int, float)) else []
@@ -87,7 +104,12 @@ close = pytest.approx
 
 @given(rows(), WEIGHTS, some.booleans(), some.none() | some.integers(0, 9), SCOPES, MARGINS)
 def test_no_answer_holds_nan_or_infinity_and_none_raises(
-    found: Rows, weights: list[float] | None, joint: bool, planned: int | None, scope: str | None, margin: float | None
+    found: Rows,
+    weights: list[float] | None,
+    joint: bool,
+    planned: int | None,
+    scope: str | None,
+    margin: float | None,
 ) -> None:
     scores = table(found, weights, joint, planned)
     kept = st.kept_cells(scores)
@@ -115,16 +137,36 @@ def test_swapping_the_candidates_flips_signs_and_nothing_else(
     found: Rows, weights: list[float] | None, joint: bool, scope: str | None, margin: float | None
 ) -> None:
     scores = table(found, weights, joint)
-    one, other = st.compare(scores, "A", "B", scope, margin), st.compare(scores, "B", "A", scope, margin)
+    one, other = (
+        st.compare(scores, "A", "B", scope, margin),
+        st.compare(scores, "B", "A", scope, margin),
+    )
     for name in ("difference", "t", "d_total"):
         value = getattr(other, name)
         assert getattr(one, name) == (None if value is None else close(-value, rel=1e-9, abs=1e-12))
-    assert one.ci95 == (None if other.ci95 is None else close((-other.ci95[1], -other.ci95[0]), rel=1e-9, abs=1e-12))
+    assert one.ci95 == (
+        None if other.ci95 is None else close((-other.ci95[1], -other.ci95[0]), rel=1e-9, abs=1e-12)
+    )
     for name in ("std_err", "df", "p_value"):
-        assert getattr(one, name) == (None if getattr(other, name) is None else close(getattr(other, name), rel=1e-9))
-    for name in ("scope", "method", "reason", "effect_label", "significant", "n_tasks", "tasks_tied", "dropped_tasks"):
+        assert getattr(one, name) == (
+            None if getattr(other, name) is None else close(getattr(other, name), rel=1e-9)
+        )
+    for name in (
+        "scope",
+        "method",
+        "reason",
+        "effect_label",
+        "significant",
+        "n_tasks",
+        "tasks_tied",
+        "dropped_tasks",
+    ):
         assert getattr(one, name) == getattr(other, name)
-    assert (one.mean_a, one.n_trials_a, one.tasks_won) == (other.mean_b, other.n_trials_b, other.tasks_lost)
+    assert (one.mean_a, one.n_trials_a, one.tasks_won) == (
+        other.mean_b,
+        other.n_trials_b,
+        other.tasks_lost,
+    )
     flipped = {"better": "worse", "worse": "better"}
     assert one.decision == flipped.get(other.decision, other.decision)
     if one.prob_superiority is not None and other.prob_superiority is not None:
@@ -139,7 +181,9 @@ def test_adding_a_constant_to_both_changes_no_difference(
 ) -> None:
     halved = [(task, name, k, round(s / 2, 6)) for task, name, k, s in found]
     moved = [(task, name, k, s + shift) for task, name, k, s in halved]
-    one, other = (st.compare(table(each, weights, joint), "A", "B", scope) for each in (halved, moved))
+    one, other = (
+        st.compare(table(each, weights, joint), "A", "B", scope) for each in (halved, moved)
+    )
     assert one.reason == other.reason
     for name in ("difference", "std_err", "p_value", "ci95"):
         value = getattr(other, name)
@@ -147,7 +191,9 @@ def test_adding_a_constant_to_both_changes_no_difference(
 
 
 @given(rows(), WEIGHTS, some.booleans(), some.randoms(use_true_random=False))
-def test_the_order_of_the_rows_is_irrelevant(found: Rows, weights: list[float] | None, joint: bool, mix: Any) -> None:
+def test_the_order_of_the_rows_is_irrelevant(
+    found: Rows, weights: list[float] | None, joint: bool, mix: Any
+) -> None:
     shuffled = list(found)
     mix.shuffle(shuffled)
     one, other = (st.report(table(each, weights, joint)) for each in (found, shuffled))
@@ -157,19 +203,34 @@ def test_the_order_of_the_rows_is_irrelevant(found: Rows, weights: list[float] |
 
 
 @given(rows(), some.booleans(), some.permutations(range(8)))
-def test_permuting_the_names_of_the_tasks_changes_nothing(found: Rows, joint: bool, names: list[int]) -> None:
+def test_permuting_the_names_of_the_tasks_changes_nothing(
+    found: Rows, joint: bool, names: list[int]
+) -> None:
     renamed = [(f"t{names[int(task[1:])]}", name, k, s) for task, name, k, s in found]
     one, other = (st.compare(table(each, joint=joint), "A", "B") for each in (found, renamed))
-    for name in ("difference", "ci95", "std_err", "p_value", "prob_superiority", "d_total", "decision", "reason"):
+    for name in (
+        "difference",
+        "ci95",
+        "std_err",
+        "p_value",
+        "prob_superiority",
+        "d_total",
+        "decision",
+        "reason",
+    ):
         value = getattr(other, name)
-        same = value if value is None or isinstance(value, str) else close(value, rel=1e-9, abs=1e-12)
+        same = (
+            value if value is None or isinstance(value, str) else close(value, rel=1e-9, abs=1e-12)
+        )
         assert getattr(one, name) == same
 
 
 def assert_same(one: object, other: object) -> None:
     first, second = numbers_in(one), numbers_in(other)
     assert [where for where, _ in first] == [where for where, _ in second]
-    assert [number for _, number in first] == close([number for _, number in second], rel=1e-7, abs=1e-10)
+    assert [number for _, number in first] == close(
+        [number for _, number in second], rel=1e-7, abs=1e-10
+    )
 
 
 @given(rows(), WEIGHTS, some.booleans(), SCOPES)
@@ -186,11 +247,15 @@ def test_kept_cells_and_the_table_give_the_same_answers(
 
 
 @given(some.lists(SCORES, min_size=1, max_size=30), some.data())
-def test_cell_after_withdrawals_equals_the_cell_of_the_rest(scores: list[float], data: some.DataObject) -> None:
+def test_cell_after_withdrawals_equals_the_cell_of_the_rest(
+    scores: list[float], data: some.DataObject
+) -> None:
     cells = st.Cells(tasks=["t"], candidates=["A"])
     for score in scores:
         cells.add(0, 0, score)
-    gone = data.draw(some.lists(some.sampled_from(range(len(scores))), unique=True, max_size=len(scores)))
+    gone = data.draw(
+        some.lists(some.sampled_from(range(len(scores))), unique=True, max_size=len(scores))
+    )
     for place in gone:
         cells.withdraw(0, 0, scores[place])
     left = np.array([score for place, score in enumerate(scores) if place not in gone])
@@ -222,10 +287,15 @@ def spread_out(*columns: Any) -> bool:
     return all(np.ptp(np.asarray(column)) > 1e-6 for column in columns)
 
 
-@given(some.lists(some.floats(0, 1), min_size=2, max_size=12), some.lists(some.floats(0, 1), min_size=2, max_size=12))
+@given(
+    some.lists(some.floats(0, 1), min_size=2, max_size=12),
+    some.lists(some.floats(0, 1), min_size=2, max_size=12),
+)
 def test_one_task_graded_apart_is_welch(a: list[float], b: list[float]) -> None:
     assume(spread_out(a, b))
-    found = [("t0", "A", k, s) for k, s in enumerate(a)] + [("t0", "B", k, s) for k, s in enumerate(b)]
+    found = [("t0", "A", k, s) for k, s in enumerate(a)] + [
+        ("t0", "B", k, s) for k, s in enumerate(b)
+    ]
     one = st.compare(table(found), "A", "B")
     welch = scipy_stats.ttest_ind(a, b, equal_var=False)
     interval = welch.confidence_interval()
@@ -239,7 +309,9 @@ def test_one_task_graded_apart_is_welch(a: list[float], b: list[float]) -> None:
 @given(some.lists(some.tuples(some.floats(0, 1), some.floats(0, 1)), min_size=2, max_size=12))
 def test_one_task_graded_jointly_is_the_paired_t_test(pairs: list[tuple[float, float]]) -> None:
     assume(spread_out([a - b for a, b in pairs]))
-    found = [("t0", name, k, pair[i]) for k, pair in enumerate(pairs) for i, name in enumerate("AB")]
+    found = [
+        ("t0", name, k, pair[i]) for k, pair in enumerate(pairs) for i, name in enumerate("AB")
+    ]
     one = st.compare(table(found, joint=True), "A", "B")
     paired = scipy_stats.ttest_rel(*zip(*pairs, strict=True))
     assert one.method == "paired_trials_t"
@@ -247,16 +319,24 @@ def test_one_task_graded_jointly_is_the_paired_t_test(pairs: list[tuple[float, f
 
 
 @given(some.lists(some.tuples(some.floats(0, 1), some.floats(0, 1)), min_size=6, max_size=14))
-def test_equal_weights_over_tasks_are_the_paired_t_test_on_task_means(pairs: list[tuple[float, float]]) -> None:
+def test_equal_weights_over_tasks_are_the_paired_t_test_on_task_means(
+    pairs: list[tuple[float, float]],
+) -> None:
     d = np.array([a - b for a, b in pairs])
     assume(spread_out(d))
-    found = [(f"t{task}", name, 0, pair[i]) for task, pair in enumerate(pairs) for i, name in enumerate("AB")]
+    found = [
+        (f"t{task}", name, 0, pair[i])
+        for task, pair in enumerate(pairs)
+        for i, name in enumerate("AB")
+    ]
     one = st.compare(table(found), "A", "B")
     assert one.method == "cr2_kish_paired_t"
     assert one.p_value == close(scipy_stats.ttest_1samp(d, 0.0).pvalue, rel=1e-6, abs=1e-12)
     flips = np.array(np.meshgrid(*[[1.0, -1.0]] * len(d))).reshape(len(d), -1)
     sums = np.abs(d @ flips)
-    assert st.sign_flip(d) == close(float((sums >= abs(d.sum()) - 1e-12 * len(d)).mean()), abs=2.5 / 2 ** len(d))
+    assert st.sign_flip(d) == close(
+        float((sums >= abs(d.sum()) - 1e-12 * len(d)).mean()), abs=2.5 / 2 ** len(d)
+    )
 
 
 @given(some.lists(some.floats(1e-12, 1.0), min_size=1, max_size=30))
@@ -264,7 +344,9 @@ def test_holm_and_benjamini_hochberg_match_scipy_and_definition(p: list[float]) 
     found = st.multiplicity(p)
     assert list(found.bh) == close(scipy_stats.false_discovery_control(p).tolist())
     order = np.argsort(p, kind="stable")
-    stepped = [max(min(1.0, (len(p) - j) * p[order[j]]) for j in range(k + 1)) for k in range(len(p))]
+    stepped = [
+        max(min(1.0, (len(p) - j) * p[order[j]]) for j in range(k + 1)) for k in range(len(p))
+    ]
     assert [found.holm[i] for i in order] == close(stepped)
 
 
@@ -272,10 +354,16 @@ def test_holm_and_benjamini_hochberg_match_scipy_and_definition(p: list[float]) 
 def test_two_rates_are_fishers_exact_test(a: int, b: int, c: int, d: int) -> None:
     assume(a + b and c + d)
     found = st.approval_rates(["A", "B"], [a, c], [a + b, c + d])
-    assert found.p_value == close(scipy_stats.fisher_exact([[a, b], [c, d]]).pvalue, rel=1e-6, abs=1e-12)
+    assert found.p_value == close(
+        scipy_stats.fisher_exact([[a, b], [c, d]]).pvalue, rel=1e-6, abs=1e-12
+    )
 
 
-@given(some.lists(some.tuples(some.integers(0, 6), SCORES), min_size=1, max_size=30), some.floats(0.1, 5), SCORES)
+@given(
+    some.lists(some.tuples(some.integers(0, 6), SCORES), min_size=1, max_size=30),
+    some.floats(0.1, 5),
+    SCORES,
+)
 def test_interval_alpha_ignores_scale_shift_and_units_rated_once(
     ratings: list[tuple[int, float]], scale: float, lonely: float
 ) -> None:
@@ -290,8 +378,12 @@ def test_interval_alpha_ignores_scale_shift_and_units_rated_once(
         assert moved.alpha == close(one.alpha, rel=1e-5, abs=1e-5)
 
 
-@given(some.lists(some.sampled_from(["left", "right", "tie"]), min_size=1, max_size=40), some.data())
-def test_strengths_are_finite_or_named_as_separated(outcomes: list[str], data: some.DataObject) -> None:
+@given(
+    some.lists(some.sampled_from(["left", "right", "tie"]), min_size=1, max_size=40), some.data()
+)
+def test_strengths_are_finite_or_named_as_separated(
+    outcomes: list[str], data: some.DataObject
+) -> None:
     pairs = some.sampled_from([("A", "B"), ("B", "A"), ("A", "C"), ("C", "B"), ("D", "E")])
     met = [data.draw(pairs) for _ in outcomes]
     tasks = [data.draw(some.integers(0, 3)) for _ in outcomes]
@@ -307,26 +399,40 @@ def test_strengths_are_finite_or_named_as_separated(outcomes: list[str], data: s
 
 
 @given(some.lists(some.tuples(SCORES, SCORES), max_size=12), some.lists(SCORES, max_size=15))
-def test_calibration_and_correction_never_give_nan(pairs: list[tuple[float, float]], rest: list[float]) -> None:
+def test_calibration_and_correction_never_give_nan(
+    pairs: list[tuple[float, float]], rest: list[float]
+) -> None:
     judge, human = [a for a, _ in pairs], [b for _, b in pairs]
     assert_finite(st.calibration(judge, human))
     assert_finite(st.ppi(human, judge, rest))
     task = [k % 4 for k in range(len(judge) + len(rest))]
     seen = [*human, *[math.nan] * len(rest)]
     assert_finite(st.partial_review(task, [*judge, *rest], seen, random=True))
-    assert_finite(st.cohen_kappa([round(a, 1) for a in judge], [round(b, 1) for b in human], weights="quadratic"))
+    assert_finite(
+        st.cohen_kappa(
+            [round(a, 1) for a in judge], [round(b, 1) for b in human], weights="quadratic"
+        )
+    )
     differences = [a - b for a, b in pairs]
-    assert_finite(st.selective_rejection([k % 3 for k in range(len(judge))], differences, [a > b for a, b in pairs]))
+    assert_finite(
+        st.selective_rejection(
+            [k % 3 for k in range(len(judge))], differences, [a > b for a, b in pairs]
+        )
+    )
 
 
 RATINGS = some.lists(
-    some.tuples(some.integers(0, 5), some.integers(0, 3), SCORES), max_size=24, unique_by=lambda rating: rating[:2]
+    some.tuples(some.integers(0, 5), some.integers(0, 3), SCORES),
+    max_size=24,
+    unique_by=lambda rating: rating[:2],
 )
 
 
 @given(RATINGS)
 def test_intraclass_correlations_are_finite(ratings: list[tuple[int, int, float]]) -> None:
-    assert_finite(st.icc([u for u, _, _ in ratings], [r for _, r, _ in ratings], [s for _, _, s in ratings]))
+    assert_finite(
+        st.icc([u for u, _, _ in ratings], [r for _, r, _ in ratings], [s for _, _, s in ratings])
+    )
 
 
 @given(
@@ -341,7 +447,9 @@ def test_intraclass_correlations_are_finite(ratings: list[tuple[int, int, float]
 def test_plan_reaches_its_promised_power(
     interaction: float, trial: float, n_tasks: int, n_trials: float, detect: float, scope: str
 ) -> None:
-    design = st.DesignVariances(interaction=interaction, trial=trial, n_tasks=n_tasks, n_trials=n_trials)
+    design = st.DesignVariances(
+        interaction=interaction, trial=trial, n_tasks=n_tasks, n_trials=n_trials
+    )
     found = st.plan(design, detect=detect, scope=scope, cost_task=1.0, cost_trial=0.1)
     assert_finite(found)
     if found.tasks_needed is not None:
@@ -357,8 +465,18 @@ WRONG: list[tuple[str, Callable[[], object]]] = [
     ("row 0", lambda: table([("t0", "A", 0, 1.2)])),
     ("row 0", lambda: table([("t0", "A", 0, 0.5)], [-1.0] * 8)),
     ("row 0", lambda: table([("t0", "A", 0, 0.5)], [math.nan] * 8)),
-    ("row 1", lambda: st.ScoreTable.from_columns(task=[1, 1], candidate=["A", "B"], trial=[1, 1], score=[0, 1], weight=[1, 2])),
-    ("the same length", lambda: st.ScoreTable.from_columns(task=[1], candidate=["A", "B"], trial=[1, 1], score=[0, 1])),
+    (
+        "row 1",
+        lambda: st.ScoreTable.from_columns(
+            task=[1, 1], candidate=["A", "B"], trial=[1, 1], score=[0, 1], weight=[1, 2]
+        ),
+    ),
+    (
+        "the same length",
+        lambda: st.ScoreTable.from_columns(
+            task=[1], candidate=["A", "B"], trial=[1, 1], score=[0, 1]
+        ),
+    ),
     ("scope", lambda: st.estimate(table([("t0", "A", 0, 0.5)]), "A", "everything")),
     ("margin", lambda: st.compare(table([("t0", "A", 0, 0.5)]), "A", "B", margin=1.0)),
     ("different", lambda: st.compare(table([("t0", "A", 0, 0.5)]), "A", "A")),

@@ -1,4 +1,6 @@
-"""Laws of reading suites: nothing but a suite or complaints comes out, and notation makes no difference."""
+"""Laws of reading suites: nothing but a suite or complaints comes out, and notation makes no
+difference.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ def folder() -> Iterator[Path]:
 
 
 def outcome(path: Path) -> Suite | SuiteErrors:
-    """The suite or its errors; whatever else is raised fails the test. Reads all tasks, and every message."""
+    """The suite or its errors; whatever else is raised fails the test.
+
+    Reads all tasks, and every message.
+    """
     problems = problems_in(path)
     for problem in problems:
         str(problem).encode()
@@ -45,7 +50,7 @@ def outcome(path: Path) -> Suite | SuiteErrors:
     return suite
 
 
-# --- anything at all ----------------------------------------------------------------------------------------------
+# --- anything at all ------------------------------------------------------------------------------
 
 KEYS = st.sampled_from(
     [
@@ -86,13 +91,29 @@ KEYS = st.sampled_from(
     ]
 )
 WORDS = st.one_of(
-    st.sampled_from(["a", "exact", "judge", "joint", "echo", "openai/gpt-4o", "suite.txt", ".", "user", "3pts", "no", ""]),
+    st.sampled_from(
+        [
+            "a",
+            "exact",
+            "judge",
+            "joint",
+            "echo",
+            "openai/gpt-4o",
+            "suite.txt",
+            ".",
+            "user",
+            "3pts",
+            "no",
+            "",
+        ]
+    ),
     st.text(max_size=8),
 )
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), WORDS),
     lambda below: st.one_of(
-        st.lists(below, max_size=4), st.dictionaries(st.one_of(KEYS, st.text(max_size=4)), below, max_size=6)
+        st.lists(below, max_size=4),
+        st.dictionaries(st.one_of(KEYS, st.text(max_size=4)), below, max_size=6),
     ),
     max_leaves=30,
 )
@@ -101,7 +122,10 @@ SUFFIXES = st.sampled_from([".yaml", ".json", ".jsonl", ".txt"])
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    data=st.one_of(st.binary(max_size=200), st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace"))),
+    data=st.one_of(
+        st.binary(max_size=200),
+        st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace")),
+    ),
     suffix=SUFFIXES,
 )
 @example(data=b"tasks: &a [*a]", suffix=".yaml")
@@ -121,15 +145,33 @@ def test_any_value_is_a_suite_or_complaints(folder: Path, value: object, suffix:
 
 
 TASK_VALUES = st.dictionaries(
-    st.sampled_from(["id", "prompt", "expected", "score", "weight", "snippets", "tags", "trials", "category", "thing"]), VALUES
+    st.sampled_from(
+        [
+            "id",
+            "prompt",
+            "expected",
+            "score",
+            "weight",
+            "snippets",
+            "tags",
+            "trials",
+            "category",
+            "thing",
+        ]
+    ),
+    VALUES,
 )
 
 
 @given(
     rest=st.dictionaries(KEYS, VALUES, max_size=4),
-    tasks=st.one_of(st.lists(TASK_VALUES, max_size=4), st.fixed_dictionaries({"file": WORDS, "map": VALUES})),
+    tasks=st.one_of(
+        st.lists(TASK_VALUES, max_size=4), st.fixed_dictionaries({"file": WORDS, "map": VALUES})
+    ),
 )
-def test_any_tasks_are_a_suite_or_complaints(folder: Path, rest: dict[str, Any], tasks: object) -> None:
+def test_any_tasks_are_a_suite_or_complaints(
+    folder: Path, rest: dict[str, Any], tasks: object
+) -> None:
     path = folder / "suite.yaml"
     path.write_text(json.dumps({**rest, "tasks": tasks}), "utf-8")
     outcome(path)
@@ -142,7 +184,13 @@ def test_json_lines_of_every_path_are_within_the_text(value: object) -> None:
 
     def walk(inner: object, path: tuple[str | int, ...]) -> None:
         assert 1 <= document.line_of(path, False) <= text.count("\n") + 1
-        pairs = inner.items() if isinstance(inner, dict) else enumerate(inner) if isinstance(inner, list) else ()
+        pairs = (
+            inner.items()
+            if isinstance(inner, dict)
+            else enumerate(inner)
+            if isinstance(inner, list)
+            else ()
+        )
         for key, below in pairs:
             walk(below, (*path, key))
 
@@ -155,17 +203,26 @@ def test_yaml_is_read_or_unreadable(text: str) -> None:
         assert read_yaml(text).line_of((), False) >= 1
 
 
-# --- right suites -------------------------------------------------------------------------------------------------
+# --- right suites ---------------------------------------------------------------------------------
 
 LETTERS = st.characters(codec="utf-8", exclude_categories=["C", "Z"])
 NAME = st.text(LETTERS, min_size=1, max_size=12)
-PROSE = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Co", "Cn", "Zl", "Zp"]), min_size=1, max_size=40)
+PROSE = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Co", "Cn", "Zl", "Zp"]),
+    min_size=1,
+    max_size=40,
+)
 SAID = PROSE.filter(lambda text: bool(text.strip()))
 NUMBER = st.one_of(st.integers(0, 50), st.floats(0, 50).map(lambda number: round(number, 3)))
 
 
 def different(names: st.SearchStrategy[str], low: int, high: int) -> st.SearchStrategy[list[str]]:
-    return st.lists(names, min_size=low, max_size=high, unique_by=lambda name: (name.casefold(), name.casefold().casefold()))
+    return st.lists(
+        names,
+        min_size=low,
+        max_size=high,
+        unique_by=lambda name: (name.casefold(), name.casefold().casefold()),
+    )
 
 
 @st.composite
@@ -177,19 +234,33 @@ def right_suites(draw: st.DrawFn) -> dict[str, Any]:
     for task_id in draw(different(NAME, 1, 4)):
         task: dict[str, Any] = {
             "id": task_id,
-            "snippets": {name: draw(SAID) for name in draw(st.permutations(people))[: draw(st.integers(2, len(people)))]},
+            "snippets": {
+                name: draw(SAID)
+                for name in draw(st.permutations(people))[: draw(st.integers(2, len(people)))]
+            },
             "weight": draw(st.one_of(st.just(1), st.integers(1, 5), st.floats(0.5, 9))),
         }
         if not judged or draw(st.booleans()):
-            task["expected"] = draw(st.one_of(SAID, st.integers(-99, 99), st.lists(st.integers(0, 9), min_size=1, max_size=3)))
-            task["score"] = draw(st.sampled_from(["exact", "boolean", {"numeric": {"tolerance": 0.01}}]))
+            task["expected"] = draw(
+                st.one_of(
+                    SAID, st.integers(-99, 99), st.lists(st.integers(0, 9), min_size=1, max_size=3)
+                )
+            )
+            task["score"] = draw(
+                st.sampled_from(["exact", "boolean", {"numeric": {"tolerance": 0.01}}])
+            )
         for key, values in {
             "thing": NAME,
             "context": PROSE,
             "tags": st.lists(NAME, max_size=3),
             "trials": st.integers(1, 9),
             "prompt": st.one_of(
-                SAID, st.lists(st.builds(lambda said: {"role": "user", "content": said}, PROSE), min_size=1, max_size=2)
+                SAID,
+                st.lists(
+                    st.builds(lambda said: {"role": "user", "content": said}, PROSE),
+                    min_size=1,
+                    max_size=2,
+                ),
             ),
             "language": NAME,
             "category": PROSE,
@@ -200,21 +271,34 @@ def right_suites(draw: st.DrawFn) -> dict[str, Any]:
         tasks.append(task)
     suite: dict[str, Any] = {"name": draw(NAME), "tasks": tasks}
     if judged:
-        suite["judge"] = draw(st.sampled_from(["openai/gpt-4o", {"model": "openai/gpt-4o", "mode": "each", "temperature": 0}]))
+        suite["judge"] = draw(
+            st.sampled_from(
+                ["openai/gpt-4o", {"model": "openai/gpt-4o", "mode": "each", "temperature": 0}]
+            )
+        )
     if draw(st.booleans()):
         suite["rubric"] = [
-            {"name": name, "weight": draw(st.integers(1, 5)), "scale": draw(st.sampled_from([[0, 10], ["No", "Yes"]]))}
+            {
+                "name": name,
+                "weight": draw(st.integers(1, 5)),
+                "scale": draw(st.sampled_from([[0, 10], ["No", "Yes"]])),
+            }
             for name in draw(different(NAME, 1, 3))
         ]
     if draw(st.booleans()):
         suite["margin"] = draw(st.sampled_from([0.03, "3pts", 0.5]))
     if draw(st.booleans()):
-        suite["parameters"] = {"temperature": draw(st.floats(0, 2)), "seed": draw(st.integers(0, 2**31 - 1))}
+        suite["parameters"] = {
+            "temperature": draw(st.floats(0, 2)),
+            "seed": draw(st.integers(0, 2**31 - 1)),
+        }
     return suite
 
 
 class _Quoting(yaml.SafeDumper):
-    """Quotes what may be a number: PyYAML writes by YAML 1.1, where the text `0E0` needs no quotes, and we read 1.2."""
+    """Quotes what may be a number: PyYAML writes by YAML 1.1, where the text `0E0` needs no quotes,
+    and we read 1.2.
+    """
 
 
 _Quoting.add_representer(
@@ -230,7 +314,9 @@ _Quoting.add_representer(
 def test_yaml_and_json_say_the_same(folder: Path, suite: dict[str, Any]) -> None:
     in_json, in_yaml = folder / "suite.json", folder / "suite.yaml"
     in_json.write_text(json.dumps(suite), "utf-8")
-    in_yaml.write_text(yaml.dump(suite, Dumper=_Quoting, allow_unicode=True, sort_keys=False), "utf-8")
+    in_yaml.write_text(
+        yaml.dump(suite, Dumper=_Quoting, allow_unicode=True, sort_keys=False), "utf-8"
+    )
     one, other = outcome(in_json), outcome(in_yaml)
     assert isinstance(one, Suite), one
     assert isinstance(other, Suite), other
@@ -242,8 +328,12 @@ def test_yaml_and_json_say_the_same(folder: Path, suite: dict[str, Any]) -> None
 @given(suite=right_suites())
 def test_tasks_in_a_file_are_those_of_the_list(folder: Path, suite: dict[str, Any]) -> None:
     (folder / "list.json").write_text(json.dumps(suite), "utf-8")
-    (folder / "tasks.jsonl").write_text("".join(json.dumps(task) + "\n" for task in suite["tasks"]), "utf-8")
-    (folder / "file.json").write_text(json.dumps({**suite, "tasks": {"file": "tasks.jsonl"}}), "utf-8")
+    (folder / "tasks.jsonl").write_text(
+        "".join(json.dumps(task) + "\n" for task in suite["tasks"]), "utf-8"
+    )
+    (folder / "file.json").write_text(
+        json.dumps({**suite, "tasks": {"file": "tasks.jsonl"}}), "utf-8"
+    )
     listed, streamed = outcome(folder / "list.json"), outcome(folder / "file.json")
     assert isinstance(listed, Suite), listed
     assert isinstance(streamed, Suite), streamed

@@ -1,4 +1,6 @@
-"""Trials of command agents on one small scenario, in a named sandbox, as this user or as an ordinary one."""
+"""Trials of command agents on one small scenario, in a named sandbox, as this user or as an
+ordinary one.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ SECRET = "TOP-SECRET"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """How a trial ended, with the scores of its evaluators and its report; or the fault and kind of its failure."""
+    """How a trial ended, with the scores of its evaluators and its report; or the fault and kind of
+    its failure.
+    """
 
     end: str
     scores: dict[str, float | None]
@@ -75,9 +79,13 @@ def run_as_ordinary_user(kind: str, base: Path, commands: dict[str, str]) -> dic
     os.chmod(supervisor, 0o644)
     given = json.dumps([kind, str(base), commands, str(supervisor)])
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.agent_trials"], input=given, capture_output=True, text=True, check=False,
+        [sys.executable, "-m", "tests.support.agent_trials"],
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
         cwd=Path(__file__).parents[2],
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     return {name: Trial(**each) for name, each in json.loads(done.stdout).items()}
 
@@ -92,16 +100,23 @@ async def _run(kind: str, base: Path, commands: dict[str, str]) -> dict[str, Tri
     folder = base / "suites" / "attacked" / "scenarios" / "mend"
     (task,) = load_scenario(folder, base=base).tasks
     assert task.scenario is not None
-    workspaces = Workspaces(choose=choose, base=base, kept=KeptWorkspaces(base / "kept", most_bytes=10**9), gate=no_gate)
+    workspaces = Workspaces(
+        choose=choose, base=base, kept=KeptWorkspaces(base / "kept", most_bytes=10**9), gate=no_gate
+    )
     trials = {}
     for name, command in commands.items():
         program = Agent(target="cmd")
         request = ModelRequest(
-            model=of_program(program), messages=task.prompt, parameters=Parameters(), task=task,
+            model=of_program(program),
+            messages=task.prompt,
+            parameters=Parameters(),
+            task=task,
             purpose=Purpose(role=Role.CANDIDATE, task=task.id, trial=1),
-        )  # fmt: skip
+        )
         try:
-            reply = await WorkspaceTrials(CommandAgent(command), program, workspaces).complete(request)
+            reply = await WorkspaceTrials(CommandAgent(command), program, workspaces).complete(
+                request
+            )
         except CallFailed as failed:
             trials[name] = Trial(end="", scores={}, report="", failure=f"{failed.fault} {failed}")
             continue
@@ -109,7 +124,8 @@ async def _run(kind: str, base: Path, commands: dict[str, str]) -> dict[str, Tri
         report = WorkspaceReport.from_text(reply.text)
         assert report is not None
         scores: dict[str, float | None] = {
-            spec.name: evaluate(spec, task.scenario, report).score for spec in task.scenario.evaluators
+            spec.name: evaluate(spec, task.scenario, report).score
+            for spec in task.scenario.evaluators
         }
         trials[name] = Trial(end=report.end, scores=scores, report=reply.text)
     return trials
@@ -117,11 +133,19 @@ async def _run(kind: str, base: Path, commands: dict[str, str]) -> dict[str, Tri
 
 def _main() -> None:
     kind, base, commands, supervisor = json.load(sys.stdin)
-    run("none", Path(base), {"warm up": "true"})  # so that everything is imported that the other user may not be able to read
+    # so that everything is imported that the other user may not be able to read
+    run("none", Path(base), {"warm up": "true"})
     subprocess.run(["chown", "-R", f"{sandboxes.ORDINARY_USER}", base], check=True)
     sandboxes.become_ordinary(Path(supervisor))
     trials = run(kind, Path(base), commands)
-    print(json.dumps({name: {field: getattr(each, field) for field in Trial.__slots__} for name, each in trials.items()}))
+    print(
+        json.dumps(
+            {
+                name: {field: getattr(each, field) for field in Trial.__slots__}
+                for name, each in trials.items()
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

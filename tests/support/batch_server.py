@@ -1,8 +1,10 @@
-"""A scripted server of batch APIs on loopback: OpenAI's Files and Batches, and Anthropic's Message Batches.
+"""A scripted server of batch APIs on loopback: OpenAI's Files and Batches, and Anthropic's Message
+Batches.
 
-Each batch meets the next `Fate` that was scripted; without one it completes, with its lines in another order. Lines are answered
-as `ModelServer` answers calls. `seen` counts each request that was carried out, called or in a batch, by model and content, so
-that a test can show that nothing was asked twice. `broken` answers the next requests to a path with a status instead.
+Each batch meets the next `Fate` that was scripted; without one it completes, with its lines in
+another order. Lines are answered as `ModelServer` answers calls. `seen` counts each request that
+was carried out, called or in a batch, by model and content, so that a test can show that nothing
+was asked twice. `broken` answers the next requests to a path with a status instead.
 
     with BatchServer() as server:
         server.fates.append(Fate(unanswered=2, status="expired"))
@@ -20,7 +22,16 @@ from typing import Any
 
 import orjson
 from aiohttp import web
-from tests.support.model_server import Call, Mishap, ModelServer, Said, _anthropic_payload, _error, _json, _openai_payload
+from tests.support.model_server import (
+    Call,
+    Mishap,
+    ModelServer,
+    Said,
+    _anthropic_payload,
+    _error,
+    _json,
+    _openai_payload,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +85,11 @@ class BatchServer(ModelServer):
     """The server; see the module.
 
     Attributes:
-        fates: of the next batches. `broken`: path suffix, status and number of requests that it answers so.
+        fates: of the next batches. `broken`: path suffix, status and number of requests that it
+            answers so.
         held: with it, batches stay in progress as well.
-        refused: makes the complaint about a line that is answered with status 400; None for a good one.
+        refused: makes the complaint about a line that is answered with status 400; None for a good
+            one.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -100,7 +113,11 @@ class BatchServer(ModelServer):
         path = request.path.removeprefix("/v1")
         with self._batch_lock:
             self.paths[f"{request.method} {path}"] += 1
-            self.keys.update(request.headers[name] for name in ("Authorization", "x-api-key") if name in request.headers)
+            self.keys.update(
+                request.headers[name]
+                for name in ("Authorization", "x-api-key")
+                if name in request.headers
+            )
             for place, (suffix, status, times) in enumerate(self.broken):
                 if times and f"{request.method} {path}".endswith(suffix):
                     self.broken[place] = (suffix, status, times - 1)
@@ -116,7 +133,9 @@ class BatchServer(ModelServer):
             with self._batch_lock:
                 self.seen[_content(body)] += 1
             request._read_bytes = orjson.dumps(body)
-            return await self._respond(request, Call(path=request.path, headers=request.headers, body=body), Mishap.OK)
+            return await self._respond(
+                request, Call(path=request.path, headers=request.headers, body=body), Mishap.OK
+            )
         return self._read_only(request)
 
     async def _upload(self, request: web.BaseRequest) -> web.Response:
@@ -131,10 +150,14 @@ class BatchServer(ModelServer):
             self.files[name] = [orjson.loads(line) for line in fields["file"].splitlines() if line]
         return _json({"id": name, "object": "file", "purpose": "batch", "filename": names["file"]})
 
-    async def _of_batches(self, request: web.BaseRequest, path: str, *, anthropic: bool) -> web.StreamResponse:
+    async def _of_batches(
+        self, request: web.BaseRequest, path: str, *, anthropic: bool
+    ) -> web.StreamResponse:
         parts = path.removeprefix("/messages").split("/")[2:]
         if request.method == "POST" and not parts:
-            return await self._create(request, orjson.loads(await request.content.read()), anthropic=anthropic)
+            return await self._create(
+                request, orjson.loads(await request.content.read()), anthropic=anthropic
+            )
         with self._batch_lock:
             if not parts:
                 return self._list(request, anthropic=anthropic)
@@ -151,7 +174,9 @@ class BatchServer(ModelServer):
                 self._look(batch)
             return _json(_document(batch))
 
-    async def _create(self, request: web.BaseRequest, wanted: dict[str, Any], *, anthropic: bool) -> web.StreamResponse:
+    async def _create(
+        self, request: web.BaseRequest, wanted: dict[str, Any], *, anthropic: bool
+    ) -> web.StreamResponse:
         with self._batch_lock:
             fate = self.fates.popleft() if self.fates else Fate()
             name = f"{'msgbatch' if anthropic else 'batch'}_{len(self.batches) + 1:03}"
@@ -176,7 +201,9 @@ class BatchServer(ModelServer):
         return _json(_document(batch))
 
     def _list(self, request: web.BaseRequest, *, anthropic: bool) -> web.Response:
-        newest = [batch for batch in reversed(self.batches.values()) if batch.anthropic is anthropic]
+        newest = [
+            batch for batch in reversed(self.batches.values()) if batch.anthropic is anthropic
+        ]
         limit = int(request.query.get("limit", "20"))
         names = [batch.id for batch in newest]
         if before := request.query.get("before_id"):
@@ -187,7 +214,13 @@ class BatchServer(ModelServer):
         for batch in page if anthropic else ():
             self._look(batch)
         last = page[-1].id if page else None
-        return _json({"data": [_document(batch) for batch in page], "has_more": len(newest) > limit, "last_id": last})
+        return _json(
+            {
+                "data": [_document(batch) for batch in page],
+                "has_more": len(newest) > limit,
+                "last_id": last,
+            }
+        )
 
     def _look(self, batch: Batch) -> None:
         batch.looks += 1
@@ -199,22 +232,40 @@ class BatchServer(ModelServer):
         batch.status = status
         if status == "failed":
             return
-        carried = len(batch.lines) - (len(batch.lines) if status == "cancelled" and not fate.unanswered else fate.unanswered)
+        carried = len(batch.lines) - (
+            len(batch.lines) if status == "cancelled" and not fate.unanswered else fate.unanswered
+        )
         rest = "canceled" if status == "cancelled" else "expired"
         for number, line in enumerate(batch.lines):
             body = line["params"] if batch.anthropic else line["body"]
             if number >= carried:
                 code = "batch_cancelled" if status == "cancelled" else "batch_expired"
-                error = {"code": code, "message": "This request could not be executed before the completion window expired."}
-                row: dict[str, Any] = {"result": {"type": rest}} if batch.anthropic else {"response": None, "error": error}
+                error = {
+                    "code": code,
+                    "message": "This request could not be executed before the completion window expired.",
+                }
+                row: dict[str, Any] = (
+                    {"result": {"type": rest}}
+                    if batch.anthropic
+                    else {"response": None, "error": error}
+                )
                 batch.errors.append({"custom_id": line["custom_id"], **row})
                 continue
             self.seen[_content(body)] += 1
             if number < fate.failed:
-                batch.errors.append({"custom_id": line["custom_id"], **_failed(batch.anthropic, 500, "api_error", "oops")})
+                batch.errors.append(
+                    {
+                        "custom_id": line["custom_id"],
+                        **_failed(batch.anthropic, 500, "api_error", "oops"),
+                    }
+                )
                 self.seen[_content(body)] -= 1
                 continue
-            call = Call(path="/v1/messages" if batch.anthropic else "/v1/chat/completions", headers={}, body=body)
+            call = Call(
+                path="/v1/messages" if batch.anthropic else "/v1/chat/completions",
+                headers={},
+                body=body,
+            )
             if complaint := self.refused(call):
                 self.seen[_content(body)] -= 1
                 row = _failed(batch.anthropic, 400, "invalid_request_error", complaint)
@@ -222,13 +273,19 @@ class BatchServer(ModelServer):
                 continue
             given = self.answer(call)
             reply = Said(text=given) if isinstance(given, str) else given
-            payload = (_anthropic_payload if batch.anthropic else _openai_payload)(call, reply, reply.text, reply.finish)
+            payload = (_anthropic_payload if batch.anthropic else _openai_payload)(
+                call, reply, reply.text, reply.finish
+            )
             row = (
                 {"result": {"type": "succeeded", "message": payload}}
                 if batch.anthropic
                 else {
                     "id": f"batch_req_{number}",
-                    "response": {"status_code": 200, "request_id": f"req_{number}", "body": payload},
+                    "response": {
+                        "status_code": 200,
+                        "request_id": f"req_{number}",
+                        "body": payload,
+                    },
                     "error": None,
                 }
             )
@@ -237,7 +294,9 @@ class BatchServer(ModelServer):
                 batch.output.append({"custom_id": line["custom_id"], **row})
         random.Random(len(batch.lines)).shuffle(batch.output)
         batch.output += [json.loads(json.dumps(row)) for row in batch.output[: fate.repeated]]
-        batch.output += [{**batch.output[0], "custom_id": f"of-nobody-{n}"} for n in range(fate.unknown)]
+        batch.output += [
+            {**batch.output[0], "custom_id": f"of-nobody-{n}"} for n in range(fate.unknown)
+        ]
         if not batch.anthropic:
             for rows, kind in ((batch.output, "output"), (batch.errors, "error")):
                 if rows:
@@ -246,7 +305,11 @@ class BatchServer(ModelServer):
 
 def _content(body: dict[str, Any]) -> str:
     """The content of a request; the token limit and format may be repeated in another form."""
-    kept = {name: value for name, value in body.items() if name in ("model", "messages", "system", "seed")}
+    kept = {
+        name: value
+        for name, value in body.items()
+        if name in ("model", "messages", "system", "seed")
+    }
     return json.dumps(kept, sort_keys=True)
 
 
@@ -254,7 +317,10 @@ def _failed(anthropic: bool, status: int, kind: str, message: str) -> dict[str, 
     error = {"type": kind, "message": message}
     if anthropic:
         return {"result": {"type": "errored", "error": {"type": "error", "error": error}}}
-    return {"response": {"status_code": status, "request_id": "req_x", "body": {"error": error}}, "error": None}
+    return {
+        "response": {"status_code": status, "request_id": "req_x", "body": {"error": error}},
+        "error": None,
+    }
 
 
 def _document(batch: Batch) -> dict[str, Any]:
@@ -267,14 +333,20 @@ def _document(batch: Batch) -> dict[str, Any]:
             "id": batch.id,
             "type": "message_batch",
             "processing_status": "ended" if ended else "in_progress",
-            "request_counts": {**(counts if ended else dict.fromkeys(counts, 0)), "processing": 0 if ended else total},
+            "request_counts": {
+                **(counts if ended else dict.fromkeys(counts, 0)),
+                "processing": 0 if ended else total,
+            },
             "results_url": "http://198.51.100.7/elsewhere" if ended else None,
         }
     files = {
         f"{kind}_file_id": f"{batch.id}-{kind}" if rows and batch.ended else None
         for rows, kind in ((batch.output, "output"), (batch.errors, "error"))
     }
-    data = [{"code": code, "message": message, "line": None, "param": None} for code, message in batch.fate.errors]
+    data = [
+        {"code": code, "message": message, "line": None, "param": None}
+        for code, message in batch.fate.errors
+    ]
     return {
         "id": batch.id,
         "object": "batch",
@@ -283,7 +355,11 @@ def _document(batch: Batch) -> dict[str, Any]:
         "input_file_id": batch.input_file,
         "metadata": batch.metadata,
         "errors": {"object": "list", "data": data} if batch.status == "failed" else None,
-        "request_counts": {"total": total, "completed": batch.completed, "failed": batch.fate.failed},
+        "request_counts": {
+            "total": total,
+            "completed": batch.completed,
+            "failed": batch.fate.failed,
+        },
         **files,
     }
 

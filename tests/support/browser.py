@@ -1,4 +1,6 @@
-"""A headless Chromium for tests: found, installed from Debian's package where that is possible, else skipped loudly."""
+"""A headless Chromium for tests: found, installed from Debian's package where that is possible,
+else skipped loudly.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ ARGUMENTS = (
     "--disable-sync",
 )
 ONE_RENDERER = ("--disable-site-isolation-trials", "--renderer-process-limit=1")
-"""Every page and frame in one process: a new process for each new address takes 0.15 s of CPU more."""
+"""Every page and frame in one process: a new process for each new address takes 0.15 s of CPU more.
+"""
 INSTALL_S = 600
 ACTS = ("click", "press", "select_option", "check", "uncheck")
 """What may lead to another page."""
@@ -45,10 +48,20 @@ def chromium() -> Path | str:
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         return "no Chromium is installed, and only root with apt-get could install Debian's"
     said = ""
-    for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]):
+    for command in (
+        ["apt-get", "update"],
+        ["apt-get", "install", "-y", "--no-install-recommends", "chromium"],
+    ):
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         try:
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=INSTALL_S, check=False)
+            done = subprocess.run(
+                command,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=INSTALL_S,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
             return f"`{' '.join(command)}` took longer than {INSTALL_S} s"
         said = done.stderr.strip()[-300:]
@@ -65,12 +78,15 @@ def browser() -> Iterator[Browser]:
             pytest.fail(path)
         warnings.warn(f"browser tests are skipped: {path}", stacklevel=2)
         pytest.skip(path)
-    from playwright.sync_api import Locator, sync_playwright  # only where there is a browser to drive
+    # only where there is a browser to drive
+    from playwright.sync_api import Locator, sync_playwright
 
     with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
         for name in ACTS:
             patch.setattr(Locator, name, _until_loaded(getattr(Locator, name)))
-        launched = playwright.chromium.launch(executable_path=path, args=[*ARGUMENTS, *ONE_RENDERER])
+        launched = playwright.chromium.launch(
+            executable_path=path, args=[*ARGUMENTS, *ONE_RENDERER]
+        )
         try:
             yield launched
         finally:
@@ -79,7 +95,9 @@ def browser() -> Iterator[Browser]:
 
 @contextmanager
 def isolating(running: Browser) -> Iterator[Browser]:
-    """Another browser, with a process for each origin as users have it: a busy frame leaves its page alone."""
+    """Another browser, with a process for each origin as users have it: a busy frame leaves its
+    page alone.
+    """
     path = chromium()
     assert isinstance(path, Path)
     launched = running.browser_type.launch(executable_path=path, args=list(ARGUMENTS))
@@ -90,7 +108,9 @@ def isolating(running: Browser) -> Iterator[Browser]:
 
 
 def _until_loaded(act: Callable[..., Any]) -> Callable[..., Any]:
-    """The act, over once the page it leads to has loaded; of itself it ends as that page begins to arrive."""
+    """The act, over once the page it leads to has loaded; of itself it ends as that page begins to
+    arrive.
+    """
 
     @wraps(act)
     def acting(at: Locator, *arguments: Any, **options: Any) -> Any:

@@ -1,4 +1,6 @@
-"""The sentences by which reports, pages and commands claim something about a result, each with the records that make it true."""
+"""The sentences by which reports, pages and commands claim something about a result, each with the
+records that make it true.
+"""
 
 from __future__ import annotations
 
@@ -75,12 +77,16 @@ def _ahead(records: Records, claim: re.Match[str]) -> bool:
 
 def _same_scores(records: Records, claim: re.Match[str]) -> bool:
     scores = [score for values in by_task(records, of(claim["a"])) for score in values]
-    return len(scores) == int(claim["n"]) and all(abs(100 * score - float(claim["mean"])) < 0.051 for score in scores)
+    return len(scores) == int(claim["n"]) and all(
+        abs(100 * score - float(claim["mean"])) < 0.051 for score in scores
+    )
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence as a pattern, when it is true of the records, and when every surface must make it."""
+    """A sentence as a pattern, when it is true of the records, and when every surface must make
+    it.
+    """
 
     words: str
     true: Callable[[Records, re.Match[str]], bool]
@@ -98,17 +104,25 @@ CLAIMS: Sequence[Claim] = (
         lambda records, claim: int(claim["n"]) == len(counted(records)),
         lambda records: bool(counted(records)),
     ),
-    Claim(r"No trials count yet", lambda records, _: not counted(records), lambda records: not counted(records)),
+    Claim(
+        r"No trials count yet",
+        lambda records, _: not counted(records),
+        lambda records: not counted(records),
+    ),
     Claim(
         r"(?P<n>\d+) (awaits? review|awaiting review)",
         lambda records, claim: int(claim["n"]) == n_in(records, AssessmentState.PENDING),
         lambda records: n_in(records, AssessmentState.PENDING) > 0,
     ),
-    Claim(r"(?P<n>\d+) rejected\b", lambda records, claim: int(claim["n"]) == n_in(records, AssessmentState.REJECTED)),
+    Claim(
+        r"(?P<n>\d+) rejected\b",
+        lambda records, claim: int(claim["n"]) == n_in(records, AssessmentState.REJECTED),
+    ),
     Claim(
         r"(?P<n>\d+) of (?P<of>\d+) counted grades were not seen by a person",
         lambda records, claim: (
-            int(claim["n"]) == 2 * n_in(records, AssessmentState.EXEMPT) and int(claim["of"]) == 2 * len(counted(records))
+            int(claim["n"]) == 2 * n_in(records, AssessmentState.EXEMPT)
+            and int(claim["of"]) == 2 * len(counted(records))
         ),
         lambda records: n_in(records, AssessmentState.EXEMPT) > 0,
     ),
@@ -121,20 +135,37 @@ CLAIMS: Sequence[Claim] = (
         lambda records, _: any(steady(by_task(records, of(name))) for name in ("ann", "bob")),
     ),
     Claim(r"The scores do not vary|All scores are identical", lambda *_: False),
-    Claim(r"every repetition gave the same difference", lambda records, _: steady(by_task(records, lead))),
-    Claim(r"All (?P<n>\d+) (approved )?trials of (?P<a>ann|bob) gave (?P<mean>[\d.]+)\.", _same_scores),
+    Claim(
+        r"every repetition gave the same difference",
+        lambda records, _: steady(by_task(records, lead)),
+    ),
+    Claim(
+        r"All (?P<n>\d+) (approved )?trials of (?P<a>ann|bob) gave (?P<mean>[\d.]+)\.", _same_scores
+    ),
     Claim(r"\b(?P<a>ann|bob) is (?P<way>better|worse) than", _better),
     Claim(r"\b(?P<a>ann|bob) is (?P<points>[\d.]+) points ahead", _ahead),
-    Claim(r"At least one of the two has no trials that count", lambda records, _: not counted(records)),
+    Claim(
+        r"At least one of the two has no trials that count", lambda records, _: not counted(records)
+    ),
 )
-"""Every sentence that was once untrue is here, so that a change of words meets the records again."""
+"""Every sentence that was once untrue is here, so that a change of words meets the records again.
+"""
 
 
 def untrue(text: str, records: Records) -> list[str]:
     """Return the claims in a text that the records do not bear out."""
-    return [match.group() for claim in CLAIMS for match in re.finditer(claim.words, text) if not claim.true(records, match)]
+    return [
+        match.group()
+        for claim in CLAIMS
+        for match in re.finditer(claim.words, text)
+        if not claim.true(records, match)
+    ]
 
 
 def missing(text: str, records: Records) -> list[str]:
     """Return the claims that the records require and that a text does not make."""
-    return [claim.words for claim in CLAIMS if claim.required(records) and not re.search(claim.words, text)]
+    return [
+        claim.words
+        for claim in CLAIMS
+        if claim.required(records) and not re.search(claim.words, text)
+    ]

@@ -1,4 +1,6 @@
-"""Commands of `assay` in this process and in a folder: half a second less than a process of their own."""
+"""Commands of `assay` in this process and in a folder: half a second less than a process of their
+own.
+"""
 
 from __future__ import annotations
 

@@ -22,16 +22,24 @@ def put_check(workspace: Workspace, source: AssessmentKey, *, reviewer: str = "a
     return _put(workspace, source, reviewer, CheckOrigin(how="known_good"))
 
 
-def put_repeat(workspace: Workspace, source: AssessmentKey, *, reviewer: str = "ann") -> ControlItem:
+def put_repeat(
+    workspace: Workspace, source: AssessmentKey, *, reviewer: str = "ann"
+) -> ControlItem:
     """A repeat of a decision, due at once."""
     scores = dict(workspace.archive.assessments.detail(source).row.assessment.scores)
     origin = RepeatOrigin(scores=scores, since=0, after_items=0, due="2020-01-01T00:00:00+00:00")
     return _put(workspace, source, reviewer, origin)
 
 
-def _put(workspace: Workspace, source: AssessmentKey, reviewer: str, origin: ControlOrigin) -> ControlItem:
+def _put(
+    workspace: Workspace, source: AssessmentKey, reviewer: str, origin: ControlOrigin
+) -> ControlItem:
     detail = workspace.archive.assessments.detail(source)
-    judged = detail.judged if isinstance(origin, CheckOrigin) else reordered(detail.judged, seed=0, key=int(source))
+    judged = (
+        detail.judged
+        if isinstance(origin, CheckOrigin)
+        else reordered(detail.judged, seed=0, key=int(source))
+    )
     return workspace.control_items.put(
         ControlItem(
             key=AssessmentKey(0),

@@ -1,4 +1,6 @@
-"""Damage to files, drawn by Hypothesis: cuts, strange bytes, values of other types, repeated parts, packing."""
+"""Damage to files, drawn by Hypothesis: cuts, strange bytes, values of other types, repeated parts,
+packing.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,68 @@ from hypothesis import strategies as st
 
 _TOKEN: Final = re.compile(rb'"(?:[^"\\\n]|\\.)*"|-?\d+(?:\.\d+)?|[\w./-]+')
 _ODD: Final = (
-    b"", b"null", b"true", b"{}", b"[]", b'""', b"[[[]]]", b"[null]", b'{"a":{}}', b"0", b"-1", b"1e999", b"-1e-999",
-    b"NaN", b"Infinity", b"9" * 400, b"9223372036854775808", b"0x1f", b"1_000", b"2026-13-45", b'"2026-02-30T25:61:61Z"',
-    b'"\\ud800"', b'"\\u0000"', b'"\xed\xa0\x80"', b'"%s"', b'"${HOME}"', b'"../../etc/passwd"', b'"/dev/zero"',
-    b'"' + b"x" * 5000 + b'"', "\u0661\u0662".encode(), "\u2028".encode(), b"\xef\xbb\xbf", b"\xff\xfe", b"\x00", b"\r",
-    b"\n", b"\t", b'"', b"'", b"{", b"}", b"[", b"]", b",", b":", b"- ", b"? ", b"<<: ", b"&a ", b"*a", b"!!python/object:os.x ",
-    b"!!binary ", b"!!timestamp ", b"|\n", b"#", b"---\n", b"[" * 3000, b'{"a":' * 3000, b"(" * 500, b"\\", b"^(a+)+$",
-)  # fmt: skip
+    b"",
+    b"null",
+    b"true",
+    b"{}",
+    b"[]",
+    b'""',
+    b"[[[]]]",
+    b"[null]",
+    b'{"a":{}}',
+    b"0",
+    b"-1",
+    b"1e999",
+    b"-1e-999",
+    b"NaN",
+    b"Infinity",
+    b"9" * 400,
+    b"9223372036854775808",
+    b"0x1f",
+    b"1_000",
+    b"2026-13-45",
+    b'"2026-02-30T25:61:61Z"',
+    b'"\\ud800"',
+    b'"\\u0000"',
+    b'"\xed\xa0\x80"',
+    b'"%s"',
+    b'"${HOME}"',
+    b'"../../etc/passwd"',
+    b'"/dev/zero"',
+    b'"' + b"x" * 5000 + b'"',
+    "\u0661\u0662".encode(),
+    "\u2028".encode(),
+    b"\xef\xbb\xbf",
+    b"\xff\xfe",
+    b"\x00",
+    b"\r",
+    b"\n",
+    b"\t",
+    b'"',
+    b"'",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b"- ",
+    b"? ",
+    b"<<: ",
+    b"&a ",
+    b"*a",
+    b"!!python/object:os.x ",
+    b"!!binary ",
+    b"!!timestamp ",
+    b"|\n",
+    b"#",
+    b"---\n",
+    b"[" * 3000,
+    b'{"a":' * 3000,
+    b"(" * 500,
+    b"\\",
+    b"^(a+)+$",
+)
 """Contents of files that a person, a broken program or an attacker may leave."""
 
 
@@ -58,7 +115,13 @@ class Edit:
 _KINDS = ("replace", "replace", "replace", "swap", "insert", "cut", "drop", "repeat")
 _PLACES = st.integers(0, 1 << 20)
 EDITS = st.lists(
-    st.builds(Edit, st.sampled_from(_KINDS), _PLACES, _PLACES, st.sampled_from(_ODD) | st.binary(max_size=6)),
+    st.builds(
+        Edit,
+        st.sampled_from(_KINDS),
+        _PLACES,
+        _PLACES,
+        st.sampled_from(_ODD) | st.binary(max_size=6),
+    ),
     min_size=1,
     max_size=3,
 )

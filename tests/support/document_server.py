@@ -18,7 +18,10 @@ _BLOCK: Final = b"x" * 65_536
 
 
 class DocumentServer:
-    """Serves `/page` and traps in a thread. `served` counts requests, `sent` the bytes of a flood."""
+    """Serves `/page` and traps in a thread.
+
+    `served` counts requests, `sent` the bytes of a flood.
+    """
 
     def __init__(self) -> None:
         self.page = PAGE
@@ -32,7 +35,9 @@ class DocumentServer:
 
     def __enter__(self) -> Self:
         ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run(ready)), name="document-server", daemon=True)
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._run(ready)), name="document-server", daemon=True
+        )
         self._thread.start()
         assert ready.wait(30)
         return self
@@ -76,9 +81,13 @@ class DocumentServer:
                 return await self._stream(request)
             case "/bomb":
                 packed = gzip.compress(bytes(100 * 2**20), 1)
-                return web.Response(body=packed, content_type="text/html", headers={"Content-Encoding": "gzip"})
+                return web.Response(
+                    body=packed, content_type="text/html", headers={"Content-Encoding": "gzip"}
+                )
             case "/gzip":
-                return web.Response(body=self.page, content_type=self.kind, headers={"Content-Encoding": "gzip"})
+                return web.Response(
+                    body=self.page, content_type=self.kind, headers={"Content-Encoding": "gzip"}
+                )
             case _:
                 pass
         return web.Response(body=self.page, content_type=self.kind)

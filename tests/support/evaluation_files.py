@@ -1,4 +1,5 @@
-"""Results of evaluation programs, written for tests in the shape of those programs' own serialisers.
+"""Results of evaluation programs, written for tests in the shape of those programs' own
+serialisers.
 
 Every function writes one small evaluation into a folder and returns the path to import.
 """
@@ -11,7 +12,7 @@ from typing import Any
 
 from tests.support.harness_files import put, put_lines
 
-# --- code benchmarks --------------------------------------------------------------------------------------------------
+# --- code benchmarks ------------------------------------------------------------------------------
 
 
 def evalplus(folder: Path) -> Path:
@@ -61,19 +62,38 @@ def evalplus(folder: Path) -> Path:
 
 def bigcode(folder: Path) -> Path:
     """Generations of the BigCode harness: two tasks with two samples, of which one is missing."""
-    put(folder / "generations_humaneval.json", [["def f():\n    return 1", "def f(): ..."], ["def g(): return 2", None]])
-    put(folder / "references_humaneval.json", ["def check(f):\n    assert f() == 1\ncheck(f)", "check(g)"])
-    config = {"model": "bigcode/starcoder2-3b", "temperature": 0.2, "n_samples": 2, "save_generations_path": "g.json"}
+    put(
+        folder / "generations_humaneval.json",
+        [["def f():\n    return 1", "def f(): ..."], ["def g(): return 2", None]],
+    )
+    put(
+        folder / "references_humaneval.json",
+        ["def check(f):\n    assert f() == 1\ncheck(f)", "check(g)"],
+    )
+    config = {
+        "model": "bigcode/starcoder2-3b",
+        "temperature": 0.2,
+        "n_samples": 2,
+        "save_generations_path": "g.json",
+    }
     put(folder / "evaluation_results.json", {"humaneval": {"pass@1": 0.25}, "config": config})
     return folder
 
 
-# --- pydantic-evals ---------------------------------------------------------------------------------------------------
+# --- pydantic-evals -------------------------------------------------------------------------------
 
 
-def pydantic_result(name: str, value: Any, evaluator: str, arguments: Any = None, reason: Any = None) -> dict[str, Any]:
+def pydantic_result(
+    name: str, value: Any, evaluator: str, arguments: Any = None, reason: Any = None
+) -> dict[str, Any]:
     source = {"name": evaluator, "arguments": arguments}
-    return {"name": name, "value": value, "reason": reason, "source": source, "evaluator_version": None}
+    return {
+        "name": name,
+        "value": value,
+        "reason": reason,
+        "source": source,
+        "evaluator_version": None,
+    }
 
 
 def pydantic_case(name: str, **more: Any) -> dict[str, Any]:
@@ -98,7 +118,9 @@ def pydantic_case(name: str, **more: Any) -> dict[str, Any]:
     return {**case, **more}
 
 
-def pydantic_report(folder: Path, *cases: dict[str, Any], failures: tuple[dict[str, Any], ...] = ()) -> Path:
+def pydantic_report(
+    folder: Path, *cases: dict[str, Any], failures: tuple[dict[str, Any], ...] = ()
+) -> Path:
     """A report of pydantic-evals, and its data set as YAML."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "dataset.yaml").write_text(
@@ -123,14 +145,23 @@ def pydantic_report(folder: Path, *cases: dict[str, Any], failures: tuple[dict[s
     return folder
 
 
-# --- promptfoo's tables -----------------------------------------------------------------------------------------------
+# --- promptfoo's tables ---------------------------------------------------------------------------
 
 
 def promptfoo_csv(folder: Path) -> Path:
-    """A table as `promptfoo eval -o results.csv` writes it, with two providers and a label of two lines."""
+    """A table as `promptfoo eval -o results.csv` writes it, with two providers and a label of two
+    lines.
+    """
     columns = ["Status", "Score", "Named Scores", "Metric: tone", "Grader Reason", "Comment"]
     label = "Answer {{question}}\nShortly."
-    header = ["Description", "question", f"[openai:gpt-4o] {label}", *columns, f"[openai:gpt-4o-mini] {label}", *columns]
+    header = [
+        "Description",
+        "question",
+        f"[openai:gpt-4o] {label}",
+        *columns,
+        f"[openai:gpt-4o-mini] {label}",
+        *columns,
+    ]
     passed = ["PASS", "0.75", '{"tone":0.5}', "0.50", "Fits, mostly", "checked"]
     failed = ["FAIL", "0.00", "", "", "Expected output to contain 4", ""]
     rows = [
@@ -143,37 +174,68 @@ def promptfoo_csv(folder: Path) -> Path:
     return path
 
 
-# --- HELM -------------------------------------------------------------------------------------------------------------
+# --- HELM -----------------------------------------------------------------------------------------
 
 
 def helm_stat(name: str, value: float) -> dict[str, Any]:
     metric = {"name": name, "split": "test"}
-    return {"name": metric, "count": 1, "sum": value, "sum_squared": value, "min": value, "max": value, "mean": value}
+    return {
+        "name": metric,
+        "count": 1,
+        "sum": value,
+        "sum_squared": value,
+        "min": value,
+        "max": value,
+        "mean": value,
+    }
 
 
 def helm(folder: Path, *metrics: dict[str, Any]) -> Path:
     """A run of HELM with three instances: answered, answered under a perturbation, and failed."""
     run = folder / "runs/v1/mmlu:subject=anatomy,method=multiple_choice_joint,model=openai_gpt-4"
-    adapter = {"method": "multiple_choice_joint", "model": "openai/gpt-4", "temperature": 0.0, "max_tokens": 5}
+    adapter = {
+        "method": "multiple_choice_joint",
+        "model": "openai/gpt-4",
+        "temperature": 0.0,
+        "max_tokens": 5,
+    }
 
-    def state(number: int, perturbation: str | None = None, error: str | None = None) -> dict[str, Any]:
+    def state(
+        number: int, perturbation: str | None = None, error: str | None = None
+    ) -> dict[str, Any]:
         instance: dict[str, Any] = {
             "input": {"text": f"Where is bone {number}?"},
-            "references": [{"output": {"text": "arm"}, "tags": []}, {"output": {"text": "leg"}, "tags": ["correct"]}],
+            "references": [
+                {"output": {"text": "arm"}, "tags": []},
+                {"output": {"text": "leg"}, "tags": ["correct"]},
+            ],
             "split": "test",
             "id": f"id{number}",
         }
         if perturbation is not None:
             instance["perturbation"] = {"name": perturbation, "robustness": True}
-        result: dict[str, Any] = {"success": True, "embedding": [], "cached": True, "request_time": 0.5}
-        completion = {"text": " B", "logprob": -0.1, "tokens": [], "finish_reason": {"reason": "stop"}}
+        result: dict[str, Any] = {
+            "success": True,
+            "embedding": [],
+            "cached": True,
+            "request_time": 0.5,
+        }
+        completion = {
+            "text": " B",
+            "logprob": -0.1,
+            "tokens": [],
+            "finish_reason": {"reason": "stop"},
+        }
         result |= {"completions": [completion], "request_datetime": 1700000000}
         if error is not None:
             result |= {"success": False, "completions": [], "error": error}
         return {
             "instance": instance,
             "train_trial_index": 0,
-            "request": {"model": "openai/gpt-4", "prompt": f"Question: Where is bone {number}?\nAnswer:"},
+            "request": {
+                "model": "openai/gpt-4",
+                "prompt": f"Question: Where is bone {number}?\nAnswer:",
+            },
             "result": result,
             "num_train_instances": 5,
             "prompt_truncated": False,
@@ -181,7 +243,11 @@ def helm(folder: Path, *metrics: dict[str, Any]) -> Path:
         }
 
     def row(number: int, *stats: dict[str, Any], perturbation: str | None = None) -> dict[str, Any]:
-        named = {} if perturbation is None else {"perturbation": {"name": perturbation, "robustness": True}}
+        named = (
+            {}
+            if perturbation is None
+            else {"perturbation": {"name": perturbation, "robustness": True}}
+        )
         return {"instance_id": f"id{number}", **named, "train_trial_index": 0, "stats": list(stats)}
 
     states = [state(1), state(1, perturbation="dialect"), state(2, error="rate limit")]
@@ -200,7 +266,9 @@ def helm(folder: Path, *metrics: dict[str, Any]) -> Path:
             "name": run.name,
             "scenario_spec": {"class_name": "MMLUScenario", "args": {"subject": "anatomy"}},
             "adapter_spec": adapter,
-            "metric_specs": [{"class_name": "BasicGenerationMetric", "args": {"names": ["exact_match"]}}],
+            "metric_specs": [
+                {"class_name": "BasicGenerationMetric", "args": {"names": ["exact_match"]}}
+            ],
             "data_augmenter_spec": {"perturbation_specs": []},
             "groups": ["mmlu"],
         },
@@ -209,11 +277,13 @@ def helm(folder: Path, *metrics: dict[str, Any]) -> Path:
     return folder
 
 
-# --- OpenCompass ------------------------------------------------------------------------------------------------------
+# --- OpenCompass ----------------------------------------------------------------------------------
 
 
 def opencompass(folder: Path, details: Any = None, *, rows: int = 2) -> Path:
-    """An evaluation of OpenCompass: predictions of one model for one data set, and their results."""
+    """An evaluation of OpenCompass: predictions of one model for one data set, and their
+    results.
+    """
     work = folder / "outputs/20260301_100000"
     predictions = {
         str(index): {
@@ -225,7 +295,8 @@ def opencompass(folder: Path, details: Any = None, *, rows: int = 2) -> Path:
     }
     if details is None:
         details = {"type": "GEN"} | {
-            str(index): {"pred": str(index + 1), "answer": str(index + 1), "correct": index == 0} for index in range(rows)
+            str(index): {"pred": str(index + 1), "answer": str(index + 1), "correct": index == 0}
+            for index in range(rows)
         }
     put(work / "predictions/qwen2.5-7b-instruct/sums.json", predictions)
     put(work / "results/qwen2.5-7b-instruct/sums.json", {"accuracy": 50.0, "details": details})
@@ -234,7 +305,7 @@ def opencompass(folder: Path, details: Any = None, *, rows: int = 2) -> Path:
     return folder
 
 
-# --- LightEval --------------------------------------------------------------------------------------------------------
+# --- LightEval ------------------------------------------------------------------------------------
 
 
 def lighteval(folder: Path, *rows: dict[str, Any], with_results: bool = True) -> Path:
@@ -269,7 +340,11 @@ def lighteval(folder: Path, *rows: dict[str, Any], with_results: bool = True) ->
 
 
 def lighteval_row(number: int, *, text: str | None = "12", **metrics: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = {"text": [] if text is None else [text], "input_tokens": [1, 2, 3], "output_tokens": [[4, 5]]}
+    answer: dict[str, Any] = {
+        "text": [] if text is None else [text],
+        "input_tokens": [1, 2, 3],
+        "output_tokens": [[4, 5]],
+    }
     return {
         "doc": {
             "query": f"How many eggs are {number} dozen?",
@@ -284,7 +359,7 @@ def lighteval_row(number: int, *, text: str | None = "12", **metrics: Any) -> di
     }
 
 
-# --- Braintrust -------------------------------------------------------------------------------------------------------
+# --- Braintrust -----------------------------------------------------------------------------------
 
 
 def braintrust_case(number: int, **more: Any) -> dict[str, Any]:
@@ -314,19 +389,38 @@ def braintrust_case(number: int, **more: Any) -> dict[str, Any]:
 
 def braintrust_span(number: int, name: str, kind: str, parent: str, **more: Any) -> dict[str, Any]:
     """A span inside of a case."""
-    place = {"span_id": f"s{number}{name}", "span_parents": [parent], "root_span_id": f"s{number}", "is_root": False}
-    span = {"id": f"row{number}{name}", "experiment_id": "exp1", "input": None, "output": None, "scores": None}
+    place = {
+        "span_id": f"s{number}{name}",
+        "span_parents": [parent],
+        "root_span_id": f"s{number}",
+        "is_root": False,
+    }
+    span = {
+        "id": f"row{number}{name}",
+        "experiment_id": "exp1",
+        "input": None,
+        "output": None,
+        "scores": None,
+    }
     return {**span, **place, "span_attributes": {"name": name, "type": kind}, "metrics": {}, **more}
 
 
 def braintrust(folder: Path) -> Path:
-    """All spans of an experiment with one case: a task with a call of a model, a rule, and a scorer that asks a model."""
+    """All spans of an experiment with one case: a task with a call of a model, a rule, and a scorer
+    that asks a model.
+    """
     spans = [
         braintrust_case(1),
         braintrust_span(1, "task", "task", "s1"),
-        braintrust_span(1, "call", "llm", "s1task", metrics={"prompt_tokens": 11, "completion_tokens": 3}),
+        braintrust_span(
+            1, "call", "llm", "s1task", metrics={"prompt_tokens": 11, "completion_tokens": 3}
+        ),
         braintrust_span(1, "ExactMatch", "score", "s1", scores={"ExactMatch": 1.0}),
-        braintrust_span(1, "Tone", "score", "s1", scores={"Tone": 0.5}, metadata={"rationale": "Rather curt."}),
-        braintrust_span(1, "judge", "llm", "s1Tone", metrics={"prompt_tokens": 90, "completion_tokens": 9}),
+        braintrust_span(
+            1, "Tone", "score", "s1", scores={"Tone": 0.5}, metadata={"rationale": "Rather curt."}
+        ),
+        braintrust_span(
+            1, "judge", "llm", "s1Tone", metrics={"prompt_tokens": 90, "completion_tokens": 9}
+        ),
     ]
     return put_lines(folder / "experiment.jsonl", spans)

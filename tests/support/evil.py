@@ -1,4 +1,7 @@
-"""A server that hears whatever reaches it: connections, what they ask for, and datagrams. It stands for the world outside."""
+"""A server that hears whatever reaches it: connections, what they ask for, and datagrams.
+
+It stands for the world outside.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,8 @@ class Evil:
                 self._say(line)
             else:
                 with self._lock, suppress(ValueError):
-                    self._heard.remove("a connection")  # a page that was put here is no report of one
+                    # a page that was put here is no report of one
+                    self._heard.remove("a connection")
             body = (page or "").encode()
             head = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n"
             head += "Access-Control-Allow-Origin: *\r\nConnection: close\r\n"

@@ -1,4 +1,6 @@
-"""Small stand-ins for what lies outside: a clock that is advanced, a provider that says what it is told."""
+"""Small stand-ins for what lies outside: a clock that is advanced, a provider that says what it is
+told.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class FakeClock:
     slept: list[float] = field(default_factory=list)
 
     def now(self) -> str:
-        return (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+        return (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)).strftime(
+            "%Y-%m-%dT%H:%M:%S.000Z"
+        )
 
     def monotonic(self) -> float:
         return self.seconds
@@ -62,8 +66,14 @@ class FakeDirectory:
     def batches(self, model: ModelSpec, /) -> None:
         return None
 
-    def cost_usd(self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int) -> float | None:
-        return None if self.usd_per_token is None else self.usd_per_token * (input_tokens + output_tokens)
+    def cost_usd(
+        self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int
+    ) -> float | None:
+        return (
+            None
+            if self.usd_per_token is None
+            else self.usd_per_token * (input_tokens + output_tokens)
+        )
 
     def context_tokens(self, model: ModelSpec, /) -> int | None:
         return None

@@ -1,7 +1,9 @@
-"""Processes of `assay`, each forked from one that has imported it already: a second less at each start.
+"""Processes of `assay`, each forked from one that has imported it already: a second less at each
+start.
 
-Every one is a process of its own, with its own folder, variables and descriptors, and can be ended by any signal.
-What is measured of a start itself, or of a process and its parent, takes `python -m assay` instead.
+Every one is a process of its own, with its own folder, variables and descriptors, and can be ended
+by any signal. What is measured of a start itself, or of a process and its parent, takes `python -m
+assay` instead.
 """
 
 from __future__ import annotations
@@ -63,17 +65,24 @@ class Process:
 
 
 def clean_environment() -> dict[str, str]:
-    """This process's variables without settings of Assay, leading to the same code wherever the process starts."""
+    """This process's variables without settings of Assay, leading to the same code wherever the
+    process starts.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     return {**kept, "PYTHONPATH": str(Path(assay.__file__).parents[1])}
 
 
 def start(*arguments: object, folder: Path, **variables: str) -> Process:
-    """`assay` with these arguments in this folder, with no settings of Assay but these variables."""
+    """`assay` with these arguments in this folder, with no settings of Assay but these
+    variables.
+    """
     out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - they live as long as the process
     names = [f"/proc/{os.getpid()}/fd/{stream.fileno()}" for stream in (out, err)]
     said = _ask(
-        start=[str(a) for a in arguments], folder=str(folder), environment={**clean_environment(), **variables}, streams=names
+        start=[str(a) for a in arguments],
+        folder=str(folder),
+        environment={**clean_environment(), **variables},
+        streams=names,
     )
     return Process(said["pid"], out, err)
 
@@ -83,15 +92,21 @@ def run(*arguments: object, folder: Path, **variables: str) -> subprocess.Comple
     process = start(*arguments, folder=folder, **variables)
     out, err = process.communicate(timeout=300)
     assert process.status is not None
-    return subprocess.CompletedProcess(list(map(str, arguments)), process.status, out.decode(), err.decode())
+    return subprocess.CompletedProcess(
+        list(map(str, arguments)), process.status, out.decode(), err.decode()
+    )
 
 
 @cache
 def _parent() -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "tests.support.forked"],
-        cwd=ROOT, env=clean_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=clean_environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 def _ask(**wanted: object) -> Any:

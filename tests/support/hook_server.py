@@ -27,7 +27,9 @@ class Told:
 
 @dataclass
 class HookServer:
-    """Answers `statuses` one after the other, then 200; `hang_s` holds every answer back; 3xx leads to `/elsewhere`."""
+    """Answers `statuses` one after the other, then 200; `hang_s` holds every answer back; 3xx leads
+    to `/elsewhere`.
+    """
 
     statuses: list[int] = field(default_factory=list)
     hang_s: float = 0.0
@@ -39,7 +41,9 @@ class HookServer:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                hook.told.append(Told(self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+                hook.told.append(
+                    Told(self.path, {k.lower(): v for k, v in self.headers.items()}, body)
+                )
                 time.sleep(hook.hang_s)
                 status = hook.statuses.pop(0) if hook.statuses else 200
                 self.send_response(status)
@@ -59,7 +63,12 @@ class HookServer:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._server.shutdown()
         self._server.server_close()
 

@@ -1,4 +1,6 @@
-"""End this process with SIGKILL at its n-th step: before or after a commit, or before or after a request to a server."""
+"""End this process with SIGKILL at its n-th step: before or after a commit, or before or after a
+request to a server.
+"""
 
 from __future__ import annotations
 

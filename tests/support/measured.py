@@ -22,12 +22,16 @@ child = os.posix_spawn(sys.executable, [sys.executable, "-m", "assay", *sys.argv
 _, status, usage = os.wait4(child, 0)
 open(sys.argv[1], "w").write(f"{status} {usage.ru_maxrss}")
 """
-"""Starts `assay` from a small process: the peak that Linux reports begins at what the starting process held."""
+"""Starts `assay` from a small process: the peak that Linux reports begins at what the starting
+process held.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """The end of a process: exit status (negative: the signal), output, peak resident bytes and seconds."""
+    """The end of a process: exit status (negative: the signal), output, peak resident bytes and
+    seconds.
+    """
 
     status: int
     out: str
@@ -53,7 +57,9 @@ def measured(*arguments: str | Path, folder: Path, limit_s: float = 60.0) -> Mea
         timer.start()
         process.wait()
         timer.cancel()
-    status, peak = map(int, used.read_text("utf-8").split()) if used.exists() else (signal.SIGKILL, 0)
+    status, peak = (
+        map(int, used.read_text("utf-8").split()) if used.exists() else (signal.SIGKILL, 0)
+    )
     texts = [path.read_text("utf-8", "replace") for path in (out, err)]
     for path in (out, err, used):
         path.unlink(missing_ok=True)

@@ -1,8 +1,10 @@
-"""A scripted model server on loopback that speaks OpenAI's chat completions and Anthropic's messages.
+"""A scripted model server on loopback that speaks OpenAI's chat completions and Anthropic's
+messages.
 
-It answers every request with a valid answer to the JSON schema it was sent (the same request, the same answer), unless it is
-told otherwise: `answer` replaces the answers, `script` queues mishaps for the next requests, `faults` draws them at a rate,
-`refuses` names request fields it answers with 400. It keeps every request and the most that were in flight at once.
+It answers every request with a valid answer to the JSON schema it was sent (the same request, the
+same answer), unless it is told otherwise: `answer` replaces the answers, `script` queues mishaps
+for the next requests, `faults` draws them at a rate, `refuses` names request fields it answers with
+400. It keeps every request and the most that were in flight at once.
 
     with ModelServer() as server:
         server.script([Mishap.HTTP_429, Mishap.OK])
@@ -101,11 +103,19 @@ class Call:
 
     @property
     def results(self) -> list[tuple[str, str, bool]]:
-        """The results of tool calls in all messages: id, text, and True for an error, which OpenAI's protocol has in the text."""
+        """The results of tool calls in all messages: id, text, and True for an error, which
+        OpenAI's protocol has in the text.
+        """
         results = []
         for message in self.body.get("messages", ()):
             if message["role"] == "tool":
-                results.append((message["tool_call_id"], message["content"], message["content"].startswith("Error: ")))
+                results.append(
+                    (
+                        message["tool_call_id"],
+                        message["content"],
+                        message["content"].startswith("Error: "),
+                    )
+                )
             blocks = message["content"] if isinstance(message["content"], list) else []
             results += [
                 (block["tool_use_id"], block["content"], block.get("is_error", False))
@@ -116,7 +126,9 @@ class Call:
 
     @property
     def schema(self) -> dict[str, Any] | None:
-        """The JSON schema the answer should have: sent as such, as a forced tool, or written into the prompt."""
+        """The JSON schema the answer should have: sent as such, as a forced tool, or written into
+        the prompt.
+        """
         match self.body:
             case {"response_format": {"json_schema": {"schema": dict(schema)}}}:
                 return schema
@@ -130,7 +142,8 @@ class Call:
 class Said:
     """An answer that says more than its text.
 
-    `tools` are (name, arguments) of tool calls in one answer; arguments that are a text go over the wire as they are.
+    `tools` are (name, arguments) of tool calls in one answer; arguments that are a text go over the
+    wire as they are.
     """
 
     text: str = ""
@@ -165,16 +178,22 @@ class ModelServer:
     """A server in a thread of its own, as a context manager.
 
     Attributes:
-        answer: makes the answer to a call; by default a valid one out of the call's schema, or a line of text.
-        refuses: fields of a request that are answered with 400 as endpoints do that do not know them.
-        no_images: what a request with images is answered with, as status 400; None where images are taken.
+        answer: makes the answer to a call; by default a valid one out of the call's schema, or a
+            line of text.
+        refuses: fields of a request that are answered with 400 as endpoints do that do not know
+            them.
+        no_images: what a request with images is answered with, as status 400; None where images are
+            taken.
         delay_s: how long every answer takes.
-        held: answers wait as long as this is true, so that a test can act while calls are under way.
+        held: answers wait as long as this is true, so that a test can act while calls are under
+            way.
         wait_s: what `HTTP_429_WAIT` asks for.
         keep: whether requests are kept in `calls`.
     """
 
-    def __init__(self, *, port: int = 0, seed: int = 0, delay_s: float = 0.0, keep: bool = True) -> None:
+    def __init__(
+        self, *, port: int = 0, seed: int = 0, delay_s: float = 0.0, keep: bool = True
+    ) -> None:
         self.answer: Callable[[Call], str | Said] = lambda call: generic_answer(call, seed=seed)
         self.refuses: set[str] = set()
         self.no_images: str | None = None
@@ -225,14 +244,20 @@ class ModelServer:
             return self._state.peak
 
     def script(self, mishaps: Iterable[Mishap]) -> None:
-        """Let the next requests meet these, in order of arrival; after them everything is well again."""
+        """Let the next requests meet these, in order of arrival; after them everything is well
+        again.
+        """
         with self._state.lock:
             self._state.queue.extend(mishaps)
 
     def faults(self, share: float, kinds: Sequence[Mishap], *, seed: int = 0) -> None:
-        """Let a share (0 to 1) of the requests that are not scripted meet one of these, drawn with the seed."""
+        """Let a share (0 to 1) of the requests that are not scripted meet one of these, drawn with
+        the seed.
+        """
         with self._state.lock:
-            self._state.rate = _Rate(share, tuple(kinds), random.Random(seed)) if share > 0 else None
+            self._state.rate = (
+                _Rate(share, tuple(kinds), random.Random(seed)) if share > 0 else None
+            )
 
     def forget(self) -> None:
         """Drop what was scripted and counted."""
@@ -244,14 +269,21 @@ class ModelServer:
 
     def __enter__(self) -> ModelServer:
         ready = threading.Event()
-        self._thread = threading.Thread(target=self._serve, args=(ready,), name="model-server", daemon=True)
+        self._thread = threading.Thread(
+            target=self._serve, args=(ready,), name="model-server", daemon=True
+        )
         self._thread.start()
         ready.wait()
         if self._error is not None:
             raise self._error
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self._loop is not None and self._stop is not None and self._thread is not None:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._stop.set)
@@ -321,7 +353,9 @@ class ModelServer:
             return _json({"calls": self.served, "peak": self.peak})
         return _error(request.path, 404, "not found", "not_found_error")
 
-    async def _respond(self, request: web.BaseRequest, call: Call, mishap: Mishap) -> web.StreamResponse:
+    async def _respond(
+        self, request: web.BaseRequest, call: Call, mishap: Mishap
+    ) -> web.StreamResponse:
         path = call.path
         if not path.endswith(("/chat/completions", "/messages")):
             return _error(path, 404, f"there is nothing at {path}", "not_found_error")
@@ -335,11 +369,20 @@ class ModelServer:
                 return _error(path, 400, "the request is wrong somehow", "invalid_request_error")
             case Mishap.HTTP_401:
                 key = call.headers.get("Authorization", call.headers.get("x-api-key", ""))
-                return _error(path, 401, f"Incorrect API key provided: {key}.", "authentication_error")
+                return _error(
+                    path, 401, f"Incorrect API key provided: {key}.", "authentication_error"
+                )
             case Mishap.HTTP_403:
-                return _error(path, 403, "your organisation may not use this model", "permission_error")
+                return _error(
+                    path, 403, "your organisation may not use this model", "permission_error"
+                )
             case Mishap.HTTP_404:
-                return _error(path, 404, f"the model {call.body.get('model')} does not exist", "not_found_error")
+                return _error(
+                    path,
+                    404,
+                    f"the model {call.body.get('model')} does not exist",
+                    "not_found_error",
+                )
             case Mishap.HTTP_429:
                 return _error(path, 429, "rate limit reached", "rate_limit_error")
             case Mishap.HTTP_429_WAIT:
@@ -357,7 +400,9 @@ class ModelServer:
                 return _error(path, 529, "Overloaded", "overloaded_error")
             case Mishap.CONTEXT_LENGTH:
                 said = "This model's maximum context length is 8192 tokens, you asked for 9000"
-                return _error(path, 400, said, "invalid_request_error", code="context_length_exceeded")
+                return _error(
+                    path, 400, said, "invalid_request_error", code="context_length_exceeded"
+                )
             case Mishap.HANG:
                 await asyncio.sleep(3600)
             case Mishap.RESET:
@@ -371,14 +416,18 @@ class ModelServer:
             case Mishap.WRONG_SHAPE:
                 return _json({"object": "something else"})
             case Mishap.REDIRECT_AWAY:
-                return web.Response(status=307, headers={"Location": "http://198.51.100.7/v1/chat/completions"})
+                return web.Response(
+                    status=307, headers={"Location": "http://198.51.100.7/v1/chat/completions"}
+                )
             case Mishap.REDIRECT_HERE:
                 return web.Response(status=308, headers={"Location": f"{path}"})
             case _:
                 pass
         return await self._said(request, call, mishap)
 
-    async def _said(self, request: web.BaseRequest, call: Call, mishap: Mishap) -> web.StreamResponse:
+    async def _said(
+        self, request: web.BaseRequest, call: Call, mishap: Mishap
+    ) -> web.StreamResponse:
         said = self.answer(call)
         if isinstance(said, str):
             said = Said(text=said)
@@ -398,7 +447,11 @@ class ModelServer:
                 text, finish = "I cannot help with that.", "refusal"
             case _:
                 pass
-        payload = _anthropic_payload(call, said, text, finish) if call.anthropic else _openai_payload(call, said, text, finish)
+        payload = (
+            _anthropic_payload(call, said, text, finish)
+            if call.anthropic
+            else _openai_payload(call, said, text, finish)
+        )
         if mishap is Mishap.HALF_BODY:
             body = orjson.dumps(payload)
             return web.Response(body=body[: len(body) // 2], content_type="application/json")
@@ -408,8 +461,12 @@ class ModelServer:
 
 
 def generic_answer(call: Call, *, seed: int = 0) -> str:
-    """A valid answer to the call's schema, or a line of text; the same for the same seed, prompt and `seed` field."""
-    chance = _Chance(f"{seed}\x1f{call.body.get('seed')}\x1f{call.body.get('model')}\x1f{call.prompt}")
+    """A valid answer to the call's schema, or a line of text; the same for the same seed, prompt
+    and `seed` field.
+    """
+    chance = _Chance(
+        f"{seed}\x1f{call.body.get('seed')}\x1f{call.body.get('model')}\x1f{call.prompt}"
+    )
     schema = call.schema
     if schema is None:
         return f"Answer {chance.word('text')} to a prompt of {len(call.prompt)} characters."
@@ -420,8 +477,14 @@ def generic_answer(call: Call, *, seed: int = 0) -> str:
 
 
 def _rank_by_score(answer: dict[str, Any]) -> None:
-    """Put a ranking of names into the order of the scores that another field gives under those names."""
-    ranked = [field for field in answer.values() if isinstance(field, list) and all(isinstance(name, str) for name in field)]
+    """Put a ranking of names into the order of the scores that another field gives under those
+    names.
+    """
+    ranked = [
+        field
+        for field in answer.values()
+        if isinstance(field, list) and all(isinstance(name, str) for name in field)
+    ]
     graded = [field for field in answer.values() if isinstance(field, dict)]
     for names in ranked:
         for grades in graded:
@@ -448,23 +511,33 @@ class _Chance:
         self._seed = hashlib.sha256(seed.encode("utf-8", "replace")).digest()
 
     def number(self, name: str) -> float:
-        return int.from_bytes(hashlib.sha256(self._seed + name.encode()).digest()[:6], "big") / 2**48
+        return (
+            int.from_bytes(hashlib.sha256(self._seed + name.encode()).digest()[:6], "big") / 2**48
+        )
 
     def sentence(self, name: str) -> str:
-        """Plain words without a quotation or an identifier, so that nothing in it can seem made up."""
-        chosen = [words[int(self.number(f"{name}#{place}") * len(words))] for place, words in enumerate(_WORDS)]
+        """Plain words without a quotation or an identifier, so that nothing in it can seem made
+        up.
+        """
+        chosen = [
+            words[int(self.number(f"{name}#{place}") * len(words))]
+            for place, words in enumerate(_WORDS)
+        ]
         return "The {} is {} and its {} {} the rest.".format(*chosen)
 
     def word(self, name: str) -> str:
         return hashlib.sha256(self._seed + name.encode()).hexdigest()[:8]
 
 
-def fill(schema: Mapping[str, Any], chance: _Chance, *, root: Mapping[str, Any], path: str = "$") -> Any:
+def fill(
+    schema: Mapping[str, Any], chance: _Chance, *, root: Mapping[str, Any], path: str = "$"
+) -> Any:
     """A value that a JSON schema allows.
 
-    Numbers lie between their bounds; an array of enums is a permutation of them; an array of objects with enums in them
-    has an object for every combination, so that no candidate and no criterion is missing; other arrays are as short as
-    they may be, so that no evidence is quoted that nobody wrote.
+    Numbers lie between their bounds; an array of enums is a permutation of them; an array of
+    objects with enums in them has an object for every combination, so that no candidate and no
+    criterion is missing; other arrays are as short as they may be, so that no evidence is quoted
+    that nobody wrote.
     """
     if "$ref" in schema:
         target: Any = root
@@ -493,7 +566,11 @@ def fill(schema: Mapping[str, Any], chance: _Chance, *, root: Mapping[str, Any],
             return _filled_array(schema, chance, root=root, path=path)
         case "integer":
             low, high = _bounds(schema)
-            return low + int(chance.number(path) * (int(high) - int(low) + 1)) if high > low else int(low)
+            return (
+                low + int(chance.number(path) * (int(high) - int(low) + 1))
+                if high > low
+                else int(low)
+            )
         case "number":
             low, high = _bounds(schema)
             return round(low + chance.number(path) * (high - low), 1)
@@ -506,10 +583,15 @@ def fill(schema: Mapping[str, Any], chance: _Chance, *, root: Mapping[str, Any],
             return text[: schema.get("maxLength", len(text))].ljust(schema.get("minLength", 0), ".")
         case _:
             properties: Mapping[str, Any] = schema.get("properties", {})
-            return {name: fill(inner, chance, root=root, path=f"{path}.{name}") for name, inner in properties.items()}
+            return {
+                name: fill(inner, chance, root=root, path=f"{path}.{name}")
+                for name, inner in properties.items()
+            }
 
 
-def _filled_array(schema: Mapping[str, Any], chance: _Chance, *, root: Mapping[str, Any], path: str) -> list[Any]:
+def _filled_array(
+    schema: Mapping[str, Any], chance: _Chance, *, root: Mapping[str, Any], path: str
+) -> list[Any]:
     items: Any = schema.get("items", {})
     while "$ref" in items:
         target: Any = root
@@ -530,7 +612,8 @@ def _filled_array(schema: Mapping[str, Any], chance: _Chance, *, root: Mapping[s
         combinations = list(itertools.product(*enums.values()))
         if most is not None and len(combinations) > most:
             combinations = [
-                (choice, *(others[0] for others in list(enums.values())[1:])) for choice in next(iter(enums.values()))
+                (choice, *(others[0] for others in list(enums.values())[1:]))
+                for choice in next(iter(enums.values()))
             ]
         filled = []
         for place, combination in enumerate(combinations):
@@ -556,7 +639,9 @@ _WORDS: Final = tuple(
         "carries matches exceeds trails helps weakens guides shapes supports hinders lifts slows serves suits fits joins",
     )
 )
-_PAGE: Final = "<!doctype html><html><head><title>Bad gateway</title></head><body><h1>Oh</h1></body></html>"
+_PAGE: Final = (
+    "<!doctype html><html><head><title>Bad gateway</title></head><body><h1>Oh</h1></body></html>"
+)
 
 
 def _schema_in(prompt: str) -> dict[str, Any] | None:
@@ -606,10 +691,17 @@ def _openai_payload(call: Call, said: Said, text: str, finish: str) -> dict[str,
         message |= {"content": None, "refusal": text}
         finish = "stop"
     if said.tools:
-        calls = [(name, given if isinstance(given, str) else json.dumps(given)) for name, given in said.tools]
+        calls = [
+            (name, given if isinstance(given, str) else json.dumps(given))
+            for name, given in said.tools
+        ]
         message["content"] = text or None
         message["tool_calls"] = [
-            {"id": f"call_{_id_of(call)}{n}", "type": "function", "function": {"name": name, "arguments": given}}
+            {
+                "id": f"call_{_id_of(call)}{n}",
+                "type": "function",
+                "function": {"name": name, "arguments": given},
+            }
             for n, (name, given) in enumerate(calls)
         ]
         finish = "tool_calls" if finish == "stop" else finish
@@ -631,7 +723,12 @@ def _anthropic_payload(call: Call, said: Said, text: str, finish: str) -> dict[s
     if call.body.get("tool_choice", {}).get("type") == "tool" and finish != "refusal" and text:
         with suppress(ValueError):
             content = [
-                {"type": "tool_use", "id": "toolu_1", "name": call.body["tool_choice"]["name"], "input": json.loads(text)}
+                {
+                    "type": "tool_use",
+                    "id": "toolu_1",
+                    "name": call.body["tool_choice"]["name"],
+                    "input": json.loads(text),
+                }
             ]
             reason = "tool_use" if finish == "stop" else reason
     if said.tools:
@@ -649,22 +746,40 @@ def _anthropic_payload(call: Call, said: Said, text: str, finish: str) -> dict[s
         "stop_reason": reason,
         "stop_sequence": None,
         "usage": {
-            "input_tokens": said.input_tokens if said.input_tokens is not None else _prompt_tokens(call),
-            "output_tokens": said.output_tokens if said.output_tokens is not None else _tokens(text),
+            "input_tokens": said.input_tokens
+            if said.input_tokens is not None
+            else _prompt_tokens(call),
+            "output_tokens": said.output_tokens
+            if said.output_tokens is not None
+            else _tokens(text),
         },
     }
 
 
-def _json(payload: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
-    return web.Response(status=status, body=orjson.dumps(payload), content_type="application/json", headers=headers)
+def _json(
+    payload: Any, *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    return web.Response(
+        status=status, body=orjson.dumps(payload), content_type="application/json", headers=headers
+    )
 
 
 def _error(
-    path: str, status: int, message: str, kind: str, *, code: str | None = None, param: str | None = None,
+    path: str,
+    status: int,
+    message: str,
+    kind: str,
+    *,
+    code: str | None = None,
+    param: str | None = None,
     headers: Mapping[str, str] | None = None,
-) -> web.Response:  # fmt: skip
+) -> web.Response:
     if path.endswith("/messages"):
-        return _json({"type": "error", "error": {"type": kind, "message": message}}, status=status, headers=headers)
+        return _json(
+            {"type": "error", "error": {"type": kind, "message": message}},
+            status=status,
+            headers=headers,
+        )
     error = {"message": message, "type": kind, "param": param, "code": code or kind}
     return _json({"error": error}, status=status, headers=headers)
 
@@ -674,11 +789,15 @@ def _refused_field(path: str, name: str) -> web.Response:
         "max_tokens": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
         "response_format": "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
     }.get(name, f"Unsupported value: '{name}' is not supported with this model.")
-    return _error(path, 400, said, "invalid_request_error", code="unsupported_parameter", param=name)
+    return _error(
+        path, 400, said, "invalid_request_error", code="unsupported_parameter", param=name
+    )
 
 
 async def _dripped(request: web.BaseRequest, body: bytes) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(len(body))})
+    response = web.StreamResponse(
+        headers={"Content-Type": "application/json", "Content-Length": str(len(body))}
+    )
     await response.prepare(request)
     for start in range(0, len(body), 40):
         await response.write(body[start : start + 40])
@@ -688,18 +807,34 @@ async def _dripped(request: web.BaseRequest, body: bytes) -> web.StreamResponse:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve until stdin closes or the process is ended; the first line printed is the address."""
-    parser = argparse.ArgumentParser(prog="python -m tests.support.model_server", description=main.__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.support.model_server", description=main.__doc__
+    )
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--delay-s", type=float, default=0.0, help="how long every answer takes")
-    parser.add_argument("--rate", type=float, default=0.0, help="share of requests that meet a fault, 0 to 1")
-    parser.add_argument("--fault", action="append", default=[], choices=list(Mishap), help="which faults; repeatable")
-    parser.add_argument("--answer", default=None, help="this text for every request without a schema")
+    parser.add_argument(
+        "--rate", type=float, default=0.0, help="share of requests that meet a fault, 0 to 1"
+    )
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        choices=list(Mishap),
+        help="which faults; repeatable",
+    )
+    parser.add_argument(
+        "--answer", default=None, help="this text for every request without a schema"
+    )
     options = parser.parse_args(arguments)
     server = ModelServer(port=options.port, seed=options.seed, delay_s=options.delay_s, keep=False)
     if options.answer is not None:
-        server.answer = lambda call: options.answer if call.schema is None else generic_answer(call, seed=options.seed)
-    server.faults(options.rate, [Mishap(kind) for kind in options.fault] or [Mishap.HTTP_500, Mishap.HTTP_429])
+        server.answer = lambda call: (
+            options.answer if call.schema is None else generic_answer(call, seed=options.seed)
+        )
+    server.faults(
+        options.rate, [Mishap(kind) for kind in options.fault] or [Mishap.HTTP_500, Mishap.HTTP_429]
+    )
     with server:
         print(server.address, flush=True)
         with suppress(KeyboardInterrupt):

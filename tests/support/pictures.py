@@ -43,7 +43,9 @@ def _unfiltered(kind: int, line: bytes, above: bytes, step: int) -> bytes:
         left = row[place - step] if place >= step else 0
         up = above[place]
         corner = above[place - step] if place >= step else 0
-        row[place] = (row[place] + (0, left, up, (left + up) // 2, _paeth(left, up, corner))[kind]) & 255
+        row[place] = (
+            row[place] + (0, left, up, (left + up) // 2, _paeth(left, up, corner))[kind]
+        ) & 255
     return bytes(row)
 
 

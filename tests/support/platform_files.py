@@ -14,17 +14,21 @@ from tests.support.harness_files import put, put_lines
 
 
 def put_table(path: Path, rows: list[dict[str, Any]]) -> Path:
-    """A CSV file as pandas writes it: columns of all rows, objects as Python prints them, empty cells for None."""
+    """A CSV file as pandas writes it: columns of all rows, objects as Python prints them, empty
+    cells for None.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     columns = list(dict.fromkeys(key for row in rows for key in row))
     with path.open("w", encoding="utf-8", newline="") as stream:
         table = csv.writer(stream)
         table.writerow(columns)
-        table.writerows([["" if row.get(key) is None else row[key] for key in columns] for row in rows])
+        table.writerows(
+            [["" if row.get(key) is None else row[key] for key in columns] for row in rows]
+        )
     return path
 
 
-# --- MLflow -------------------------------------------------------------------------------------------------------------
+# --- MLflow ---------------------------------------------------------------------------------------
 
 
 def mlflow_assessment(name: str, value: Any, kind: str, giver: str, **more: Any) -> dict[str, Any]:
@@ -42,7 +46,9 @@ def mlflow_assessment(name: str, value: Any, kind: str, giver: str, **more: Any)
     }
 
 
-def mlflow_row(question: str, answer: str, *assessments: dict[str, Any], **more: Any) -> dict[str, Any]:
+def mlflow_row(
+    question: str, answer: str, *assessments: dict[str, Any], **more: Any
+) -> dict[str, Any]:
     """A row of `result_df`: the columns of the feedback, then those of the trace."""
     request = {"model": "tiny", "messages": [{"role": "user", "content": question}]}
     message = {"role": "assistant", "content": answer, "refusal": None}
@@ -56,18 +62,29 @@ def mlflow_row(question: str, answer: str, *assessments: dict[str, Any], **more:
         "span_id": "s1",
         "parent_span_id": None,
         "name": "Completions",
-        "attributes": {"mlflow.spanInputs": json.dumps(request), "mlflow.spanOutputs": json.dumps(response)},
+        "attributes": {
+            "mlflow.spanInputs": json.dumps(request),
+            "mlflow.spanOutputs": json.dumps(response),
+        },
     }
     metadata = {
         "mlflow.trace.tokenUsage": '{"input_tokens": 27, "output_tokens": 4, "total_tokens": 31}',
         "mlflow.trace.cost": '{"input_cost": 0.001, "output_cost": 0.002, "total_cost": 0.003}',
     }
-    expectation = {**mlflow_assessment("expected_response", None, "HUMAN", "root"), "expectation": {"value": "Paris"}}
+    expectation = {
+        **mlflow_assessment("expected_response", None, "HUMAN", "root"),
+        "expectation": {"value": "Paris"},
+    }
     del expectation["feedback"]
     given = [*assessments, expectation]
     info = {"trace_id": f"tr-{question}", "request_time": "2026-03-01T10:00:00.000Z", "state": "OK"}
-    trace = {"info": {**info, "trace_metadata": metadata, "assessments": given}, "data": {"spans": [span]}}
-    columns = {f"{one['assessment_name']}/value": one["feedback"].get("value") for one in assessments}
+    trace = {
+        "info": {**info, "trace_metadata": metadata, "assessments": given},
+        "data": {"spans": [span]},
+    }
+    columns = {
+        f"{one['assessment_name']}/value": one["feedback"].get("value") for one in assessments
+    }
     return {
         "trace_id": f"tr-{question}",
         **columns,
@@ -93,7 +110,10 @@ def mlflow_rows() -> list[dict[str, Any]]:
     exact = mlflow_assessment("exact", True, "CODE", "exact")
     wrong = mlflow_assessment("exact", False, "CODE", "exact")
     person = mlflow_assessment("style", 0.5, "HUMAN", "mia@example.org", rationale="Short.")
-    return [mlflow_row("Capital?", "Paris", exact, judged), mlflow_row("Biggest?", "Lyon", wrong, judged, person)]
+    return [
+        mlflow_row("Capital?", "Paris", exact, judged),
+        mlflow_row("Biggest?", "Lyon", wrong, judged, person),
+    ]
 
 
 def mlflow(folder: Path) -> Path:
@@ -101,10 +121,12 @@ def mlflow(folder: Path) -> Path:
     return put(folder / "eval.json", mlflow_rows())
 
 
-# --- DeepEval -----------------------------------------------------------------------------------------------------------
+# --- DeepEval -------------------------------------------------------------------------------------
 
 
-def deepeval_metric(name: str, score: float | None, *, model: str | None = None, **more: Any) -> dict[str, Any]:
+def deepeval_metric(
+    name: str, score: float | None, *, model: str | None = None, **more: Any
+) -> dict[str, Any]:
     """A `MetricData`; a metric that a model evaluates names it."""
     metric: dict[str, Any] = {
         "name": name,
@@ -116,7 +138,12 @@ def deepeval_metric(name: str, score: float | None, *, model: str | None = None,
         "flaky": False,
     }
     if model is not None:
-        metric |= {"evaluationModel": model, "evaluationCost": 0.0002, "inputTokenCount": 162, "outputTokenCount": 41}
+        metric |= {
+            "evaluationModel": model,
+            "evaluationCost": 0.0002,
+            "inputTokenCount": 162,
+            "outputTokenCount": 41,
+        }
     return {key: value for key, value in {**metric, **more}.items() if value is not None}
 
 
@@ -155,13 +182,17 @@ def deepeval_run(*cases: dict[str, Any], **more: Any) -> dict[str, Any]:
 def deepeval(folder: Path) -> Path:
     """A test run of two cases, each with a metric by rule and one by a model."""
     cases = [
-        deepeval_case(number, deepeval_metric("Exact Match", score), deepeval_metric("Correctness [GEval]", 0.9, model="judge"))
+        deepeval_case(
+            number,
+            deepeval_metric("Exact Match", score),
+            deepeval_metric("Correctness [GEval]", 0.9, model="judge"),
+        )
         for number, score in enumerate((0.0, 1.0))
     ]
     return put(folder / "test_run_20260301_100000.json", deepeval_run(*cases))
 
 
-# --- Ragas --------------------------------------------------------------------------------------------------------------
+# --- Ragas ----------------------------------------------------------------------------------------
 
 
 def ragas_row(question: str, **more: Any) -> dict[str, Any]:
@@ -179,10 +210,12 @@ def ragas_row(question: str, **more: Any) -> dict[str, Any]:
 
 def ragas(folder: Path) -> Path:
     """`to_pandas().to_csv()`: lists as Python prints them."""
-    return put_table(folder / "tiny.csv", [ragas_row("Capital?"), ragas_row("Biggest?", faithfulness=None)])
+    return put_table(
+        folder / "tiny.csv", [ragas_row("Capital?"), ragas_row("Biggest?", faithfulness=None)]
+    )
 
 
-# --- Phoenix ------------------------------------------------------------------------------------------------------------
+# --- Phoenix --------------------------------------------------------------------------------------
 
 
 def phoenix_annotation(name: str, kind: str, score: float | None, **more: Any) -> dict[str, Any]:
@@ -202,7 +235,9 @@ def phoenix_annotation(name: str, kind: str, score: float | None, **more: Any) -
     }
 
 
-def phoenix_row(example: str, repetition: int, *annotations: dict[str, Any], **more: Any) -> dict[str, Any]:
+def phoenix_row(
+    example: str, repetition: int, *annotations: dict[str, Any], **more: Any
+) -> dict[str, Any]:
     """A record of `/experiments/{id}/json`."""
     return {
         "example_id": example,
@@ -224,7 +259,10 @@ def phoenix_row(example: str, repetition: int, *annotations: dict[str, Any], **m
 
 def phoenix_rows() -> list[dict[str, Any]]:
     """Two examples, one of them repeated, with annotations of every kind."""
-    code, judged = phoenix_annotation("exact", "CODE", 1.0), phoenix_annotation("correct", "LLM", 0.0, label="wrong")
+    code, judged = (
+        phoenix_annotation("exact", "CODE", 1.0),
+        phoenix_annotation("correct", "LLM", 0.0, label="wrong"),
+    )
     person = phoenix_annotation("style", "HUMAN", 0.5)
     return [
         phoenix_row("RGF0YTox", 1, code, judged),
@@ -248,12 +286,14 @@ def phoenix_csv(folder: Path) -> Path:
             for part in annotation:
                 if part != "name":
                     value = annotation[part]
-                    flat[f"annotation_{annotation['name']}_{part}"] = json.dumps(value) if part == "metadata" else value
+                    flat[f"annotation_{annotation['name']}_{part}"] = (
+                        json.dumps(value) if part == "metadata" else value
+                    )
         rows.append(flat)
     return put_table(folder / "tiny-experiment.csv", rows)
 
 
-# --- LangSmith ----------------------------------------------------------------------------------------------------------
+# --- LangSmith ------------------------------------------------------------------------------------
 
 
 def langsmith_flat(number: int, **more: Any) -> dict[str, Any]:
@@ -274,7 +314,12 @@ def langsmith_flat(number: int, **more: Any) -> dict[str, Any]:
 
 def langsmith(folder: Path) -> Path:
     """The table as CSV, with one run that broke."""
-    broken = {"outputs.answer": None, "error": "ValueError('no')", "feedback.correct": None, "feedback.tone": None}
+    broken = {
+        "outputs.answer": None,
+        "error": "ValueError('no')",
+        "feedback.correct": None,
+        "feedback.tone": None,
+    }
     return put_table(folder / "tiny.csv", [langsmith_flat(1), langsmith_flat(2, **broken)])
 
 
@@ -306,10 +351,12 @@ def langsmith_result(number: int, *results: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# --- Langfuse -----------------------------------------------------------------------------------------------------------
+# --- Langfuse -------------------------------------------------------------------------------------
 
 
-def langfuse_score(trace: str | None, name: str, source: str, value: Any, **more: Any) -> dict[str, Any]:
+def langfuse_score(
+    trace: str | None, name: str, source: str, value: Any, **more: Any
+) -> dict[str, Any]:
     """A row of the scores export."""
     return {
         "id": f"s-{trace}-{name}",
@@ -352,7 +399,9 @@ def langfuse_trace(name: str, question: str, **more: Any) -> dict[str, Any]:
 
 
 def langfuse_run(name: str, *traces: str) -> dict[str, Any]:
-    """A dataset run as `GET /datasets/{name}/runs/{run}` returns it; the nth trace is of the nth item."""
+    """A dataset run as `GET /datasets/{name}/runs/{run}` returns it; the nth trace is of the nth
+    item.
+    """
     run_id = f"run-{name}"
     items = [
         {
@@ -367,7 +416,13 @@ def langfuse_run(name: str, *traces: str) -> dict[str, Any]:
         }
         for number, trace in enumerate(traces, 1)
     ]
-    return {"id": run_id, "name": name, "datasetId": "d1", "datasetName": "sums", "datasetRunItems": items}
+    return {
+        "id": run_id,
+        "name": name,
+        "datasetId": "d1",
+        "datasetName": "sums",
+        "datasetRunItems": items,
+    }
 
 
 def langfuse(folder: Path) -> Path:
@@ -382,8 +437,16 @@ def langfuse(folder: Path) -> Path:
     put(folder / "traces.json", [langfuse_trace("t1", "2 + 2?"), langfuse_trace("t2", "2 + 3?")])
     item = {"datasetId": "d1", "datasetName": "sums", "status": "ACTIVE", "metadata": None}
     items = [
-        {**item, "id": f"item-{number}", "input": {"question": f"2 + {number + 1}?"}, "expectedOutput": str(number + 3)}
+        {
+            **item,
+            "id": f"item-{number}",
+            "input": {"question": f"2 + {number + 1}?"},
+            "expectedOutput": str(number + 3),
+        }
         for number in (1, 2)
     ]
-    put(folder / "items.json", {"data": items, "meta": {"page": 1, "limit": 50, "totalItems": 2, "totalPages": 1}})
+    put(
+        folder / "items.json",
+        {"data": items, "meta": {"page": 1, "limit": 50, "totalItems": 2, "totalPages": 1}},
+    )
     return folder

@@ -1,7 +1,9 @@
-"""A real PostgreSQL server for tests: found or installed, started once, a database for each test that asks.
+"""A real PostgreSQL server for tests: found or installed, started once, a database for each test
+that asks.
 
-Runs on loopback with a free port in a temporary folder, as an unprivileged user where we are root (PostgreSQL refuses
-root). Under pytest-xdist the first worker starts it and the last one to let go stops it.
+Runs on loopback with a free port in a temporary folder, as an unprivileged user where we are root
+(PostgreSQL refuses root). Under pytest-xdist the first worker starts it and the last one to let go
+stops it.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ class NoPostgres(Exception):
 
 @contextmanager
 def postgres_server(shared: Path) -> Iterator[str]:
-    """The address of a server without a database name, e.g. `postgresql://postgres@127.0.0.1:54321`.
+    """The address of a server without a database name, e.g.
+
+    `postgresql://postgres@127.0.0.1:54321`.
 
     Args:
         shared: a folder that all workers of this test session see.
@@ -73,13 +77,38 @@ def _start() -> dict[str, str | int]:
         os.chown(home, account.pw_uid, account.pw_gid)
     data = home / "data"
     try:
-        make = [str(programs / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8"]
+        make = [
+            str(programs / "initdb"),
+            "-D",
+            str(data),
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+        ]
         _run([*_as(user), *make, "--locale=C", "--no-sync"])
         port = _free_port()
         settings = f"-p {port} -k {home} -c listen_addresses=127.0.0.1 -c max_connections=200"
-        settings += " -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c shared_buffers=32MB"
+        settings += (
+            " -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c shared_buffers=32MB"
+        )
         log = str(home / "log")
-        _run([*_as(user), str(programs / "pg_ctl"), "-D", str(data), "-l", log, "-o", settings, "-w", "start"])
+        _run(
+            [
+                *_as(user),
+                str(programs / "pg_ctl"),
+                "-D",
+                str(data),
+                "-l",
+                log,
+                "-o",
+                settings,
+                "-w",
+                "start",
+            ]
+        )
     except NoPostgres:
         shutil.rmtree(home, ignore_errors=True)
         raise
@@ -90,7 +119,10 @@ def _stop(found: dict[str, str]) -> None:
     control = str(Path(found["programs"]) / "pg_ctl")
     data = str(Path(found["home"]) / "data")
     subprocess.run(
-        [*_as(found["user"] or None), control, "-D", data, "-m", "immediate", "stop"], check=False, capture_output=True, cwd="/"
+        [*_as(found["user"] or None), control, "-D", data, "-m", "immediate", "stop"],
+        check=False,
+        capture_output=True,
+        cwd="/",
     )
     shutil.rmtree(found["home"], ignore_errors=True)
 
@@ -100,9 +132,20 @@ def control(shared: Path, verb: str, *, mode: str = "fast") -> None:
     state = json.loads((shared / "postgres.json").read_text())
     home = Path(state["home"])
     how = [] if verb == "start" else ["-m", mode]
-    program = [str(Path(state["programs"]) / "pg_ctl"), "-D", str(home / "data"), "-l", str(home / "log"), "-w"]
+    program = [
+        str(Path(state["programs"]) / "pg_ctl"),
+        "-D",
+        str(home / "data"),
+        "-l",
+        str(home / "log"),
+        "-w",
+    ]
     # A plain `start` reads the options of the last one only when it is told to restart.
-    options = (home / "data" / "postmaster.opts").read_text().split(" ", 1)[1].strip() if verb == "start" else ""
+    options = (
+        (home / "data" / "postmaster.opts").read_text().split(" ", 1)[1].strip()
+        if verb == "start"
+        else ""
+    )
     _run([*_as(state["user"] or None), *program, *how, *(["-o", options] if options else []), verb])
 
 
@@ -119,19 +162,31 @@ def _programs() -> Path:
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         subprocess.run(["apt-get", "update"], check=False, capture_output=True, env=environment)
         subprocess.run(
-            ["apt-get", "install", "-y", "--no-install-recommends", "-o", "Dpkg::Options::=--force-confold", "postgresql"],
+            [
+                "apt-get",
+                "install",
+                "-y",
+                "--no-install-recommends",
+                "-o",
+                "Dpkg::Options::=--force-confold",
+                "postgresql",
+            ],
             check=False,
             capture_output=True,
             env=environment,
         )
         found = _found()
     if found is None:
-        raise NoPostgres("no initdb, pg_ctl and postgres found, and they could not be installed by apt-get")
+        raise NoPostgres(
+            "no initdb, pg_ctl and postgres found, and they could not be installed by apt-get"
+        )
     return found
 
 
 def _found() -> Path | None:
-    rooms = [path for pattern in _ROOMS for path in sorted(Path("/").glob(pattern[1:]), reverse=True)]
+    rooms = [
+        path for pattern in _ROOMS for path in sorted(Path("/").glob(pattern[1:]), reverse=True)
+    ]
     on_path = shutil.which("initdb")
     if on_path is not None:
         rooms.append(Path(on_path).resolve().parent)
@@ -149,7 +204,9 @@ def _unprivileged() -> str | None:
         except KeyError:
             continue
         return name
-    raise NoPostgres("PostgreSQL refuses to run as root, and there is neither a user postgres nor nobody")
+    raise NoPostgres(
+        "PostgreSQL refuses to run as root, and there is neither a user postgres nor nobody"
+    )
 
 
 def _as(user: str | None) -> list[str]:
@@ -157,15 +214,25 @@ def _as(user: str | None) -> list[str]:
         return []
     if shutil.which("setpriv"):
         account = pwd.getpwnam(user)
-        return ["setpriv", f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups", "--"]
+        return [
+            "setpriv",
+            f"--reuid={account.pw_uid}",
+            f"--regid={account.pw_gid}",
+            "--clear-groups",
+            "--",
+        ]
     return ["runuser", "-u", user, "--"]
 
 
 def _run(command: list[str]) -> str:
     try:
-        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120, cwd="/")
+        done = subprocess.run(
+            command, check=True, capture_output=True, text=True, timeout=120, cwd="/"
+        )
     except subprocess.CalledProcessError as error:
-        raise NoPostgres(f"{' '.join(command[:6])} … failed: {error.stderr.strip()[-300:]}") from error
+        raise NoPostgres(
+            f"{' '.join(command[:6])} … failed: {error.stderr.strip()[-300:]}"
+        ) from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NoPostgres(f"{command[0]} failed: {error}") from error
     return done.stdout

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 def request_to(
-    program: Program, prompt: str = "hello", *, context: str = "", columns: Mapping[str, str] | None = None
+    program: Program,
+    prompt: str = "hello",
+    *,
+    context: str = "",
+    columns: Mapping[str, str] | None = None,
 ) -> ModelRequest:
     """Return a request about a task with one message."""
     task = Task(

@@ -69,10 +69,15 @@ class Read:
                 for task, candidate, trial, score in found.rows:
                     self.assessments.append(
                         FoundAssessment(
-                            task=task, trial=trial, judge=found.judge, by=found.by, state=found.state, where="",
+                            task=task,
+                            trial=trial,
+                            judge=found.judge,
+                            by=found.by,
+                            state=found.state,
+                            where="",
                             grades=(FoundGrade(candidate=candidate, score=score),),
                         )
-                    )  # fmt: skip
+                    )
             case Skipped():
                 self.skipped.append(found)
             case Noted():

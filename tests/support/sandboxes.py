@@ -1,4 +1,6 @@
-"""Commands in sandboxes for tests: as this user, and as an ordinary user if the tests run as root."""
+"""Commands in sandboxes for tests: as this user, and as an ordinary user if the tests run as
+root.
+"""
 
 from __future__ import annotations
 
@@ -40,17 +42,26 @@ def in_shell(name: str, request: ShellRequest, *commands: str) -> list[CommandRe
 
 
 def as_ordinary_user(name: str, request: ShellRequest, *commands: str) -> list[CommandResult]:
-    """The same, by a process that gave up root before; everything it needs lies where that user can read it."""
+    """The same, by a process that gave up root before; everything it needs lies where that user can
+    read it.
+    """
     with tempfile.TemporaryDirectory(prefix="assay-ordinary-") as folder:
         os.chmod(folder, 0o755)
         supervisor = shutil.copy(SUPERVISOR, folder)
         given = json.dumps([name, asdict(request), commands, supervisor])
         done = subprocess.run(
-            [sys.executable, "-m", "tests.support.sandboxes"], input=given, capture_output=True, text=True, check=False,
+            [sys.executable, "-m", "tests.support.sandboxes"],
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
             cwd=Path(__file__).parents[2],
-        )  # fmt: skip
+        )
         assert done.returncode == 0, done.stderr
-        return [CommandResult(**{**result, "end": CommandEnd(result["end"])}) for result in json.loads(done.stdout)]
+        return [
+            CommandResult(**{**result, "end": CommandEnd(result["end"])})
+            for result in json.loads(done.stdout)
+        ]
 
 
 def problem(name: str) -> str | None:
@@ -97,7 +108,8 @@ def serving(text: str) -> Iterator[str]:
 
 def become_ordinary(supervisor: Path) -> None:
     """Give up root, and use a Python and a supervisor that every user may read."""
-    for name_of_module in ("concurrent.futures.thread", "encodings.ascii"):  # the other user may not be able to read them
+    # the other user may not be able to read them
+    for name_of_module in ("concurrent.futures.thread", "encodings.ascii"):
         import_module(name_of_module)
     os.setgroups([])
     os.setresgid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER)
@@ -112,7 +124,11 @@ def _main() -> None:
     limits = ShellLimits(**request.pop("limits"))
     gateway = Gateway(**request["gateway"]) if request["gateway"] else None
     become_ordinary(Path(supervisor))
-    results = in_shell(name, ShellRequest(**{**request, "readable": (), "limits": limits, "gateway": gateway}), *commands)
+    results = in_shell(
+        name,
+        ShellRequest(**{**request, "readable": (), "limits": limits, "gateway": gateway}),
+        *commands,
+    )
     print(json.dumps([asdict(result) for result in results]))
 
 

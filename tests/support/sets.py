@@ -8,7 +8,14 @@ from pathlib import Path
 NAMES = ("nora", "omar", "pia", "quin")
 
 
-def write_set(folder: Path, *, things: int = 3, candidates: int = 4, trials: int = 5, name: str = "services.json") -> Path:
+def write_set(
+    folder: Path,
+    *,
+    things: int = 3,
+    candidates: int = 4,
+    trials: int = 5,
+    name: str = "services.json",
+) -> Path:
     """A set file: `things` Things, each with a snippet of each of the first `candidates` names."""
     path = folder / name
     path.write_text(
@@ -20,7 +27,10 @@ def write_set(folder: Path, *, things: int = 3, candidates: int = 4, trials: int
                     "language": "python",
                     "trialsNeeded": trials,
                     "snippets": [
-                        {"name": who, "content": f"def service_{number}(x):\n    return x + {number * 10 + place}\n"}
+                        {
+                            "name": who,
+                            "content": f"def service_{number}(x):\n    return x + {number * 10 + place}\n",
+                        }
                         for place, who in enumerate(NAMES[:candidates])
                     ],
                 }

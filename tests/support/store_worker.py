@@ -1,6 +1,8 @@
-"""A process that works on a run until nothing is left: `python -m tests.support.store_worker URL RUN [--endless-claims]`.
+"""A process that works on a run until nothing is left: `python -m tests.support.store_worker URL
+RUN [--endless-claims]`.
 
-Prints `claimed KEY` before and `recorded KEY` after each trial, so that a test that kills it knows what it had been told.
+Prints `claimed KEY` before and `recorded KEY` after each trial, so that a test that kills it knows
+what it had been told.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ async def work(store: Store, run: RunId, *, at_once: int) -> None:
 
         async def one(place: int) -> None:
             trial = claimed[place]  # awaited before the next claim
-            await store.journal.record(judged(trial, responses=[Response(candidate="alice", text="x" * 2000)]))
+            await store.journal.record(
+                judged(trial, responses=[Response(candidate="alice", text="x" * 2000)])
+            )
             print("recorded", trial.key, flush=True)
 
         await asyncio.gather(*(one(place) for place in range(len(claimed))))

@@ -27,7 +27,9 @@ _ESCAPES: Final = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|[()][A-Z0-9]|[=>78]|\][
 
 
 class Terminal:
-    """The other end of a pseudo-terminal; `output` is everything that was written to it, with escape sequences."""
+    """The other end of a pseudo-terminal; `output` is everything that was written to it, with
+    escape sequences.
+    """
 
     def __init__(self, handle: int, process: subprocess.Popen[bytes]) -> None:
         self._handle, self._process = handle, process
@@ -41,7 +43,9 @@ class Terminal:
         os.write(self._handle, keys.encode())
 
     def expect(self, text: str) -> str:
-        """Read until the text appears after the last key; return all that was written since, without escape sequences."""
+        """Read until the text appears after the last key; return all that was written since,
+        without escape sequences.
+        """
         until = time.monotonic() + _PATIENCE_S
         while text not in (shown := plain(self.output[self._seen :])):
             if not self._read(until):
@@ -49,7 +53,9 @@ class Terminal:
         return shown
 
     def interrupt(self, text: str) -> None:
-        """Press Ctrl-C until the text appears: Python's `input` misses a signal that comes just before it waits for keys."""
+        """Press Ctrl-C until the text appears: Python's `input` misses a signal that comes just
+        before it waits for keys.
+        """
         self.press("\x03")
         for _ in range(int(_PATIENCE_S // 10)):
             until = time.monotonic() + 10
@@ -58,7 +64,9 @@ class Terminal:
                     return
                 self._read(until)
             os.write(self._handle, b"\x03")
-        raise AssertionError(f"{text!r} did not appear; the terminal shows:\n{plain(self.output[self._seen :])}")
+        raise AssertionError(
+            f"{text!r} did not appear; the terminal shows:\n{plain(self.output[self._seen :])}"
+        )
 
     def end(self) -> int:
         """Read until the process ends, and return its exit code."""
@@ -84,7 +92,11 @@ def plain(text: str) -> str:
 
 @contextmanager
 def terminal(
-    *arguments: str, folder: Path, columns: int = 80, rows: int = 24, environment: Mapping[str, str] | None = None
+    *arguments: str,
+    folder: Path,
+    columns: int = 80,
+    rows: int = 24,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[Terminal]:
     """Start `assay` on a pseudo-terminal; it is killed at the end of the block if it still runs."""
     handle, other = pty.openpty()

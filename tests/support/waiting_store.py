@@ -1,4 +1,6 @@
-"""A store in which many assessments wait for a person, filled by plain SQL as fast as the database takes it."""
+"""A store in which many assessments wait for a person, filled by plain SQL as fast as the database
+takes it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,17 @@ from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import Policy
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.run import PlannedTask, RunPlan
-from assay.domain.suite import CandidateSpec, Criterion, JudgeSpec, Rubric, Scoring, Snippet, SourceFile, SuiteCopy, Task
+from assay.domain.suite import (
+    CandidateSpec,
+    Criterion,
+    JudgeSpec,
+    Rubric,
+    Scoring,
+    Snippet,
+    SourceFile,
+    SuiteCopy,
+    Task,
+)
 from assay.store.database.codec import assessment_bytes
 from assay.store.opening import open_store
 
@@ -63,12 +75,21 @@ class WallClock:
 
 
 def fill(
-    url: str, assessments: int, *, runs: int = 1, candidates: int = 3, lines: int = 30, width: int = 60, words: int = 0
+    url: str,
+    assessments: int,
+    *,
+    runs: int = 1,
+    candidates: int = 3,
+    lines: int = 30,
+    width: int = 60,
+    words: int = 0,
 ) -> list[RunId]:
-    """Make a store at `url` where `assessments` wait, the same number in each run; the runs' ids, oldest first.
+    """Make a store at `url` where `assessments` wait, the same number in each run; the runs' ids,
+    oldest first.
 
     Args:
-        assessments: at least five a run, since each task has five trials; what is left over falls away.
+        assessments: at least five a run, since each task has five trials; what is left over falls
+            away.
         candidates: responses of each item, at most four.
         lines: lines of each response.
         width: characters of a line, at least 60.
@@ -79,7 +100,10 @@ def fill(
     plans = [_plan(number, names) for number in range(runs)]
     try:
         for number, plan in enumerate(plans):
-            store.journal.open_run(plan, _tasks(number, max(1, assessments // runs // TRIALS), names, lines, width, words))
+            store.journal.open_run(
+                plan,
+                _tasks(number, max(1, assessments // runs // TRIALS), names, lines, width, words),
+            )
     finally:
         store.close()
     body = assessment_bytes(_assessment(names, _MIDDLE if words else "    return total"))
@@ -92,14 +116,26 @@ def fill(
         if not connection.execute(text("SELECT key FROM grader WHERE key = 1")).first():
             connection.execute(text("INSERT INTO grader (key, name) VALUES (1, 'strict')"))
         for criterion in CRITERIA:
-            if not connection.execute(text("SELECT 1 FROM criterion WHERE name = :n"), {"n": criterion}).first():
-                connection.execute(text("INSERT INTO criterion (name) VALUES (:n)"), {"n": criterion})
+            if not connection.execute(
+                text("SELECT 1 FROM criterion WHERE name = :n"), {"n": criterion}
+            ).first():
+                connection.execute(
+                    text("INSERT INTO criterion (name) VALUES (:n)"), {"n": criterion}
+                )
         connection.execute(text("DELETE FROM run_criterion"))
         connection.execute(text("INSERT INTO run_grader SELECT key, 1, false FROM run"))
-        connection.execute(text("INSERT INTO run_criterion SELECT run.key, criterion.key FROM run, criterion"))
+        connection.execute(
+            text("INSERT INTO run_criterion SELECT run.key, criterion.key FROM run, criterion")
+        )
         for statement in _FILL.format(body=_BODY).split(";\n"):
             if statement.strip():
-                given = {"body": body} if ":body" in statement else {"yes": True} if ":yes" in statement else {}
+                given = (
+                    {"body": body}
+                    if ":body" in statement
+                    else {"yes": True}
+                    if ":yes" in statement
+                    else {}
+                )
                 connection.execute(text(statement), given)
     if address.get_backend_name() == "postgresql":
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -109,7 +145,9 @@ def fill(
 
 
 def stored_runs(url: str) -> list[RunId]:
-    """The ids of the runs in a store that is a file, oldest first; none if there is no such file."""
+    """The ids of the runs in a store that is a file, oldest first; none if there is no such
+    file.
+    """
     address = make_url(url)
     if address.host or not Path(address.database or "").exists():
         return []
@@ -137,7 +175,9 @@ def _plan(number: int, names: tuple[str, ...]) -> RunPlan:
 
 
 def _markdown(number: int, place: int, words: int) -> str:
-    """Return Markdown of about this many words: headings, prose, lists, tables, formulas and code."""
+    """Return Markdown of about this many words: headings, prose, lists, tables, formulas and
+    code.
+    """
     part = (
         f"## Part {number}.{place}\n\nIt is *scattering*, **nine times** stronger for `blue` light, and "
         "[more](https://example.org/) is known about it than a page can hold.\n\n"
@@ -148,7 +188,9 @@ def _markdown(number: int, place: int, words: int) -> str:
     return f"{part * half}{_MIDDLE}\n\n{part * half}"
 
 
-def _tasks(run: int, tasks: int, names: tuple[str, ...], lines: int, width: int, words: int) -> Iterator[PlannedTask]:
+def _tasks(
+    run: int, tasks: int, names: tuple[str, ...], lines: int, width: int, words: int
+) -> Iterator[PlannedTask]:
     body = "\n".join(_LINE.format(n=n).ljust(width, "-") for n in range(lines - 3))
     for number in range(tasks):
         snippets = tuple(

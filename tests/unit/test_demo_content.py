@@ -1,4 +1,6 @@
-"""The demo's content is what it claims to be: judgements true to the code, and every mess listed."""
+"""The demo's content is what it claims to be: judgements true to the code, and every mess
+listed.
+"""
 
 import itertools
 import json
@@ -23,7 +25,9 @@ LABEL = re.compile(r"\{\{label:(\w+)\}\}")
 CODE_SPAN = re.compile(r"`([^`\n]+)`")
 
 SET_FILE: list[dict[str, Any]] = json.loads((DATA / "architects.json").read_text("utf-8"))
-REPLIES: list[dict[str, Any]] = [json.loads(line) for line in (DATA / "judge.jsonl").read_text("utf-8").splitlines()]
+REPLIES: list[dict[str, Any]] = [
+    json.loads(line) for line in (DATA / "judge.jsonl").read_text("utf-8").splitlines()
+]
 REVIEW: list[dict[str, Any]] = json.loads((DATA / "review.json").read_text("utf-8"))
 BOOK: dict[str, list[dict[str, Any]]] = yaml.safe_load((TOOLS / "messes.yaml").read_text("utf-8"))
 
@@ -34,7 +38,9 @@ def slug(text: str) -> str:
 
 TASKS = [slug(thing["thingName"]) for thing in SET_FILE]
 CODE: dict[tuple[str, str], str] = {
-    (slug(thing["thingName"]), snippet["name"]): snippet["content"] for thing in SET_FILE for snippet in thing["snippets"]
+    (slug(thing["thingName"]), snippet["name"]): snippet["content"]
+    for thing in SET_FILE
+    for snippet in thing["snippets"]
 }
 MESSY = {(mess["task"], mess["trial"]): mess for mess in BOOK["messes"]}
 ODD = {(oddity["task"], oddity["trial"]): oddity for oddity in BOOK["oddities"]}
@@ -62,7 +68,9 @@ def strict(text: str) -> dict[str, Any]:
 def unlabelled(document: dict[str, Any]) -> tuple[list[str], dict[str, dict[str, dict[str, Any]]]]:
     """Ranking and grades by candidate name instead of label placeholder."""
     ranking = [LABEL.sub(r"\1", label) for label in document["ranking"]]
-    return ranking, {LABEL.sub(r"\1", label): grades for label, grades in document["candidates"].items()}
+    return ranking, {
+        LABEL.sub(r"\1", label): grades for label, grades in document["candidates"].items()
+    }
 
 
 def weighted(grades: dict[str, dict[str, Any]]) -> float:
@@ -82,13 +90,15 @@ REASONS = [
 ]
 
 
-# --- The set file -----------------------------------------------------------------------------------------------------
+# --- The set file ---------------------------------------------------------------------------------
 
 
 def test_demo_package_data_matches_the_build_script() -> None:
     built_files = runpy.run_path(str(TOOLS / "build.py"))["built_files"]
     for path, text in built_files().items():
-        assert path.read_text("utf-8") == text, f"{path.name} is stale: run python tools/demo/build.py"
+        assert path.read_text("utf-8") == text, (
+            f"{path.name} is stale: run python tools/demo/build.py"
+        )
 
 
 def test_every_thing_has_the_same_three_candidates_and_five_trials() -> None:
@@ -114,13 +124,15 @@ def test_snippet_is_twenty_to_eighty_lines_that_compile(task: str, name: str) ->
 
 
 def test_nothing_the_judge_reads_or_writes_gives_a_name_away() -> None:
-    for text, name in itertools.product([*CODE.values(), *(thing["context"] for thing in SET_FILE)], NAMES):
+    for text, name in itertools.product(
+        [*CODE.values(), *(thing["context"] for thing in SET_FILE)], NAMES
+    ):
         assert name not in text.lower()
     for reply, name in itertools.product(REPLIES, NAMES):
         assert not re.search(rf"\b{name}\b", LABEL.sub("", reply["reply"]["text"]).lower())
 
 
-# --- The recorded judge -----------------------------------------------------------------------------------------------
+# --- The recorded judge ---------------------------------------------------------------------------
 
 
 def test_every_trial_has_a_reply_and_every_reply_a_trial() -> None:
@@ -129,7 +141,9 @@ def test_every_trial_has_a_reply_and_every_reply_a_trial() -> None:
     twice = {at for at in first if first.count(at) > 1}
     assert twice == {at for at, oddity in ODD.items() if oddity["kind"] == "unreadable_first"}
     again = {where(reply) for reply in REPLIES if reply["match"]["attempt"] == 2}
-    assert again == {(step["task"], step["trial"]) for step in REVIEW if step["decision"] == "rerun"}
+    assert again == {
+        (step["task"], step["trial"]) for step in REVIEW if step["decision"] == "rerun"
+    }
 
 
 def test_reply_lines_have_the_shape_of_the_replay_provider() -> None:
@@ -178,7 +192,9 @@ def test_clean_evidence_stands_in_the_code(
 
 
 @pytest.mark.parametrize(("at", "name", "criterion", "reason"), REASONS)
-def test_clean_reason_quotes_only_existing_code(at: tuple[str, int], name: str, criterion: str, reason: str) -> None:
+def test_clean_reason_quotes_only_existing_code(
+    at: tuple[str, int], name: str, criterion: str, reason: str
+) -> None:
     assert 6 <= len(reason.split()) <= 50
     assert_quotes_stand_in(CODE[at[0], name], reason)
     assert_no_unmarked_code(reason)
@@ -226,11 +242,15 @@ def test_no_reason_is_said_twice() -> None:
 
 def test_trials_differ_by_a_little_as_judges_do() -> None:
     for task, name, criterion in itertools.product(TASKS, NAMES, CRITERIA):
-        seen = [grades[name][criterion]["score"] for at, _, grades in DOCUMENTS if at[0] == task and (at not in OVERLOOKED)]
+        seen = [
+            grades[name][criterion]["score"]
+            for at, _, grades in DOCUMENTS
+            if at[0] == task and (at not in OVERLOOKED)
+        ]
         assert max(seen) - min(seen) <= 2, (task, name, criterion, seen)
 
 
-# --- The messes -------------------------------------------------------------------------------------------------------
+# --- The messes -----------------------------------------------------------------------------------
 
 
 def test_each_kind_of_mess_is_there_once() -> None:
@@ -243,7 +263,10 @@ def test_each_kind_of_mess_is_there_once() -> None:
         "score_out_of_scale",
         "truncated",
     ]
-    assert sorted(oddity["kind"] for oddity in BOOK["oddities"]) == ["loose_json", "unreadable_first"]
+    assert sorted(oddity["kind"] for oddity in BOOK["oddities"]) == [
+        "loose_json",
+        "unreadable_first",
+    ]
     special = [*MESSY, *ODD, *OVERLOOKED]
     assert len(set(special)) == len(special)
 
@@ -251,7 +274,9 @@ def test_each_kind_of_mess_is_there_once() -> None:
 def messy(flag: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The list entry of a mess and its recorded reply."""
     mess = next(mess for mess in BOOK["messes"] if mess["flag"] == flag)
-    line = next(line for line in REPLIES if is_messy(line) and where(line) == (mess["task"], mess["trial"]))
+    line = next(
+        line for line in REPLIES if is_messy(line) and where(line) == (mess["task"], mess["trial"])
+    )
     return mess, line["reply"]
 
 
@@ -325,7 +350,12 @@ def test_one_criterion_is_missing() -> None:
 
 def test_one_score_is_outside_its_scale() -> None:
     _, grades = messy_grades("score_out_of_scale")
-    outside = [grade["score"] for by in grades.values() for grade in by.values() if not 0 <= grade["score"] <= 10]
+    outside = [
+        grade["score"]
+        for by in grades.values()
+        for grade in by.values()
+        if not 0 <= grade["score"] <= 10
+    ]
     assert outside == [85]
 
 
@@ -359,7 +389,7 @@ def test_loose_reply_needs_the_tolerant_parser() -> None:
     assert strict(second)["ranking"]
 
 
-# --- The recorded review and what it leads to -------------------------------------------------------------------------
+# --- The recorded review and what it leads to -----------------------------------------------------
 
 
 def test_every_attempt_is_decided_once() -> None:
@@ -373,7 +403,9 @@ def test_messes_are_never_waved_through() -> None:
     for step in REVIEW:
         at = step["task"], step["trial"]
         plain = step["decision"] == "approve"
-        assert plain is (step.get("attempt", 1) == 2 or at not in (MESSY.keys() | OVERLOOKED.keys()))
+        assert plain is (
+            step.get("attempt", 1) == 2 or at not in (MESSY.keys() | OVERLOOKED.keys())
+        )
         assert plain or step["reason"]
         assert (step["decision"] == "rerun") is ("note" in step)
         assert (step["decision"] == "correct") is ("corrections" in step)
@@ -391,7 +423,9 @@ def test_corrections_are_fractions_and_make_the_assessment_whole() -> None:
 def counted_scores() -> dict[tuple[str, str], list[float]]:
     """Score of each counted trial by task and candidate, calculated without the product."""
     latest = {(step["task"], step["trial"]): step for step in REVIEW}
-    scores: dict[tuple[str, str], list[float]] = {(task, name): [] for task in TASKS for name in NAMES}
+    scores: dict[tuple[str, str], list[float]] = {
+        (task, name): [] for task in TASKS for name in NAMES
+    }
     for (task, trial), step in latest.items():
         if step["decision"] not in {"approve", "correct"}:
             continue
@@ -414,7 +448,12 @@ def test_thirty_two_trials_count_and_no_task_has_fewer_than_four() -> None:
     assert sum(per_task) == 32
     assert min(per_task) >= 4
     decisions = [step["decision"] for step in REVIEW]
-    assert {kind: decisions.count(kind) for kind in set(decisions)} == {"approve": 28, "correct": 4, "reject": 3, "rerun": 2}
+    assert {kind: decisions.count(kind) for kind in set(decisions)} == {
+        "approve": 28,
+        "correct": 4,
+        "reject": 3,
+        "rerun": 2,
+    }
 
 
 def paired_t(differences: list[float]) -> float:
@@ -428,8 +467,8 @@ def test_the_first_is_clearly_better_and_the_other_two_are_not_decided() -> None
     def differences(a: str, b: str) -> list[float]:
         return [x - y for x, y in zip(means[a], means[b], strict=True)]
 
-    # Quantiles of Student's t with 6 degrees of freedom, from any printed table: 3.143 at two-sided p = .02, so that it
-    # holds for three pairs by Holm's rule as well, and 0.906 at p = .40.
+    # Quantiles of Student's t with 6 degrees of freedom, from any printed table: 3.143 at two-sided
+    # p = .02, so that it holds for three pairs by Holm's rule as well, and 0.906 at p = .40.
     for other in ("bruno", "chen"):
         assert paired_t(differences("ada", other)) > 3.143
         assert min(differences("ada", other)) < 0  # one task goes the other way

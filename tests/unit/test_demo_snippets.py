@@ -1,4 +1,6 @@
-"""Each snippet of the demo runs, does what its candidate meant, and has just the faults that were planted."""
+"""Each snippet of the demo runs, does what its candidate meant, and has just the faults that were
+planted.
+"""
 
 import importlib.util
 import io
@@ -82,7 +84,9 @@ def test_rate_limiter_bruno_allows_a_double_burst() -> None:
         assert not module.RateLimiter(2, 10).allow("k")
 
 
-@pytest.mark.parametrize(("name", "alive_at_deadline"), [("ada", False), ("bruno", False), ("chen", True)])
+@pytest.mark.parametrize(
+    ("name", "alive_at_deadline"), [("ada", False), ("bruno", False), ("chen", True)]
+)
 def test_token_store_expires(name: str, alive_at_deadline: bool) -> None:
     clock = Clock()
     store = snippet("token-store", name).TokenStore(clock)
@@ -183,11 +187,18 @@ GOOD_CSV = 'amount,id,email\n"1.10",1,"a, b@x"\n2,2,"c\n@x"\nbad,3,d@x\n4,2,e@x\
 
 def test_csv_importer_ada_reports_lines_of_the_file() -> None:
     result = snippet("csv-importer", "ada").import_payments(io.StringIO("\ufeff" + GOOD_CSV))
-    assert [(payment.id, str(payment.amount)) for payment in result.payments] == [("1", "1.10"), ("2", "2")]
+    assert [(payment.id, str(payment.amount)) for payment in result.payments] == [
+        ("1", "1.10"),
+        ("2", "2"),
+    ]
     assert [error.line for error in result.errors] == [5, 6]
     with pytest.raises(ValueError, match="header lacks email"):
         snippet("csv-importer", "ada").import_payments(["id,amount\n"])
-    assert not snippet("csv-importer", "ada").import_payments(["id,email,amount", "1,a@x,NaN"]).payments
+    assert (
+        not snippet("csv-importer", "ada")
+        .import_payments(["id,email,amount", "1,a@x,NaN"])
+        .payments
+    )
 
 
 def test_csv_importer_chen_accepts_nan_and_refuses_a_byte_order_mark() -> None:
@@ -202,7 +213,10 @@ def test_csv_importer_chen_accepts_nan_and_refuses_a_byte_order_mark() -> None:
 
 def test_csv_importer_bruno_loses_rows_in_silence_and_uses_floats() -> None:
     run = snippet("csv-importer", "bruno").import_payments
-    assert run(["id,email,amount", "1,a@x,1.10"]) == ([{"id": "1", "email": "a@x", "amount": 1.1}], [])
+    assert run(["id,email,amount", "1,a@x,1.10"]) == (
+        [{"id": "1", "email": "a@x", "amount": 1.1}],
+        [],
+    )
     assert run(["id,email,amount", '1,"a, b@x",5', "2,c@x,oops"]) == ([], [])
     assert run(["id,amount", "1,5"]) == ([], [])
 
@@ -218,8 +232,12 @@ def test_lru_cache_evicts_the_least_recently_used(name: str) -> None:
     assert (len(cache), cache.hits, cache.misses) == (2, 3, 1)
 
 
-@pytest.mark.parametrize(("name", "hit", "kept"), [("ada", True, 1), ("bruno", True, 1), ("chen", False, None)])
-def test_lru_cache_stores_none_and_updates_evict_nothing(name: str, hit: bool, kept: int | None) -> None:
+@pytest.mark.parametrize(
+    ("name", "hit", "kept"), [("ada", True, 1), ("bruno", True, 1), ("chen", False, None)]
+)
+def test_lru_cache_stores_none_and_updates_evict_nothing(
+    name: str, hit: bool, kept: int | None
+) -> None:
     cache = snippet("lru-cache", name).LRUCache(2)
     cache.put("a", 1)
     cache.put("b", None)
@@ -310,12 +328,15 @@ def test_event_bus_ada_reads_topics_as_patterns_and_takes_priorities() -> None:
 def test_money_splitter_ada_is_exact_fair_and_symmetrical() -> None:
     split = snippet("money-splitter", "ada").split
     assert split(100, [1, 1, 1]) == [34, 33, 33]
-    for amount, weights in itertools.product((-101, -1, 0, 7, 100, 9999), ([1] * 7, [3, 0, 1], [5, 2, 9, 4])):
+    for amount, weights in itertools.product(
+        (-101, -1, 0, 7, 100, 9999), ([1] * 7, [3, 0, 1], [5, 2, 9, 4])
+    ):
         shares = split(amount, weights)
         assert sum(shares) == amount
         assert split(-amount, weights) == [-share for share in shares]
         assert all(
-            abs(share * sum(weights) - amount * weight) < sum(weights) for share, weight in zip(shares, weights, strict=True)
+            abs(share * sum(weights) - amount * weight) < sum(weights)
+            for share, weight in zip(shares, weights, strict=True)
         )
 
 

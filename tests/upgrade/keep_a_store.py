@@ -1,8 +1,8 @@
 """Writes what is kept for each schema: `python -m tests.upgrade.keep_a_store`.
 
-Kept are the dump of a small store and, for both databases, the statements that create the tables. Run it whenever an
-unreleased schema changes. Once a schema is released its files never change again: later versions must upgrade such a store
-and use it.
+Kept are the dump of a small store and, for both databases, the statements that create the tables.
+Run it whenever an unreleased schema changes. Once a schema is released its files never change
+again: later versions must upgrade such a store and use it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,17 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from tests.contract.stores import StandingClock, a_call, a_decision, a_plan, a_task, grades, judged, planned, wait
+from tests.contract.stores import (
+    StandingClock,
+    a_call,
+    a_decision,
+    a_plan,
+    a_task,
+    grades,
+    judged,
+    planned,
+    wait,
+)
 
 from assay.domain.assessment import Flag, FlagKind, Response
 from assay.domain.calibration import CalibrationRecord, JudgeIdentity, Tier
@@ -35,14 +45,21 @@ DRIVERS = {"sqlite": "pysqlite", "postgresql": "psycopg"}
 
 
 def fill(url: str) -> None:
-    """Six trials of two tasks: approved, corrected, rejected, rerun and waiting, failed, untouched."""
+    """Six trials of two tasks: approved, corrected, rejected, rerun and waiting, failed,
+    untouched.
+    """
     store = open_store(url, clock=StandingClock())
     plan = a_plan(batch_id="kept", budget_usd=5.0)
-    auth = a_task("auth", snippets={"bob": "def b(): ...\n"}, tags=["security"], thing="Auth Service")
+    auth = a_task(
+        "auth", snippets={"bob": "def b(): ...\n"}, tags=["security"], thing="Auth Service"
+    )
     store.journal.open_run(plan, planned(auth, a_task("pay", language="go", weight=2.0), trials=3))
     claimed = store.journal.claim(plan.id, limit=5)
     flag = Flag(kind=FlagKind.EMPTY_REASON, detail="no reason for bob", candidate="bob")
-    scores = grades({"alice": {"integrity": 0.8, "fitness": 0.5}, "bob": {"integrity": 0.25, "fitness": 0.5}}, flags=[flag])
+    scores = grades(
+        {"alice": {"integrity": 0.8, "fitness": 0.5}, "bob": {"integrity": 0.25, "fitness": 0.5}},
+        flags=[flag],
+    )
     for trial in claimed[:4]:
         answer = Response(candidate="alice", text="def a(): ...\n")
         wait(store.journal.record(judged(trial, scores, calls=[a_call(trial)], responses=[answer])))
@@ -52,23 +69,32 @@ def fill(url: str) -> None:
     store.decisions.decide(
         [
             a_decision(Verb.APPROVE, rows[0].key, idempotency="first"),
-            a_decision(Verb.CORRECT, rows[1].key, corrections={("alice", "fitness"): 1.0}, reason="it fits"),
+            a_decision(
+                Verb.CORRECT, rows[1].key, corrections={("alice", "fitness"): 1.0}, reason="it fits"
+            ),
             a_decision(Verb.REJECT, rows[2].key, reason="invented"),
         ]
     )
     again = store.journal.claim_trial(claimed[3].key)
-    wait(store.journal.record(judged(again, scores, attempt=2, rerun=a_decision(Verb.RERUN, 0, note="look again"))))
+    wait(
+        store.journal.record(
+            judged(again, scores, attempt=2, rerun=a_decision(Verb.RERUN, 0, note="look again"))
+        )
+    )
     store.calibrations.keep(A_CALIBRATION)
     store.close()
 
 
 def tables_of(version: str, dialect: str) -> Path:
-    home = MIGRATIONS if version == "0011" else HERE  # the first migration needs the tables that it makes
+    # the first migration needs the tables that it makes
+    home = MIGRATIONS if version == "0011" else HERE
     return home / f"tables_{version}_{dialect}.sql"
 
 
 def tables_now(dialect: str) -> str:
-    """The statements for today's tables in the order of their references, then the indexes by name."""
+    """The statements for today's tables in the order of their references, then the indexes by
+    name.
+    """
     statements = [statement.strip() for statement in table_statements(dialect, DRIVERS[dialect])]
     indexes = [statement for statement in statements if "INDEX" in statement.partition(" ON ")[0]]
     tables = [statement for statement in statements if statement not in indexes]

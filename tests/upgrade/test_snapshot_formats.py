@@ -1,6 +1,8 @@
-"""Snapshots of earlier formats still verify, and each check that they do not allow is named with the reason.
+"""Snapshots of earlier formats still verify, and each check that they do not allow is named with
+the reason.
 
-`snapshots_1` was minted at commit caefe560, before snapshots stated their number, predecessor and removed runs.
+`snapshots_1` was minted at commit caefe560, before snapshots stated their number, predecessor and
+removed runs.
 """
 
 from __future__ import annotations
@@ -30,7 +32,11 @@ def test_a_snapshot_of_format_1_verifies_with_its_gaps_named(assay: Command, kep
     verified = assay("mint-verify", path, "--key", kept / "key.pem.pub", "--json")
     assert verified.code == 0, verified.out
     checks = {check["check"]: check for check in verified.document["checks"]}
-    assert {name for name, check in checks.items() if check["result"] == "passed"} >= {"content", "signature", "template"}
+    assert {name for name, check in checks.items() if check["result"] == "passed"} >= {
+        "content",
+        "signature",
+        "template",
+    }
     assert not [name for name, check in checks.items() if check["result"] == "failed"]
     for name in ("place", "predecessor", "removed_runs"):
         assert checks[name]["result"] == "not_checked"
@@ -53,10 +59,14 @@ def test_a_changed_or_moved_snapshot_of_format_1_fails(assay: Command, kept: Pat
     path.write_text(laid_out(snapshot), "utf-8")
     assert failed(assay, path) == {"content"}
     make_key(kept / "mallory")
-    assert failed(assay, path.with_name("snapshot-002.json5"), "--key", kept / "mallory.pub") == {"signature"}
+    assert failed(assay, path.with_name("snapshot-002.json5"), "--key", kept / "mallory.pub") == {
+        "signature"
+    }
 
 
-def test_a_measured_run_that_is_deleted_fails_a_snapshot_of_format_1(assay: Command, kept: Path) -> None:
+def test_a_measured_run_that_is_deleted_fails_a_snapshot_of_format_1(
+    assay: Command, kept: Path
+) -> None:
     assert assay("import", kept / "runs.jsonl").code == 0
     assert assay("delete", "mine-0", "--yes").code == 0
     assert failed(assay, kept / "my-specialist" / "1.0.0" / "snapshot-001.json5") == {"runs"}

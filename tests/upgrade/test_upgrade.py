@@ -1,4 +1,6 @@
-"""Today's code opens a store kept from each released schema, reads it, reviews it and continues its run."""
+"""Today's code opens a store kept from each released schema, reads it, reviews it and continues its
+run.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def test_one_store_is_kept_for_each_schema() -> None:
 
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
-def test_a_kept_store_opens_and_can_be_read_reviewed_and_continued(kept: Path, tmp_path: Path) -> None:
+def test_a_kept_store_opens_and_can_be_read_reviewed_and_continued(
+    kept: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "assay.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(kept.read_text(encoding="utf-8"))
@@ -46,13 +50,17 @@ def test_a_kept_store_opens_and_can_be_read_reviewed_and_continued(kept: Path, t
         TrialState.FAILED: 1,
         TrialState.PENDING: 1,
     }
-    assert store.archive.scores.excluded(EVERYTHING) == Excluded(pending=2, rejected=1, failed=1, superseded=1, not_started=1)
+    assert store.archive.scores.excluded(EVERYTHING) == Excluded(
+        pending=2, rejected=1, failed=1, superseded=1, not_started=1
+    )
     judged_alice, bob = (2 * 0.8 + 0.5) / 3, (2 * 0.25 + 0.5) / 3
     corrected_alice = (2 * 0.8 + 1.0) / 3
     scores = sorted(store.archive.scores.columns(EVERYTHING).score.tolist())
     assert scores == pytest.approx(sorted([judged_alice, bob, corrected_alice, bob]))
     (failed,) = store.archive.trials.matching(EVERYTHING, failed_only=True)
-    assert failed.failure == Failure(kind="http_500", fault=Fault.PROVIDER, detail="the server broke", tries=5)
+    assert failed.failure == Failure(
+        kind="http_500", fault=Fault.PROVIDER, detail="the server broke", tries=5
+    )
 
     calibrated = store.calibrations.records()
     assert calibrated == (replace(A_CALIBRATION, version=1, number=1),)
@@ -66,7 +74,9 @@ def test_a_kept_store_opens_and_can_be_read_reviewed_and_continued(kept: Path, t
     assert detail.judged.flags[0].detail == "no reason for bob"
     assert store.event_log.first_broken() is None
 
-    store.decisions.decide([a_decision(Verb.UNDO, rows[1].key), a_decision(Verb.APPROVE, rows[4].key)])
+    store.decisions.decide(
+        [a_decision(Verb.UNDO, rows[1].key), a_decision(Verb.APPROVE, rows[4].key)]
+    )
     assert store.archive.assessments.detail(rows[1].key).row.state is AssessmentState.PENDING
     store.journal.begin(run.id, retry_failed=True)
     for trial in store.journal.claim(run.id, limit=9):

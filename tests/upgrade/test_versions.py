@@ -1,4 +1,6 @@
-"""The store and the results folder of each version that was on main, opened and rebuilt with the figures they had."""
+"""The store and the results folder of each version that was on main, opened and rebuilt with the
+figures they had.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def means_in(store: Store) -> dict[str, dict[str, tuple[int, float]]]:
 
 
 def as_pairs(counted: dict[str, dict[str, list[float]]]) -> dict[str, dict[str, tuple[int, float]]]:
-    return {run: {name: (int(n), mean) for name, (n, mean) in by.items()} for run, by in counted.items()}
+    return {
+        run: {name: (int(n), mean) for name, (n, mean) in by.items()} for run, by in counted.items()
+    }
 
 
 def assert_usable(url: str, expected: dict[str, Any]) -> None:
@@ -72,7 +76,9 @@ def assert_usable(url: str, expected: dict[str, Any]) -> None:
         assert all(detail.judged.grades for detail in details)
         pending = [row.key for row in rows if row.state is AssessmentState.PENDING]
         (corrected,) = (row.key for row in rows if row.state is AssessmentState.CORRECTED)
-        decisions = [a_decision(Verb.APPROVE, key) for key in pending] + [a_decision(Verb.UNDO, corrected)]
+        decisions = [a_decision(Verb.APPROVE, key) for key in pending] + [
+            a_decision(Verb.UNDO, corrected)
+        ]
         assert len(store.decisions.decide(decisions)) == len(pending) + 1
         assert store.event_log.first_broken() is None
     finally:
@@ -100,7 +106,9 @@ def test_a_store_of_each_version_opens_with_the_figures_it_had(kept: Path, tmp_p
 def columns_of(connection: sqlite3.Connection) -> dict[str, list[tuple[Any, ...]]]:
     """The columns of every table and index, with type, null and default."""
     names = connection.execute("SELECT type, name FROM sqlite_master ORDER BY name").fetchall()
-    return {name: connection.execute(f'PRAGMA {kind}_info("{name}")').fetchall() for kind, name in names}
+    return {
+        name: connection.execute(f'PRAGMA {kind}_info("{name}")').fetchall() for kind, name in names
+    }
 
 
 @pytest.mark.parametrize("kept", WITH_RESULTS, ids=lambda path: path.name[:13])
@@ -132,11 +140,15 @@ def test_an_exported_table_of_each_version_is_imported_with_its_means(
     finally:
         store.close()
     counted = as_pairs(expected["counted"])
-    assert imported == {name: pair for by_candidate in counted.values() for name, pair in by_candidate.items()}
+    assert imported == {
+        name: pair for by_candidate in counted.values() for name, pair in by_candidate.items()
+    }
 
 
 def test_one_version_is_kept_for_each_migration_and_for_todays_tables() -> None:
-    """If this fails, run `python -m tests.upgrade.keep_a_version` and commit the file that it writes."""
+    """If this fails, run `python -m tests.upgrade.keep_a_version` and commit the file that it
+    writes.
+    """
     migrations = Path(schema.__file__).parents[1] / "migrations" / "versions"
     numbers = {path.name[:4] for path in migrations.glob("[0-9]*.py")}
     names = {path.name.removesuffix(".tar.xz") for path in KEPT}

@@ -19,7 +19,9 @@ def axe() -> str:
 
 
 def serious(page: Page) -> list[str]:
-    """List serious axe findings on the page: all rules in light colours, contrast in dark ones too."""
+    """List serious axe findings on the page: all rules in light colours, contrast in dark ones
+    too.
+    """
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
     page.evaluate(axe())
     violations: list[Any] = []

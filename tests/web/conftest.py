@@ -1,4 +1,6 @@
-"""A store with a judged set, a server of its own for each test, and a browser that notes everything amiss."""
+"""A store with a judged set, a server of its own for each test, and a browser that notes everything
+amiss.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,10 @@ def write_set(folder: Path, *, things: int, trials: int) -> Path:
             "context": "Nothing may enter twice.",
             "language": "python",
             "trialsNeeded": trials,
-            "snippets": [{"name": name, "content": CODE.format(name=name, place=place)} for place, name in enumerate(NAMES)],
+            "snippets": [
+                {"name": name, "content": CODE.format(name=name, place=place)}
+                for place, name in enumerate(NAMES)
+            ],
         }
         for number in range(things)
     ]
@@ -68,9 +73,17 @@ def write_set(folder: Path, *, things: int, trials: int) -> Path:
 def write_judge(folder: Path, *, missing_in: str | None = "gate-1") -> Path:
     """A recorded judge: attempt 1 of everything, attempt 2 with other scores, no attempt 3."""
     path = folder / "judge.jsonl"
-    lines = [{"match": {"role": "judge", "attempt": attempt}, "reply": {"text": reply(attempt)}} for attempt in (1, 2)]
+    lines = [
+        {"match": {"role": "judge", "attempt": attempt}, "reply": {"text": reply(attempt)}}
+        for attempt in (1, 2)
+    ]
     if missing_in:
-        lines.append({"match": {"role": "judge", "task": missing_in, "trial": 1}, "reply": {"text": reply(1, lacking=True)}})
+        lines.append(
+            {
+                "match": {"role": "judge", "task": missing_in, "trial": 1},
+                "reply": {"text": reply(1, lacking=True)},
+            }
+        )
     lines.append(
         {
             "match": {"role": "judge", "attempt": 3},
@@ -96,7 +109,12 @@ def reply(attempt: int, *, lacking: bool = False) -> str:
         }
         for place, name in enumerate(NAMES)
     }
-    return json.dumps({"candidates": graded, "report": f"Attempt {attempt}: **{{{{label:{NAMES[0]}}}}}** takes `self.lock`."})
+    return json.dumps(
+        {
+            "candidates": graded,
+            "report": f"Attempt {attempt}: **{{{{label:{NAMES[0]}}}}}** takes `self.lock`.",
+        }
+    )
 
 
 def judged_store(
@@ -108,19 +126,29 @@ def judged_store(
     protocol: dict[str, float] | None = None,
     review: str = "every",
 ) -> Path:
-    """A store under `folder` with one run that waits for review; with a protocol, of a suite that says it."""
+    """A store under `folder` with one run that waits for review; with a protocol, of a suite that
+    says it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     suite_path = write_set(folder, things=things, trials=trials)
     if protocol is not None or review != "every":
         tasks = [
-            {"id": f"gate-{place + 1}", "thing": one["thingName"], "context": one["context"], "trials": trials,
-             "language": one["language"],
-             "snippets": {snippet["name"]: snippet["content"] for snippet in one["snippets"]}}
+            {
+                "id": f"gate-{place + 1}",
+                "thing": one["thingName"],
+                "context": one["context"],
+                "trials": trials,
+                "language": one["language"],
+                "snippets": {snippet["name"]: snippet["content"] for snippet in one["snippets"]},
+            }
             for place, one in enumerate(json.loads(suite_path.read_text("utf-8")))
-        ]  # fmt: skip
+        ]
         suite_path = folder / "suite.json"
         suite_path.write_text(
-            json.dumps({"name": "gates", "review": review, "protocol": protocol or {}, "tasks": tasks}), "utf-8"
+            json.dumps(
+                {"name": "gates", "review": review, "protocol": protocol or {}, "tasks": tasks}
+            ),
+            "utf-8",
         )
     judge = judge or write_judge(folder)
     if isinstance(judge, Path) and judge.is_relative_to(folder):
@@ -140,8 +168,9 @@ _STARTED_IN = os.getcwd()
 def reusable_port() -> int:
     """Return a port that no server of this session listens on now.
 
-    The same few ports serve all tests, so that the shared browser context finds scripts and styles in its cache:
-    without that, the first visit to the review page takes 0.9 s of CPU instead of 0.3 s.
+    The same few ports serve all tests, so that the shared browser context finds scripts and styles
+    in its cache: without that, the first visit to the review page takes 0.9 s of CPU instead of 0.3
+    s.
     """
     for port in _ports:
         if port not in _ports_in_use:
@@ -154,7 +183,9 @@ def reusable_port() -> int:
 
 @dataclass
 class Served:
-    """`assay serve` as a process of its own, which can be killed and started again at the same address."""
+    """`assay serve` as a process of its own, which can be killed and started again at the same
+    address.
+    """
 
     folder: Path
     port: int = field(default_factory=reusable_port)
@@ -167,7 +198,9 @@ class Served:
 
     def start(self) -> None:
         _ports_in_use.add(self.port)
-        self.process = forked.start("serve", "--port", self.port, *self.arguments, folder=self.folder)
+        self.process = forked.start(
+            "serve", "--port", self.port, *self.arguments, folder=self.folder
+        )
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             with suppress(OSError):
@@ -203,13 +236,22 @@ class Served:
         """(assessment, verb, reviewer) of every event in the store, oldest first."""
         with Workspace.open(self.folder, environment={}) as workspace:
             rows = list(workspace.archive.assessments.matching(Selection()))
-            found = [(e.id, int(r.key), e) for r in rows for e in workspace.archive.assessments.detail(r.key).events]
-        return [(key, str(event.decision.verb), event.decision.reviewer) for _, key, event in sorted(found, key=lambda x: x[0])]
+            found = [
+                (e.id, int(r.key), e)
+                for r in rows
+                for e in workspace.archive.assessments.detail(r.key).events
+            ]
+        return [
+            (key, str(event.decision.verb), event.decision.reviewer)
+            for _, key, event in sorted(found, key=lambda x: x[0])
+        ]
 
 
 @dataclass
 class ServedHere(Served):
-    """The same server in a thread of this process, which takes 0.15 s of CPU less than a process of its own."""
+    """The same server in a thread of this process, which takes 0.15 s of CPU less than a process of
+    its own.
+    """
 
     options: Mapping[str, str] = field(default_factory=dict)
     thread: threading.Thread | None = None
@@ -222,7 +264,8 @@ class ServedHere(Served):
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(("127.0.0.1", self.port))
         listening.listen(256)
-        os.chdir(self.folder)  # paths in messages are relative to the folder in which a person starts the server
+        # paths in messages are relative to the folder in which a person starts the server
+        os.chdir(self.folder)
         running = threading.Event()
         self.thread = threading.Thread(target=self._run, args=(listening, running))
         self.thread.start()
@@ -230,9 +273,14 @@ class ServedHere(Served):
 
     def _run(self, listening: socket.socket, running: threading.Event) -> None:
         environment = forked.clean_environment()
-        with listening, Workspace.open(self.folder, options=self.options, environment=environment) as workspace:
+        with (
+            listening,
+            Workspace.open(self.folder, options=self.options, environment=environment) as workspace,
+        ):
             workspace.notices.base = self.url
-            config = uvicorn.Config(create_app(workspace), log_config=None, access_log=False, server_header=False)
+            config = uvicorn.Config(
+                create_app(workspace), log_config=None, access_log=False, server_header=False
+            )
             self.server = StoppableServer(config, running)
             self.server.run(sockets=[listening])
 
@@ -286,14 +334,19 @@ def serving(folder: Path, **options: str) -> Iterator[Served]:
 
 @dataclass
 class Watch:
-    """Faults that a browser must never show: broken policy, foreign requests, dialogs, script errors."""
+    """Faults that a browser must never show: broken policy, foreign requests, dialogs, script
+    errors.
+    """
 
     amiss: list[str] = field(default_factory=list)
     expected: tuple[str, ...] = ()
 
     def on(self, page: Page, served: Served) -> None:
         page.on("pageerror", lambda error: self.amiss.append(f"error: {error}"))
-        page.on("console", lambda message: self.hear(message.type, message.text, message.location["url"]))
+        page.on(
+            "console",
+            lambda message: self.hear(message.type, message.text, message.location["url"]),
+        )
         page.on("dialog", lambda dialog: self.amiss.append(f"dialog: {dialog.message}"))
 
         def asked(request: Request) -> None:
@@ -322,13 +375,17 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def free_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A judged store in which nothing waits: until then nobody is named, and no candidates are compared."""
+    """A judged store in which nothing waits: until then nobody is named, and no candidates are
+    compared.
+    """
     return judged_store(tmp_path_factory.mktemp("free") / "store", review="none")
 
 
 @pytest.fixture(scope="module")
 def standing(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """One server over a copy of the module's store, for all tests of a module that change nothing in it."""
+    """One server over a copy of the module's store, for all tests of a module that change nothing
+    in it.
+    """
     folder = tmp_path_factory.mktemp("standing") / "store"
     shutil.copytree(template, folder)
     with serving(folder) as server:
@@ -358,7 +415,9 @@ def new_context(chromium: Browser) -> BrowserContext:
 
 @pytest.fixture
 def context(chromium: Browser) -> Iterator[BrowserContext]:
-    """A context of the test's own: for init scripts, which cannot be taken out of a context again."""
+    """A context of the test's own: for init scripts, which cannot be taken out of a context
+    again.
+    """
     context = new_context(chromium)
     yield context
     context.close()
@@ -366,7 +425,9 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(request: pytest.FixtureRequest, served: Served, watch: Watch) -> Iterator[Page]:
-    """A page in the test's own context if it asks for `context`, else the page that all tests of this worker share."""
+    """A page in the test's own context if it asks for `context`, else the page that all tests of
+    this worker share.
+    """
     if "context" in request.fixturenames:
         page = request.getfixturevalue("context").new_page()
         watch.on(page, served)
@@ -381,7 +442,9 @@ def page(request: pytest.FixtureRequest, served: Served, watch: Watch) -> Iterat
 
 @pytest.fixture
 def page_at(shared_page: SharedPage, watch: Watch) -> Iterator[Callable[[Served], Page]]:
-    """The page that all tests of this worker share, for a server of another fixture; ask for that fixture first."""
+    """The page that all tests of this worker share, for a server of another fixture; ask for that
+    fixture first.
+    """
     servers: list[Served] = []
 
     def opened(server: Served) -> Page:
@@ -406,8 +469,8 @@ def shared_page(chromium: Browser) -> Iterator[SharedPage]:
 class SharedPage:
     """One browser page for many tests, as new to each test as a page of its own.
 
-    A page of its own costs 1.4 s of CPU until it shows the first item: its process starts, and its caches are cold. This
-    one costs 0.4 s.
+    A page of its own costs 1.4 s of CPU until it shows the first item: its process starts, and its
+    caches are cold. This one costs 0.4 s.
     """
 
     context: BrowserContext
@@ -428,7 +491,9 @@ class SharedPage:
         return self.page
 
     def reset(self, address: str) -> None:
-        """Undo everything a test did to the page and its context, and delete what they stored for the server."""
+        """Undo everything a test did to the page and its context, and delete what they stored for
+        the server.
+        """
         self.context.set_offline(False)
         self.context.unroute_all()
         self.context.clear_cookies()
@@ -443,7 +508,10 @@ class SharedPage:
             page.close()
             self.page = None
         self.listeners.clear()
-        stored = {"origin": address, "storageTypes": "local_storage,indexeddb,service_workers,cache_storage"}
+        stored = {
+            "origin": address,
+            "storageTypes": "local_storage,indexeddb,service_workers,cache_storage",
+        }
         session = self.context.new_cdp_session(self.open())
         session.send("Storage.clearDataForOrigin", stored)
         session.detach()
@@ -453,7 +521,13 @@ class SharedPage:
             page.remove_listener(event, listener)
         page.unroute_all()
         page.goto("about:blank", timeout=3000)
-        page.emulate_media(media="null", color_scheme="null", reduced_motion="null", forced_colors="null", contrast="null")
+        page.emulate_media(
+            media="null",
+            color_scheme="null",
+            reduced_motion="null",
+            forced_colors="null",
+            contrast="null",
+        )
         if page.viewport_size != WINDOW:
             page.set_viewport_size(WINDOW)
         page.mouse.move(0, 0)  # a pointer left over a button would show its hint
@@ -468,7 +542,9 @@ def review(page: Page, served: Served) -> Page:
 
 
 def first_cell(page: Page) -> None:
-    """Select the grade of the first criterion and candidate; an item with a flag begins at the flag."""
+    """Select the grade of the first criterion and candidate; an item with a flag begins at the
+    flag.
+    """
     page.locator('.right:not(.behind) [data-cell="0.0"]').click()
 
 
@@ -512,12 +588,16 @@ def eventually_in(page: Page, holds: Callable[[], object], *, within_s: float = 
     """Wait until something is so that the browser reports to a listener of this test."""
     deadline = time.monotonic() + within_s
     while not holds():
-        assert time.monotonic() < deadline, f"it did not become so; the page says: {page.locator('#said').all_inner_texts()}"
+        assert time.monotonic() < deadline, (
+            f"it did not become so; the page says: {page.locator('#said').all_inner_texts()}"
+        )
         page.wait_for_timeout(20)  # listeners are called only while Playwright is at work
 
 
 def decided(page: Page, *keys: str) -> None:
-    """Press keys that decide the item on the page, and wait until another one, or none, takes its place."""
+    """Press keys that decide the item on the page, and wait until another one, or none, takes its
+    place.
+    """
     before = item_of(page)
     for key in keys:
         page.keyboard.press(key)

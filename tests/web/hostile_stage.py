@@ -1,7 +1,8 @@
-"""Hostile pages on stage: each with a server of its own outside, so that what is heard there is known to be its doing.
+"""Hostile pages on stage: each with a server of its own outside, so that what is heard there is
+known to be its doing.
 
-Many run at once, each two in a browser window of their own (a page behind another is slowed down): what takes time is
-waiting, and waiting is shared.
+Many run at once, each two in a browser window of their own (a page behind another is slowed down):
+what takes time is waiting, and waiting is shared.
 """
 
 from __future__ import annotations
@@ -37,8 +38,12 @@ class Outside:
         return self._known[name]
 
     def written(self, pages: Mapping[str, str]) -> str:
-        """One page out of hostile ones by name, each of which reports to its own server; it says aloud that it runs."""
-        return RAN + together(page.replace("EVIL", self.of(name).url) for name, page in pages.items())
+        """One page out of hostile ones by name, each of which reports to its own server; it says
+        aloud that it runs.
+        """
+        return RAN + together(
+            page.replace("EVIL", self.of(name).url) for name, page in pages.items()
+        )
 
     def close(self) -> None:
         for one in self._known.values():
@@ -47,7 +52,9 @@ class Outside:
 
 @dataclass
 class Around:
-    """A page of a browser window with hostile ones in it: everything that got out into it, and how many of them ran."""
+    """A page of a browser window with hostile ones in it: everything that got out into it, and how
+    many of them ran.
+    """
 
     page: Page
     out: list[str] = field(default_factory=list)
@@ -56,7 +63,9 @@ class Around:
     @staticmethod
     def opened(browser: Browser) -> Around:
         """A page in a window of its own."""
-        context = browser.new_context(viewport={"width": 1360, "height": 900}, accept_downloads=False)
+        context = browser.new_context(
+            viewport={"width": 1360, "height": 900}, accept_downloads=False
+        )
         context.set_default_timeout(15_000)
         around = Around(context.new_page())
         page = around.page
@@ -88,14 +97,18 @@ class Around:
             with suppress(Error):
                 box = frame.bounding_box()
                 if box is not None:
-                    self.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 40)
+                    self.page.mouse.click(
+                        box["x"] + box["width"] / 2, box["y"] + box["height"] - 40
+                    )
 
     def look(self, address: str, title: str | None = None) -> None:
         """Note what became of this page."""
         if self.page.url != address:
             self.out.append(f"the page went to {self.page.url}")
             return
-        marked, called = self.page.evaluate("() => [document.documentElement.dataset.out ?? null, document.title]")
+        marked, called = self.page.evaluate(
+            "() => [document.documentElement.dataset.out ?? null, document.title]"
+        )
         if marked is not None:
             self.out.append(f"the page was marked {marked}")
         if title is not None and called != title:

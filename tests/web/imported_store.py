@@ -1,4 +1,6 @@
-"""A store with answers of another harness: a batch of three models over the same requests, one of which left some out."""
+"""A store with answers of another harness: a batch of three models over the same requests, one of
+which left some out.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def request(task: str, model: str, question: str | None = None) -> dict[str, Any
             "model": model,
             "temperature": 0,
             "max_tokens": 300,
-            "messages": [{"role": "user", "content": question or f"Is **Person {task}** a good hire?"}],
+            "messages": [
+                {"role": "user", "content": question or f"Is **Person {task}** a good hire?"}
+            ],
         },
     }
 
@@ -34,10 +38,17 @@ def answer(task: str, text: str, model: str) -> dict[str, Any]:
         "object": "chat.completion",
         "created": 1730126000,
         "model": model,
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        ],
         "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
     }
-    return {"id": f"v-{task}", "custom_id": task, "response": {"status_code": 200, "body": body}, "error": None}
+    return {
+        "id": f"v-{task}",
+        "custom_id": task,
+        "response": {"status_code": 200, "body": body},
+        "error": None,
+    }
 
 
 def lines(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -45,15 +56,26 @@ def lines(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def write_exports(
-    folder: Path, *, models: Sequence[str] = MODELS, given: Mapping[tuple[str, str], str] | None = None, lacking: int = 2
+    folder: Path,
+    *,
+    models: Sequence[str] = MODELS,
+    given: Mapping[tuple[str, str], str] | None = None,
+    lacking: int = 2,
 ) -> list[Path]:
-    """Requests and a file of answers for each model; the first model has no answer to the last `lacking` requests."""
+    """Requests and a file of answers for each model; the first model has no answer to the last
+    `lacking` requests.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "input_0.jsonl").write_text(lines([request(task, models[0]) for task in TASKS]), "utf-8")
+    (folder / "input_0.jsonl").write_text(
+        lines([request(task, models[0]) for task in TASKS]), "utf-8"
+    )
     paths = [folder / "input_0.jsonl"]
     for place, model in enumerate(models):
         tasks = TASKS[: len(TASKS) - lacking] if place == 0 else TASKS
-        texts = {task: (given or {}).get((model, task)) or f"{task}: yes, says number {place}." for task in tasks}
+        texts = {
+            task: (given or {}).get((model, task)) or f"{task}: yes, says number {place}."
+            for task in tasks
+        }
         path = folder / f"output_{place}.jsonl"
         path.write_text(lines([answer(task, text, model) for task, text in texts.items()]), "utf-8")
         paths.append(path)

@@ -1,4 +1,6 @@
-"""A store with a run whose candidates wrote web pages, judged by a recorded code-arena judge, and a way to ask its server."""
+"""A store with a run whose candidates wrote web pages, judged by a recorded code-arena judge, and a
+way to ask its server.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,12 @@ CRITERIA = ("visual_accuracy", "code_quality", "functionality", "responsiveness"
 SCORES = {"wilhelmina": 9, "bartholomew": 6, "casimira": 3}
 """What the judge gives on every criterion, out of 10."""
 
-SECRETS = re.compile("|".join((*WRITERS, "replay/", r"pages\.jsonl", "arena-judge", r"The \w+ shows", r"0\.[369]\b")), re.I)
+SECRETS = re.compile(
+    "|".join(
+        (*WRITERS, "replay/", r"pages\.jsonl", "arena-judge", r"The \w+ shows", r"0\.[369]\b")
+    ),
+    re.I,
+)
 """Names, models, the judge, its reasons and its scores."""
 
 
@@ -54,9 +61,14 @@ def pages_store(
                 text = (given or {}).get((writer, task)) or page_by(writer, task, k)
                 match = {"role": "candidate", "candidate": writer, "task": task, "trial": k}
                 lines.append({"match": match, "reply": {"text": text}})
-        grades = {name: {"score": SCORES.get(writer, 5), "reason": f"The {name} shows.", "evidence": []} for name in CRITERIA}
+        grades = {
+            name: {"score": SCORES.get(writer, 5), "reason": f"The {name} shows.", "evidence": []}
+            for name in CRITERIA
+        }
         reply = {"candidates": {f"{{{{label:{writer}}}}}": grades}, "report": "A page."}
-        lines.append({"match": {"role": "judge", "candidate": writer}, "reply": {"text": json.dumps(reply)}})
+        lines.append(
+            {"match": {"role": "judge", "candidate": writer}, "reply": {"text": json.dumps(reply)}}
+        )
     (folder / "pages.jsonl").write_text("\n".join(json.dumps(line) for line in lines), "utf-8")
     model = f"replay/{folder / 'pages.jsonl'}"
     suite = {
@@ -67,7 +79,10 @@ def pages_store(
         "candidates": [{"name": writer, "model": model} for writer in writers],
         "judge": {"name": "arena-judge", "model": model} if judged else "human",
         "score": "code_arena" if judged else "judge",
-        "tasks": [{"id": task, "thing": task.title(), "prompt": f"Build a {task} as one page."} for task in tasks],
+        "tasks": [
+            {"id": task, "thing": task.title(), "prompt": f"Build a {task} as one page."}
+            for task in tasks
+        ],
     }
     (folder / "frontends.json").write_text(json.dumps(suite), "utf-8")
     done = forked.run("run", "frontends.json", folder=folder, ASSAY_CHROMIUM="/nowhere/chromium")
@@ -75,10 +90,18 @@ def pages_store(
     return folder
 
 
-def ask(served: Served, path: str, body: Mapping[str, Any] | None = None, *, reviewer: str | None = None) -> tuple[int, Any]:
-    """Status and document of a request; a refusal is an answer too. `reviewer`: as whom a browser would ask."""
+def ask(
+    served: Served, path: str, body: Mapping[str, Any] | None = None, *, reviewer: str | None = None
+) -> tuple[int, Any]:
+    """Status and document of a request; a refusal is an answer too.
+
+    `reviewer`: as whom a browser would ask.
+    """
     data = None if body is None else json.dumps(body).encode()
-    said = {"content-type": "application/json", **({} if reviewer is None else {"cookie": f"assay_reviewer={reviewer}"})}
+    said = {
+        "content-type": "application/json",
+        **({} if reviewer is None else {"cookie": f"assay_reviewer={reviewer}"}),
+    }
     request = urllib.request.Request(served.url + path, data, said)
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
@@ -89,4 +112,9 @@ def ask(served: Served, path: str, body: Mapping[str, Any] | None = None, *, rev
 
 def pair_of(item: Mapping[str, Any], reviewer: str = "ann") -> dict[str, Any]:
     """A pair as a request names it."""
-    return {"task": item["task"], "trial": item["trial"], "pair": item["pair"], "reviewer": reviewer}
+    return {
+        "task": item["task"],
+        "trial": item["trial"],
+        "pair": item["pair"],
+        "reviewer": reviewer,
+    }

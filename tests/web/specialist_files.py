@@ -1,4 +1,6 @@
-"""Files of a specialist in a project: an enriched template and snapshots, as `assay enrich` and `assay mint` write them."""
+"""Files of a specialist in a project: an enriched template and snapshots, as `assay enrich` and
+`assay mint` write them.
+"""
 
 from __future__ import annotations
 
@@ -73,33 +75,62 @@ def write_snapshot(
             "decided": decided,
             "statement": verdict,
             "shows": [f"{len(runs)} runs count."],
-            "does_not_show": [*([] if decided else ["That the specialist is better or worse than the baseline."]), *gaps],
+            "does_not_show": [
+                *([] if decided else ["That the specialist is better or worse than the baseline."]),
+                *gaps,
+            ],
         },
         "validity": {
             "valid_for": {
-                "template": {"name": template.name, "version": template.version, "digest": template.digest},
-                "suites": [], "models": list(models), "judges": [],
+                "template": {
+                    "name": template.name,
+                    "version": template.version,
+                    "digest": template.digest,
+                },
+                "suites": [],
+                "models": list(models),
+                "judges": [],
             },
             "valid_until": "2099-01-01T00:00:00Z",
         },
         "snapshot_metadata": {
-            "created_at": "2026-02-01T09:30:00Z", "minted_by": "Assay", "template_version": template.version,
-            "template_digest": template.digest, "batch_id": "comparison",
+            "created_at": "2026-02-01T09:30:00Z",
+            "minted_by": "Assay",
+            "template_version": template.version,
+            "template_digest": template.digest,
+            "batch_id": "comparison",
         },
-    }  # fmt: skip
+    }
     change(content)
     folder = project / "snapshots" / "react-expert" / "1.0.0"
-    return write_numbered(folder, "snapshot", lambda number, before: laid_out(seal(numbered(content, number, before), key)))
+    return write_numbered(
+        folder,
+        "snapshot",
+        lambda number, before: laid_out(seal(numbered(content, number, before), key)),
+    )
 
 
 def _run(name: str, score: float, model: str, *, specialist: bool) -> dict[str, Any]:
     own = {"specialist_name": NAME, "specialist_version": "1.0.0"} if specialist else {}
     return {
-        "run_id": name, "run_date": "2026-01-31T10:00:00Z", "suite": "update-deps", "scenario": "nx-monorepo", "tier": "L1",
-        "agent": "anthropic", "model": model, "trial": 1, "overall_score": score, "is_successful": True,
-        "specialist_enabled": specialist, **own, "evaluations": {}, "review": "rule",
+        "run_id": name,
+        "run_date": "2026-01-31T10:00:00Z",
+        "suite": "update-deps",
+        "scenario": "nx-monorepo",
+        "tier": "L1",
+        "agent": "anthropic",
+        "model": model,
+        "trial": 1,
+        "overall_score": score,
+        "is_successful": True,
+        "specialist_enabled": specialist,
+        **own,
+        "evaluations": {},
+        "review": "rule",
         "telemetry": {
-            "duration_ms": 45000, "token_usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-            "tool_calls": 3, "cost_usd": 0.01,
+            "duration_ms": 45000,
+            "token_usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+            "tool_calls": 3,
+            "cost_usd": 0.01,
         },
-    }  # fmt: skip
+    }

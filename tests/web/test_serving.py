@@ -50,14 +50,22 @@ def test_leases_of_a_desk_survive_a_restart(served: Served) -> None:
     served.start()
     theirs = [item["id"] for item in served.get("/api/review/next?desk=desk-2&limit=5")["items"]]
     assert not set(mine) & set(theirs)
-    assert {item["id"] for item in served.get("/api/review/next?desk=desk-1&limit=3")["items"]} == set(mine)
+    assert {
+        item["id"] for item in served.get("/api/review/next?desk=desk-1&limit=3")["items"]
+    } == set(mine)
 
 
 @pytest.mark.slow
 def test_a_port_that_is_taken_is_said(served: Served) -> None:
     command = [sys.executable, "-m", "assay", "serve", "--port", str(served.port)]
     done = subprocess.run(
-        command, cwd=served.folder, env=clean_environment(), capture_output=True, text=True, timeout=60, check=False
+        command,
+        cwd=served.folder,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 2
     assert f"port {served.port}" in done.stderr

@@ -1,7 +1,8 @@
 """Build the demo's package data from the sources beside this file.
 
-    python tools/demo/build.py            write src/assay/demo/{architects.json,judge.jsonl,review.json}
-    python tools/demo/build.py --check    exit 1 when a committed file differs from what would be written
+    python tools/demo/build.py            write
+    src/assay/demo/{architects.json,judge.jsonl,review.json} python tools/demo/build.py --check
+    exit 1 when a committed file differs from what would be written
 
 Nothing here is random: the same sources always give the same bytes.
 """
@@ -20,19 +21,31 @@ import yaml
 HERE = Path(__file__).resolve().parent
 TARGET = HERE.parents[1] / "src" / "assay" / "demo"
 WEIGHTS = {"integrity": 2, "data_flow": 1, "maintainability": 1, "fitness": 1}
-# Instructions, rubric and schema of a judge's prompt come to about this many characters beside the code.
+# Instructions, rubric and schema of a judge's prompt come to about this many characters beside the
+# code.
 PROMPT_OVERHEAD_CHARS = 4200
 CHARS_PER_TOKEN = 4
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="only compare with the committed files")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="only compare with the committed files"
+    )
     check = parser.parse_args().check
-    stale = [path for path, text in built_files().items() if not path.is_file() or path.read_text("utf-8") != text]
+    stale = [
+        path
+        for path, text in built_files().items()
+        if not path.is_file() or path.read_text("utf-8") != text
+    ]
     if check:
         for path in stale:
-            print(f"{path.name} differs from what build.py gives; run python tools/demo/build.py", file=sys.stderr)
+            print(
+                f"{path.name} differs from what build.py gives; run python tools/demo/build.py",
+                file=sys.stderr,
+            )
         return 1 if stale else 0
     for path, text in built_files().items():
         path.write_text(text, encoding="utf-8")
@@ -43,7 +56,9 @@ def built_files() -> dict[Path, str]:
     """The text of each package file, by its path."""
     return {
         TARGET / "architects.json": json.dumps(set_file(), indent=2, ensure_ascii=False) + "\n",
-        TARGET / "judge.jsonl": "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in replies()),
+        TARGET / "judge.jsonl": "".join(
+            json.dumps(line, ensure_ascii=False) + "\n" for line in replies()
+        ),
         TARGET / "review.json": json.dumps(decisions(), indent=2, ensure_ascii=False) + "\n",
     }
 
@@ -57,7 +72,10 @@ def set_file() -> list[dict[str, Any]]:
             "context": thing["context"].strip(),
             "language": catalogue["language"],
             "trialsNeeded": catalogue["trials_needed"],
-            "snippets": [{"name": name, "content": source(thing["id"], name)} for name in catalogue["candidates"]],
+            "snippets": [
+                {"name": name, "content": source(thing["id"], name)}
+                for name in catalogue["candidates"]
+            ],
         }
         for thing in catalogue["things"]
     ]
@@ -77,7 +95,9 @@ def messes() -> dict[str, list[dict[str, Any]]]:
 
 def weighted(grades: dict[str, dict[str, Any]]) -> float:
     """A candidate's score in one assessment, on the judge's own scale."""
-    return sum(WEIGHTS[name] * float(grade["score"]) for name, grade in grades.items()) / sum(WEIGHTS.values())
+    return sum(WEIGHTS[name] * float(grade["score"]) for name, grade in grades.items()) / sum(
+        WEIGHTS.values()
+    )
 
 
 def replies() -> Iterator[dict[str, Any]]:
@@ -85,7 +105,9 @@ def replies() -> Iterator[dict[str, Any]]:
     book = messes()
     for thing in _yaml("things.yaml")["things"]:
         task = thing["id"]
-        input_tokens = (len(json.dumps(thing)) + _code_length(task) + PROMPT_OVERHEAD_CHARS) // CHARS_PER_TOKEN
+        input_tokens = (
+            len(json.dumps(thing)) + _code_length(task) + PROMPT_OVERHEAD_CHARS
+        ) // CHARS_PER_TOKEN
         for judgement in judgements(task):
             trial, attempt = judgement["trial"], judgement["attempt"]
             mess = _entry(book["messes"], task, trial) if attempt == 1 else None
@@ -94,7 +116,9 @@ def replies() -> Iterator[dict[str, Any]]:
             match = {"role": "judge", "task": task, "trial": trial, "attempt": attempt}
             if oddity and oddity["kind"] == "unreadable_first":
                 yield _line(match, oddity["text"].strip(), "stop", input_tokens)
-            text = _text(_changed(judgement, changes), loose=bool(oddity and oddity["kind"] == "loose_json"))
+            text = _text(
+                _changed(judgement, changes), loose=bool(oddity and oddity["kind"] == "loose_json")
+            )
             cut = next((change["cut_after"] for change in changes if "cut_after" in change), None)
             if cut is None:
                 yield _line(match, text, "stop", input_tokens)
@@ -103,7 +127,9 @@ def replies() -> Iterator[dict[str, Any]]:
 
 
 def decisions() -> list[dict[str, Any]]:
-    """What the recorded reviewer decides: first attempts in order, then what came back from the reruns."""
+    """What the recorded reviewer decides: first attempts in order, then what came back from the
+    reruns.
+    """
     book = messes()
     first: list[dict[str, Any]] = []
     later: list[dict[str, Any]] = []
@@ -115,12 +141,17 @@ def decisions() -> list[dict[str, Any]]:
                 continue
             entry = _entry(book["messes"] + book["overlooked"], task, trial)
             for step in entry["review"] if entry else [{"decision": "approve"}]:
-                (later if "attempt" in step else first).append({"task": task, "trial": trial, **step})
+                (later if "attempt" in step else first).append(
+                    {"task": task, "trial": trial, **step}
+                )
     return first + later
 
 
 def _text(judgement: dict[str, Any], *, loose: bool) -> str:
-    """The raw answer. The candidates come in another order from trial to trial, as they do behind shuffled labels."""
+    """The raw answer.
+
+    The candidates come in another order from trial to trial, as they do behind shuffled labels.
+    """
     names = list(judgement["grades"])
     turn = (judgement["trial"] - 1) % len(names)
     document = {
@@ -165,9 +196,16 @@ def _changed(judgement: dict[str, Any], changes: list[dict[str, Any]]) -> dict[s
     return changed
 
 
-def _line(match: dict[str, Any], text: str, finish_reason: str, input_tokens: int) -> dict[str, Any]:
+def _line(
+    match: dict[str, Any], text: str, finish_reason: str, input_tokens: int
+) -> dict[str, Any]:
     usage = {"input_tokens": input_tokens, "output_tokens": len(text) // CHARS_PER_TOKEN}
-    reply = {"text": text, "finish_reason": finish_reason, "usage": usage, "model": "recorded-judge-1"}
+    reply = {
+        "text": text,
+        "finish_reason": finish_reason,
+        "usage": usage,
+        "model": "recorded-judge-1",
+    }
     return {"match": match, "reply": reply}
 
 
@@ -180,7 +218,9 @@ def _code_length(task: str) -> int:
 
 
 def _entry(entries: list[dict[str, Any]], task: str, trial: int) -> dict[str, Any] | None:
-    return next((entry for entry in entries if (entry["task"], entry["trial"]) == (task, trial)), None)
+    return next(
+        (entry for entry in entries if (entry["task"], entry["trial"]) == (task, trial)), None
+    )
 
 
 def _yaml(name: str) -> Any:

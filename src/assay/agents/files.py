@@ -1,4 +1,6 @@
-"""Copy a fixture and compare two folders, without following links that an agent may have created."""
+"""Copy a fixture and compare two folders, without following links that an agent may have
+created.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,29 @@ from typing import Final
 from assay.domain.digest import bytes_digest, file_digest
 
 IGNORED: Final = frozenset(
-    {"node_modules", ".git", ".turbo", "dist", ".nx", ".pnpm-store", "__pycache__", ".venv", ".pytest_cache"}
+    {
+        "node_modules",
+        ".git",
+        ".turbo",
+        "dist",
+        ".nx",
+        ".pnpm-store",
+        "__pycache__",
+        ".venv",
+        ".pytest_cache",
+    }
 )
 """Folders that are neither copied, compared nor kept, because they can be rebuilt."""
 
 COMPILED: Final = (".pyc", ".pyo")
-"""Endings of files that are treated like `IGNORED` folders: Python may run them in place of the source beside them."""
+"""Endings of files that are treated like `IGNORED` folders: Python may run them in place of the
+source beside them.
+"""
 
 LARGEST_FILE: Final = 256 << 10
-"""Maximum bytes of a file whose content is stored and compared; for larger files, only sizes are compared."""
+"""Maximum bytes of a file whose content is stored and compared; for larger files, only sizes are
+compared.
+"""
 
 LARGEST_DIFF: Final = 400_000
 LARGEST_SNAPSHOT: Final = 64 << 20
@@ -34,11 +50,14 @@ MOST_COMPARISONS: Final = 25_000_000
 MOST_PATHS: Final = 5_000
 
 
-def copy_fixture(source: Path, target: Path, *, without: Collection[str] = ()) -> tuple[dict[str, str], Snapshot]:
-    """Copy the files and links of a fixture without the `IGNORED` folders; return the digest of each file, and a snapshot.
+def copy_fixture(
+    source: Path, target: Path, *, without: Collection[str] = ()
+) -> tuple[dict[str, str], Snapshot]:
+    """Copy the files and links of a fixture without the `IGNORED` folders; return the digest of
+    each file, and a snapshot.
 
-    The files in `without` are digested, but not copied. Times and extended attributes are left out, because
-    `shutil.copytree` takes twice as long.
+    The files in `without` are digested, but not copied. Times and extended attributes are left out,
+    because `shutil.copytree` takes twice as long.
     """
     digests: dict[str, str] = {}
     snapshot = Snapshot()
@@ -57,7 +76,9 @@ def copy_fixture(source: Path, target: Path, *, without: Collection[str] = ()) -
             snapshot.add(path, facts, _content_of(place, facts))
         elif stat.S_ISREG(facts.st_mode):
             content = (source / path).read_bytes()
-            with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, facts.st_mode & 0o777), "wb", 0) as file:
+            with os.fdopen(
+                os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, facts.st_mode & 0o777), "wb", 0
+            ) as file:
                 file.write(content)
             digests[path] = bytes_digest(content)
             snapshot.add(path, facts, _text(content), digests[path])
@@ -65,7 +86,9 @@ def copy_fixture(source: Path, target: Path, *, without: Collection[str] = ()) -
 
 
 def is_left_out(name: str, *, is_folder: bool, is_link: bool) -> bool:
-    """True if an entry of a workspace can be rebuilt or could run code unseen, so that it is neither compared nor validated."""
+    """True if an entry of a workspace can be rebuilt or could run code unseen, so that it is
+    neither compared nor validated.
+    """
     if name.casefold() == ".git":
         return True
     return name in IGNORED if is_folder or is_link else name.endswith(COMPILED)
@@ -98,7 +121,9 @@ def walk(folder: Path, left_out: list[str] | None = None) -> Iterator[tuple[str,
 
 
 def _content_of(place: str, facts: os.stat_result) -> str | None:
-    """Return the content of a text file, or `link to …` for a link; None if it is special, too large, not text or gone."""
+    """Return the content of a text file, or `link to …` for a link; None if it is special, too
+    large, not text or gone.
+    """
     try:
         if stat.S_ISLNK(facts.st_mode):
             return f"link to {os.readlink(place)}\n"
@@ -111,7 +136,9 @@ def _content_of(place: str, facts: os.stat_result) -> str | None:
 
 
 def open_regular(place: str | Path) -> BufferedReader:
-    """Open a regular file for reading; raises `OSError` for a link and for a special file, which could block forever."""
+    """Open a regular file for reading; raises `OSError` for a link and for a special file, which
+    could block forever.
+    """
     descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -120,11 +147,17 @@ def open_regular(place: str | Path) -> BufferedReader:
 
 
 def _text(content: bytes) -> str | None:
-    return None if b"\0" in content or len(content) > LARGEST_FILE else content.decode("utf-8", "replace")
+    return (
+        None
+        if b"\0" in content or len(content) > LARGEST_FILE
+        else content.decode("utf-8", "replace")
+    )
 
 
 def _form_of(facts: os.stat_result) -> str:
-    """Return the kind of a file, as the diff states it: only the owner's permission to run a file counts, as in Git."""
+    """Return the kind of a file, as the diff states it: only the owner's permission to run a file
+    counts, as in Git.
+    """
     if stat.S_ISLNK(facts.st_mode):
         return "link"
     if not stat.S_ISREG(facts.st_mode):
@@ -133,20 +166,26 @@ def _form_of(facts: os.stat_result) -> str:
 
 
 def open_up(folder: Path) -> None:
-    """Give this user back the permissions in a folder that an agent may have removed; links are not followed."""
+    """Give this user back the permissions in a folder that an agent may have removed; links are not
+    followed.
+    """
     subprocess.run(["chmod", "-R", "u+rwX", "--", folder], check=False, capture_output=True)
 
 
 def remove(folder: Path) -> None:
-    """Delete as much of a folder as possible; Python's own function fails if an agent nested a thousand folders."""
+    """Delete as much of a folder as possible; Python's own function fails if an agent nested a
+    thousand folders.
+    """
     open_up(folder)
     subprocess.run(["rm", "-rf", "--", folder], check=False, capture_output=True)
 
 
 class Snapshot:
-    """Files of a folder at one time: the size and kind of each file, the content of text files, and what was left out.
+    """Files of a folder at one time: the size and kind of each file, the content of text files, and
+    what was left out.
 
-    If the content of a file is not held as it is, `digest_of` reads the folder, which must not have changed since.
+    If the content of a file is not held as it is, `digest_of` reads the folder, which must not have
+    changed since.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -158,7 +197,9 @@ class Snapshot:
         self._folder = folder
         self._room = LARGEST_SNAPSHOT
         for path, facts in walk(folder, self.left_out) if folder is not None else ():
-            self.add(path, facts, _content_of(f"{folder}/{path}", facts) if self._room > 0 else None)
+            self.add(
+                path, facts, _content_of(f"{folder}/{path}", facts) if self._room > 0 else None
+            )
 
     def add(self, path: str, facts: os.stat_result, text: str | None, digest: str = "") -> None:
         """Add a file; texts beyond `LARGEST_SNAPSHOT` characters are left out."""
@@ -171,13 +212,21 @@ class Snapshot:
             self._digests[path] = digest
 
     def _is_exact(self, path: str) -> bool:
-        """True if the text holds each byte of a file; U+FFFD may stand for bytes that are not UTF-8."""
+        """True if the text holds each byte of a file; U+FFFD may stand for bytes that are not
+        UTF-8.
+        """
         text = self.texts.get(path)
         return text is not None and "\ufffd" not in text
 
     def digest_of(self, path: str) -> str:
-        """Return the digest of a regular file that is not held as text; empty for others, and if it cannot be read."""
-        if path not in self._digests and self._folder is not None and self.forms.get(path) in ("file", "program"):
+        """Return the digest of a regular file that is not held as text; empty for others, and if it
+        cannot be read.
+        """
+        if (
+            path not in self._digests
+            and self._folder is not None
+            and self.forms.get(path) in ("file", "program")
+        ):
             try:
                 with open_regular(self._folder / path) as file:
                     self._digests[path] = file_digest(file)
@@ -187,11 +236,18 @@ class Snapshot:
 
     def same(self, path: str, other: Snapshot) -> bool:
         """True if both snapshots have the same file under this path, or none."""
-        if (self.sizes.get(path), self.forms.get(path)) != (other.sizes.get(path), other.forms.get(path)):
+        if (self.sizes.get(path), self.forms.get(path)) != (
+            other.sizes.get(path),
+            other.forms.get(path),
+        ):
             return False
         if self.texts.get(path) != other.texts.get(path):
             return False
-        return self._is_exact(path) or path not in self.sizes or self.digest_of(path) == other.digest_of(path)
+        return (
+            self._is_exact(path)
+            or path not in self.sizes
+            or self.digest_of(path) == other.digest_of(path)
+        )
 
     def kept(self, paths: Collection[str]) -> dict[str, str | None]:
         """Return the content of each path; None for a file that is absent or not text."""
@@ -200,39 +256,61 @@ class Snapshot:
 
 def changed_paths(base: Snapshot, now: Snapshot) -> list[str]:
     """Return the paths of all files that were added, changed or deleted, sorted."""
-    return [path for path in sorted(base.sizes.keys() | now.sizes.keys()) if not base.same(path, now)]
+    return [
+        path for path in sorted(base.sizes.keys() | now.sizes.keys()) if not base.same(path, now)
+    ]
 
 
 def difference(base: Snapshot, now: Snapshot, first: Collection[str] = ()) -> str:
-    """Return a unified diff of two snapshots, `first` files first. For files that are not text, it states only that they differ."""
+    """Return a unified diff of two snapshots, `first` files first.
+
+    For files that are not text, it states only that they differ.
+    """
     return "".join(parts_of_difference(base, now, changed_paths(base, now), first))
 
 
-def parts_of_difference(base: Snapshot, now: Snapshot, paths: Sequence[str], first: Collection[str] = ()) -> list[str]:
+def parts_of_difference(
+    base: Snapshot, now: Snapshot, paths: Sequence[str], first: Collection[str] = ()
+) -> list[str]:
     """Return the unified diff of each of these changed files, `first` files first."""
-    return [_part(path, base, now) for path in sorted(paths, key=lambda path: (path not in first, path))]
+    return [
+        _part(path, base, now) for path in sorted(paths, key=lambda path: (path not in first, path))
+    ]
 
 
 def _part(path: str, base: Snapshot, now: Snapshot) -> str:
     before, after = base.texts.get(path), now.texts.get(path)
-    old, new = ((f"a/{path}" if path in base.sizes else "/dev/null"), (f"b/{path}" if path in now.sizes else "/dev/null"))
+    old, new = (
+        (f"a/{path}" if path in base.sizes else "/dev/null"),
+        (f"b/{path}" if path in now.sizes else "/dev/null"),
+    )
     forms = base.forms.get(path), now.forms.get(path)
-    became = f"{old} was a {forms[0]} and {new} is a {forms[1]}\n" if None not in forms and forms[0] != forms[1] else ""
+    became = (
+        f"{old} was a {forms[0]} and {new} is a {forms[1]}\n"
+        if None not in forms and forms[0] != forms[1]
+        else ""
+    )
     if forms[0] is None and forms[1] == "program":
         became = f"{new} is a program\n"
     compared = len(_lines(before)) * len(_lines(after)) <= MOST_COMPARISONS
-    is_text = (path not in base.sizes or before is not None) and (path not in now.sizes or after is not None)
+    is_text = (path not in base.sizes or before is not None) and (
+        path not in now.sizes or after is not None
+    )
     if before == after and became and is_text:
         return became
     if not is_text or not compared or before == after:
         return f"{became}Binary or large files {old} and {new} differ ({now.sizes.get(path, 0):,} bytes)\n"
     lines = list(difflib.unified_diff(_lines(before), _lines(after), old, new))
     lines = lines or [f"--- {old}\n", f"+++ {new}\n"]  # an empty file, added or deleted
-    return became + "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    return became + "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
 
 
 def within(parts: Sequence[str], most: int = LARGEST_DIFF) -> str:
-    """Return the parts of a diff as one text, the longest parts cut so that all fit: every changed file is still named."""
+    """Return the parts of a diff as one text, the longest parts cut so that all fit: every changed
+    file is still named.
+    """
     left, room = len(parts), most
     share = most
     for length in sorted(map(len, parts)):
@@ -256,7 +334,9 @@ def _lines(text: str | None) -> list[str]:
 
 
 def restore(paths: Collection[str], source: Path, target: Path) -> None:
-    """Restore files to their earlier content, replacing changed files, links and folders at the same paths."""
+    """Restore files to their earlier content, replacing changed files, links and folders at the
+    same paths.
+    """
     for path in paths:
         place = target
         for step in Path(path).parent.parts:

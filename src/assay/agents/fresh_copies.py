@@ -1,7 +1,9 @@
-"""Fresh copies of a fixture for the validation, with the agent's visible changes and nothing else of what it left.
+"""Fresh copies of a fixture for the validation, with the agent's visible changes and nothing else
+of what it left.
 
-Left out are `IGNORED` folders, compiled files, empty folders, special files, and the changes that are `violations`. A file that
-the diff does not show has the content of the fixture, whatever the agent's workspace says.
+Left out are `IGNORED` folders, compiled files, empty folders, special files, and the changes that
+are `violations`. A file that the diff does not show has the content of the fixture, whatever the
+agent's workspace says.
 """
 
 from __future__ import annotations
@@ -17,7 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from assay.agents.files import COMPILED, Snapshot, copy_fixture, open_regular, open_up, remove, restore, walk
+from assay.agents.files import (
+    COMPILED,
+    Snapshot,
+    copy_fixture,
+    open_regular,
+    open_up,
+    remove,
+    restore,
+    walk,
+)
 from assay.domain.integrity import scripts_of, violations
 from assay.domain.scenarios import Scenario
 
@@ -49,7 +60,9 @@ class AgentChanges:
         return tuple(self.refused.values())
 
 
-def agent_changes(scenario: Scenario, base: Snapshot, now: Snapshot, folder: Path, changed: Sequence[str]) -> AgentChanges:
+def agent_changes(
+    scenario: Scenario, base: Snapshot, now: Snapshot, folder: Path, changed: Sequence[str]
+) -> AgentChanges:
     """Return which of the changed files the validation uses."""
     refused = violations(scenario, base.sizes, changed, now.sizes)
     protected = set(scenario.protected_files)
@@ -57,20 +70,29 @@ def agent_changes(scenario: Scenario, base: Snapshot, now: Snapshot, folder: Pat
     scripts = frozenset[str]()
     if _PACKAGE in applied and _PACKAGE not in scenario.allowed:
         before, after = _scripts_in(base.texts.get(_PACKAGE)), _scripts_in(now.texts.get(_PACKAGE))
-        scripts = frozenset(name for name in scripts_of(scenario) if before and before.get(name) != after.get(name))
+        scripts = frozenset(
+            name for name in scripts_of(scenario) if before and before.get(name) != after.get(name)
+        )
         for name in sorted(scripts):
-            refused[f"{_PACKAGE} {name}"] = f"The script {name!r} of {_PACKAGE} was changed, and a validation command runs it."
-    return AgentChanges(folder=folder, changed=tuple(changed), applied=applied, refused=refused, scripts=scripts)
+            refused[f"{_PACKAGE} {name}"] = (
+                f"The script {name!r} of {_PACKAGE} was changed, and a validation command runs it."
+            )
+    return AgentChanges(
+        folder=folder, changed=tuple(changed), applied=applied, refused=refused, scripts=scripts
+    )
 
 
-def fresh_copy(source: Path, target: Path, changes: AgentChanges | None, *, prepared: bool) -> dict[str, str]:
+def fresh_copy(
+    source: Path, target: Path, changes: AgentChanges | None, *, prepared: bool
+) -> dict[str, str]:
     """Copy a fixture and apply an agent's changes; return the digests of the fixture's files.
 
     Args:
         source: the fixture or, if baseline commands ran (`prepared`), the copy in which they ran.
         target: the folder to create.
         changes: the agent's changes; None for an unchanged copy.
-        prepared: True if `source` may contain `IGNORED` folders that the commands need. There are no digests then.
+        prepared: True if `source` may contain `IGNORED` folders that the commands need. There are
+            no digests then.
     """
     applied = changes.applied if changes is not None else ()
     if prepared:
@@ -90,11 +112,17 @@ def fresh_copy(source: Path, target: Path, changes: AgentChanges | None, *, prep
 
 
 def _copy_prepared(source: Path, target: Path) -> None:
-    """Copy a folder with all its files, but without Python's caches: a cached module may differ from the source beside it."""
+    """Copy a folder with all its files, but without Python's caches: a cached module may differ
+    from the source beside it.
+    """
     target.mkdir(parents=True)
-    done = subprocess.run(["cp", "-R", "-P", "-p", "--", f"{source}/.", target], check=False, capture_output=True)
+    done = subprocess.run(
+        ["cp", "-R", "-P", "-p", "--", f"{source}/.", target], check=False, capture_output=True
+    )
     if done.returncode:
-        raise OSError(f"{source} could not be copied: {done.stderr.decode('utf-8', 'replace').strip()[-300:]}")
+        raise OSError(
+            f"{source} could not be copied: {done.stderr.decode('utf-8', 'replace').strip()[-300:]}"
+        )
     pending = [str(target)]
     while pending:
         with os.scandir(pending.pop()) as entries:
@@ -107,9 +135,11 @@ def _copy_prepared(source: Path, target: Path) -> None:
 
 
 def _apply(folder: Path, path: str, target: Path) -> None:
-    """Give a file or link the state that it has in the agent's workspace; do nothing for one that is gone or special.
+    """Give a file or link the state that it has in the agent's workspace; do nothing for one that
+    is gone or special.
 
-    No folder above the file is a link: `walk` did not follow links, and the agent's processes have ended.
+    No folder above the file is a link: `walk` did not follow links, and the agent's processes have
+    ended.
     """
     place = target / path
     try:
@@ -131,7 +161,9 @@ def _apply(folder: Path, path: str, target: Path) -> None:
 
 
 def _make_folders(target: Path, parent: Path) -> None:
-    """Make the folders above a file, in place of files and links that the agent replaced by folders."""
+    """Make the folders above a file, in place of files and links that the agent replaced by
+    folders.
+    """
     place = target
     for step in parent.parts:
         place /= step
@@ -152,13 +184,21 @@ def _restore_scripts(source: Path, target: Path, names: Collection[str]) -> None
     before = _scripts_in(source.read_text("utf-8", "replace"))
     with suppress(OSError, ValueError, RecursionError):
         document = json.loads(target.read_text("utf-8", "replace"))
-        scripts = {**_scripts_in(json.dumps(document)), **{name: before[name] for name in names if name in before}}
-        document["scripts"] = {name: text for name, text in scripts.items() if name in before or name not in names}
+        scripts = {
+            **_scripts_in(json.dumps(document)),
+            **{name: before[name] for name in names if name in before},
+        }
+        document["scripts"] = {
+            name: text for name, text in scripts.items() if name in before or name not in names
+        }
         target.write_text(json.dumps(document, indent=2) + "\n", "utf-8")
 
 
-def restore_checks(scenario: Scenario, source: Path, target: Path, applied: Collection[str]) -> None:
-    """Undo the changes of a validation command to the checks that follow: protected files, files that steer them, and caches.
+def restore_checks(
+    scenario: Scenario, source: Path, target: Path, applied: Collection[str]
+) -> None:
+    """Undo the changes of a validation command to the checks that follow: protected files, files
+    that steer them, and caches.
 
     Code of the agent runs in each command, and could otherwise write the checks of the next.
     """

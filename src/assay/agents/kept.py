@@ -1,7 +1,9 @@
-"""Keep the workspaces of the newest trials for people to look at: disarmed, and within limits on number and size.
+"""Keep the workspaces of the newest trials for people to look at: disarmed, and within limits on
+number and size.
 
-An agent may leave files that programs of the user run unasked: Git runs `core.fsmonitor` of any `.git` folder that a prompt looks
-into, and editors run tasks. So a workspace is disarmed as soon as its trial ends, and that of a killed process by the next trial.
+An agent may leave files that programs of the user run unasked: Git runs `core.fsmonitor` of any
+`.git` folder that a prompt looks into, and editors run tasks. So a workspace is disarmed as soon as
+its trial ends, and that of a killed process by the next trial.
 """
 
 from __future__ import annotations
@@ -22,8 +24,12 @@ MOST_KEPT: Final = 20
 DEFAULT_GB: Final = 2.0
 _IN_USE: Final = "in-use"
 _SIZE: Final = "size"
-_ARMED: Final = frozenset({".githooks", ".husky", ".envrc", ".direnv", ".vscode", ".idea", ".devcontainer", ".mise.toml"})
-"""Files and folders that shells, Git and editors run or obey when somebody enters the folder or opens it."""
+_ARMED: Final = frozenset(
+    {".githooks", ".husky", ".envrc", ".direnv", ".vscode", ".idea", ".devcontainer", ".mise.toml"}
+)
+"""Files and folders that shells, Git and editors run or obey when somebody enters the folder or
+opens it.
+"""
 
 
 class KeptWorkspaces:
@@ -31,7 +37,8 @@ class KeptWorkspaces:
 
     Args:
         folder: the folder, which may not exist yet.
-        most_bytes: the total size of kept workspaces; the oldest are removed first. Workspaces in use do not count.
+        most_bytes: the total size of kept workspaces; the oldest are removed first. Workspaces in
+            use do not count.
     """
 
     def __init__(self, folder: Path, *, most_bytes: int) -> None:
@@ -55,7 +62,9 @@ class KeptWorkspaces:
         self.prune()
 
     def prune(self) -> None:
-        """Disarm what killed processes left, and remove workspaces beyond the limits, oldest first."""
+        """Disarm what killed processes left, and remove workspaces beyond the limits, oldest
+        first.
+        """
         left = self._most_bytes
         for number, place in enumerate(sorted(self._places(), key=_ended_at, reverse=True)):
             with _unused(place) as is_unused:
@@ -67,13 +76,21 @@ class KeptWorkspaces:
                     remove(place)
 
     def total_bytes(self) -> tuple[int, int]:
-        """Return the number of kept workspaces and their size; those of killed processes count when they are disarmed."""
-        sizes = [int(text) for place in self._places() if (text := _text_of(place / _SIZE)).isdecimal()]
+        """Return the number of kept workspaces and their size; those of killed processes count when
+        they are disarmed.
+        """
+        sizes = [
+            int(text) for place in self._places() if (text := _text_of(place / _SIZE)).isdecimal()
+        ]
         return len(sizes), sum(sizes)
 
     def _places(self) -> list[Path]:
         with suppress(OSError):
-            return [Path(entry.path) for entry in os.scandir(self.folder) if entry.is_dir(follow_symlinks=False)]
+            return [
+                Path(entry.path)
+                for entry in os.scandir(self.folder)
+                if entry.is_dir(follow_symlinks=False)
+            ]
         return []
 
 
@@ -124,10 +141,12 @@ def _text_of(path: Path) -> str:
 
 
 def disarm(folder: Path) -> int:
-    """Remove what programs could run unasked, and what can be rebuilt; return the bytes that are left.
+    """Remove what programs could run unasked, and what can be rebuilt; return the bytes that are
+    left.
 
-    Removed are ignored folders and compiled files, `.git` in any form, folders and files of `_ARMED`, the file `HEAD` without which
-    Git sees no repository, special files, links that lead out of the folder, and permissions to run as another user.
+    Removed are ignored folders and compiled files, `.git` in any form, folders and files of
+    `_ARMED`, the file `HEAD` without which Git sees no repository, special files, links that lead
+    out of the folder, and permissions to run as another user.
     """
     if os.geteuid():
         open_up(folder)
@@ -141,7 +160,11 @@ def disarm(folder: Path) -> int:
         for entry in entries:
             is_folder, is_link = entry.is_dir(follow_symlinks=False), entry.is_symlink()
             name = entry.name.casefold()
-            if is_left_out(entry.name, is_folder=is_folder, is_link=is_link) or name in _ARMED or name == "head":
+            if (
+                is_left_out(entry.name, is_folder=is_folder, is_link=is_link)
+                or name in _ARMED
+                or name == "head"
+            ):
                 remove(Path(entry.path))
             elif is_folder:
                 pending.append(entry.path)
@@ -160,7 +183,9 @@ def _leads_out(link: str, folder: Path) -> bool:
 
 
 def _size_after(path: str, facts: os.stat_result) -> int:
-    """Remove a special file, and the permission of any other to run as another user; return its size."""
+    """Remove a special file, and the permission of any other to run as another user; return its
+    size.
+    """
     if not stat.S_ISREG(facts.st_mode):
         os.unlink(path)
         return 0

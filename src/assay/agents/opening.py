@@ -24,19 +24,25 @@ WORKSPACE_AGENTS: Final[Registry[Callable[[str, Path], WorkingAgent]]] = Registr
     },
     members=("__call__",),
 )
-"""Classes or functions that create an agent from the text after the agent's name and the working folder."""
+"""Classes or functions that create an agent from the text after the agent's name and the working
+folder.
+"""
 
 _TARGET: Final = re.compile(r"(?P<name>[\w.-]+)(?::\s*|\s+|$)(?P<words>.*)", re.DOTALL)
 
 
 def is_workspace_agent(target: str) -> bool:
-    """True if a text such as `cmd: ./agent.sh` or `claude-code --model haiku` names an agent that works in workspaces."""
+    """True if a text such as `cmd: ./agent.sh` or `claude-code --model haiku` names an agent that
+    works in workspaces.
+    """
     match = _TARGET.fullmatch(target)
     return match is not None and match["name"] in WORKSPACE_AGENTS.names()
 
 
 def open_agent(program: Agent, workspaces: Workspaces, folder: Path) -> Provider | None:
-    """Return the provider for an agent that works in workspaces, or None for any other agent; raises `SettingsError`."""
+    """Return the provider for an agent that works in workspaces, or None for any other agent;
+    raises `SettingsError`.
+    """
     match = _TARGET.fullmatch(program.target)
     if match is None or not is_workspace_agent(program.target):
         return None

@@ -14,11 +14,15 @@ from assay.domain.scenarios import Scenario, Step
 from assay.domain.tools import ToolCall, ToolResult
 
 SOLUTION: Final = "solution"
-"""Name of the agent, and of the solution folder next to the fixture; other agents cannot see this folder."""
+"""Name of the agent, and of the solution folder next to the fixture; other agents cannot see this
+folder.
+"""
 
 
 class SolutionAgent:
-    """Copies the files of the scenario's folder `solution` to the workspace; an empty file deletes the file with its path."""
+    """Copies the files of the scenario's folder `solution` to the workspace; an empty file deletes
+    the file with its path.
+    """
 
     needs = AgentNeeds()
 
@@ -26,10 +30,16 @@ class SolutionAgent:
         del words
         self._folder = folder
 
-    async def work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
+    async def work(
+        self, prompt: str, scenario: Scenario, workspace: OpenWorkspace
+    ) -> tuple[str, str]:
         """Apply the solution; raises `CallFailed` if the scenario has no solution."""
         solution = self._folder / scenario.folder / SOLUTION
-        paths = sorted(path for path in solution.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+        paths = sorted(
+            path
+            for path in solution.rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts
+        )
         contents = {path.relative_to(solution).as_posix(): path.read_bytes() for path in paths}
         if not contents:
             raise _failure(f"This scenario has no recorded solution: {solution} has no files.")
@@ -43,19 +53,27 @@ class SolutionAgent:
 
 
 async def _apply(path: str, content: bytes, workspace: OpenWorkspace) -> ToolResult:
-    """Write a file, or remove it if its content is empty; a file that is not text appears in the steps with its size."""
+    """Write a file, or remove it if its content is empty; a file that is not text appears in the
+    steps with its size.
+    """
     if not content:
         command = f"rm -f -- {shlex.quote(path)}"
-        return await workspace.use(ToolCall(id=path, name="run_command", arguments={"command": command}))
+        return await workspace.use(
+            ToolCall(id=path, name="run_command", arguments={"command": command})
+        )
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" not in text:
-        return await workspace.use(ToolCall(id=path, name="write_file", arguments={"path": path, "content": text}))
+        return await workspace.use(
+            ToolCall(id=path, name="write_file", arguments={"path": path, "content": text})
+        )
     call = ToolCall(id=path, name="write_file", arguments={"path": path, "bytes": len(content)})
     result = await write_file(call, workspace.shell, shlex.quote(f"./{path}"), content)
-    workspace.work.steps.append(Step(kind="tool", tool=call.name, text=call.text, result=result.text))
+    workspace.work.steps.append(
+        Step(kind="tool", tool=call.name, text=call.text, result=result.text)
+    )
     return result
 
 

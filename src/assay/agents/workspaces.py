@@ -1,4 +1,6 @@
-"""Carry out an agent's trial: prepare a workspace, let the agent work in it, run the validation commands, and report."""
+"""Carry out an agent's trial: prepare a workspace, let the agent work in it, run the validation
+commands, and report.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ LONGEST_PROMPT: Final = 100_000
 
 ChooseSandbox: TypeAlias = Callable[[], Awaitable[Sandbox]]
 OpenGate: TypeAlias = Callable[[str, Scenario], ModelGate]
-"""Returns the gate to a provider's models for one trial; raises `SettingsError` if it cannot be used here."""
+"""Returns the gate to a provider's models for one trial; raises `SettingsError` if it cannot be
+used here.
+"""
 
 NOT_FOUND: Final = 127
 """Exit code of a shell whose command does not exist."""
@@ -66,8 +70,8 @@ ENVIRONMENT: Final = "environment"
 class Work:
     """Record of an agent at work: its steps, its last message, and the reason why it ended.
 
-    An agent that is not a model states here what it used, as far as it knows: tokens, cost, replies of the model (`turns`) and
-    the model's name.
+    An agent that is not a model states here what it used, as far as it knows: tokens, cost, replies
+    of the model (`turns`) and the model's name.
     """
 
     steps: list[Step] = field(default_factory=list)
@@ -84,7 +88,8 @@ class AgentNeeds:
     """Needs of an agent that works in a sandbox by itself.
 
     Attributes:
-        provider: the provider whose models it asks, or one model as `provider/name`; empty if it asks no provider.
+        provider: the provider whose models it asks, or one model as `provider/name`; empty if it
+            asks no provider.
         readable: files and folders of the host that its commands may read, under the same paths.
         environment: environment variables for its commands.
     """
@@ -116,19 +121,27 @@ class OpenWorkspace:
         began = time.monotonic()
         result = await use_tool(call, self.shell, self._scenario)
         seconds = round(time.monotonic() - began, 3)
-        self.work.steps.append(Step(kind="tool", tool=call.name, text=call.text, result=result.text, seconds=seconds))
+        self.work.steps.append(
+            Step(kind="tool", tool=call.name, text=call.text, result=result.text, seconds=seconds)
+        )
         return result
 
     def count(self) -> None:
         """Replace the tokens and cost that the agent states with those that the gate counted."""
         if self.gate is not None:
             spent = self.gate.spent
-            self.work.usage = Usage(input_tokens=spent.input_tokens, output_tokens=spent.output_tokens)
+            self.work.usage = Usage(
+                input_tokens=spent.input_tokens, output_tokens=spent.output_tokens
+            )
             self.work.cost_usd = spent.cost_usd
             self.work.turns = spent.turns if self.work.turns is None else self.work.turns
 
     async def report(self, *, answer: str, end: str, turns: int | None = None) -> str:
-        self.work.answer, self.work.end, self.work.turns = answer, end, self.work.turns if turns is None else turns
+        self.work.answer, self.work.end, self.work.turns = (
+            answer,
+            end,
+            self.work.turns if turns is None else turns,
+        )
         return (await self._finishing(self.work)).to_text()
 
 
@@ -145,7 +158,9 @@ class Workspaces:
         gate: opens an agent's gate to its models.
     """
 
-    def __init__(self, *, choose: ChooseSandbox, base: Path, kept: KeptWorkspaces, gate: OpenGate) -> None:
+    def __init__(
+        self, *, choose: ChooseSandbox, base: Path, kept: KeptWorkspaces, gate: OpenGate
+    ) -> None:
         self._choose = choose
         self._base = base
         self._kept = kept
@@ -163,30 +178,44 @@ class Workspaces:
         needs: AgentNeeds = _NOTHING,
         allowance: Allowance | None = None,
     ) -> AsyncIterator[OpenWorkspace]:
-        """Yield a workspace with a copy of the fixture; calls through the agent's gate are reserved in the allowance, if any.
+        """Yield a workspace with a copy of the fixture; calls through the agent's gate are reserved
+        in the allowance, if any.
 
         Raises:
             CallFailed: the workspace could not be prepared, or the sandbox was lost.
         """
-        async with self._turn(), self._kept.place(task.replace("/", "-")) as place, AsyncExitStack() as stack:
+        async with (
+            self._turn(),
+            self._kept.place(task.replace("/", "-")) as place,
+            AsyncExitStack() as stack,
+        ):
             with _blaming_the_environment():
                 fixture = self._base / scenario.folder / scenario.fixture
                 sandbox = await self._choose()
-                control, folder = place / "control" if scenario.baseline else fixture, place / "workspace"
+                control, folder = (
+                    place / "control" if scenario.baseline else fixture,
+                    place / "workspace",
+                )
                 gate = self.gate(needs.provider, scenario) if needs.provider else None
-                copied = await asyncio.to_thread(_copy_unchanged, scenario, fixture, control if scenario.baseline else folder)
+                copied = await asyncio.to_thread(
+                    _copy_unchanged, scenario, fixture, control if scenario.baseline else folder
+                )
                 if scenario.baseline:
                     await _warm_up(sandbox, scenario, control)
                     await asyncio.to_thread(shutil.copytree, control, folder, symlinks=True)
                 # In the background, because the agent need not wait for it.
-                base = asyncio.ensure_future(asyncio.to_thread(Snapshot, control) if scenario.baseline else _known(copied))
+                base = asyncio.ensure_future(
+                    asyncio.to_thread(Snapshot, control) if scenario.baseline else _known(copied)
+                )
                 stack.push_async_callback(asyncio.wait, [base])
                 wanted = ShellRequest(
                     workspace=str(folder),
                     network=scenario.network,
                     readable=needs.readable,
                     environment={**needs.environment, PROMPT: prompt},
-                    gateway=None if gate is None else await stack.enter_async_context(gate.open(allowance)),
+                    gateway=None
+                    if gate is None
+                    else await stack.enter_async_context(gate.open(allowance)),
                     limits=ShellLimits(seconds=60 * scenario.minutes),
                 )
                 shell = await stack.enter_async_context(sandbox.open(wanted))
@@ -196,19 +225,26 @@ class Workspaces:
                 seconds = time.monotonic() - began
                 with _blaming_the_environment():
                     before = await base
-                    # The agent's shell ends before its files are read: a process that it left behind could exchange them for
-                    # links.
+                    # The agent's shell ends before its files are read: a process that it left
+                    # behind could exchange them for links.
                     await stack.aclose()
                     workspace.count()
                     await asyncio.to_thread(open_up, folder)
                     now = await asyncio.to_thread(Snapshot, folder)
                     changed = await asyncio.to_thread(changed_paths, before, now)
                     changes = agent_changes(scenario, before, now, folder, changed)
-                    course = _Course(sandbox=sandbox, scenario=scenario, source=control, place=place / "validated")
+                    course = _Course(
+                        sandbox=sandbox,
+                        scenario=scenario,
+                        source=control,
+                        place=place / "validated",
+                    )
                     outcomes = await course.outcomes(changes)
                     if any(outcome.exit_code == NOT_FOUND for outcome in outcomes):
                         _check_tools(outcomes, await course.outcomes(None))
-                return await asyncio.to_thread(_report, scenario, work, before, now, changes, outcomes, seconds)
+                return await asyncio.to_thread(
+                    _report, scenario, work, before, now, changes, outcomes, seconds
+                )
 
             yield (workspace := OpenWorkspace(shell, scenario, finish, gate))
 
@@ -222,20 +258,26 @@ class Workspaces:
 class WorkingAgent(Protocol):
     """An agent that is not a model: it works on a prompt in a workspace by itself.
 
-    It runs commands with `workspace.shell.run` and adds its steps to `workspace.work`. Files in the workspace may be links that
-    the agent's commands made, so it must also read files with commands.
+    It runs commands with `workspace.shell.run` and adds its steps to `workspace.work`. Files in the
+    workspace may be links that the agent's commands made, so it must also read files with commands.
     """
 
     @property
     def needs(self) -> AgentNeeds: ...
 
-    async def work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
-        """Work until the task is done or the agent gives up; return its last message and the reason why it ended."""
+    async def work(
+        self, prompt: str, scenario: Scenario, workspace: OpenWorkspace
+    ) -> tuple[str, str]:
+        """Work until the task is done or the agent gives up; return its last message and the reason
+        why it ended.
+        """
         ...
 
 
 class WorkspaceTrials:
-    """Lets a `WorkingAgent` answer the requests of trials with a scenario; implements `ports.Provider`."""
+    """Lets a `WorkingAgent` answer the requests of trials with a scenario; implements
+    `ports.Provider`.
+    """
 
     def __init__(self, agent: WorkingAgent, program: Agent, workspaces: Workspaces) -> None:
         self._agent = agent
@@ -253,14 +295,18 @@ class WorkspaceTrials:
     async def _carry_out(self, request: ModelRequest, allowance: Allowance | None) -> Reply:
         task = request.task
         if task is None or task.scenario is None:
-            detail = f"Agent {self._program.label!r} works in a workspace, and the task has no scenario."
+            detail = (
+                f"Agent {self._program.label!r} works in a workspace, and the task has no scenario."
+            )
             raise CallFailed(ENVIRONMENT, detail, transient=False, fault=Fault.HARNESS)
         prompt = "\n\n".join(message.content for message in request.messages).replace("\0", "")
         if len(prompt.encode()) > LONGEST_PROMPT:
             detail = f"The prompt has {len(prompt):,} characters; the maximum for an agent is {LONGEST_PROMPT:,} bytes."
             raise CallFailed("prompt_too_long", detail, transient=False, fault=Fault.HARNESS)
         began = time.monotonic()
-        opening = self._workspaces.open(task.scenario, task.id, prompt=prompt, needs=self._agent.needs, allowance=allowance)
+        opening = self._workspaces.open(
+            task.scenario, task.id, prompt=prompt, needs=self._agent.needs, allowance=allowance
+        )
         async with opening as workspace:
             work, gate = workspace.work, workspace.gate
             try:
@@ -279,8 +325,12 @@ class WorkspaceTrials:
             latency_s=time.monotonic() - began,
         )
 
-    async def _work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
-        """Let the agent work; if it reached a limit on model use, return this limit as the end, even if it then failed."""
+    async def _work(
+        self, prompt: str, scenario: Scenario, workspace: OpenWorkspace
+    ) -> tuple[str, str]:
+        """Let the agent work; if it reached a limit on model use, return this limit as the end,
+        even if it then failed.
+        """
         gate = workspace.gate
         if gate is None:
             return await self._agent.work(prompt, scenario, workspace)
@@ -289,7 +339,8 @@ class WorkspaceTrials:
         try:
             await asyncio.wait((working, refusal), return_when=asyncio.FIRST_COMPLETED)
             if refusal.done():
-                raise refusal.result()  # the run pauses, so the agent need not work on without its model
+                # the run pauses, so the agent need not work on without its model
+                raise refusal.result()
         finally:
             for task in (working, refusal):
                 task.cancel()
@@ -307,18 +358,26 @@ class WorkspaceTrials:
 
 
 class GatedTrials(WorkspaceTrials):
-    """Lets an agent that reaches models through a gate answer; implements `ports.Provider` and `ports.SpendingProvider`."""
+    """Lets an agent that reaches models through a gate answer; implements `ports.Provider` and
+    `ports.SpendingProvider`.
+    """
 
     async def complete_within(self, request: ModelRequest, allowance: Allowance, /) -> Reply:
-        """Carry out one trial as `complete` does, with each call of the agent within the allowance."""
+        """Carry out one trial as `complete` does, with each call of the agent within the
+        allowance.
+        """
         return await self._carry_out(request, allowance)
 
 
 async def _warm_up(sandbox: Sandbox, scenario: Scenario, control: Path) -> None:
-    """Run the baseline commands in the copy that becomes the base of the diff; they may use the network."""
+    """Run the baseline commands in the copy that becomes the base of the diff; they may use the
+    network.
+    """
     if not scenario.baseline:
         return
-    async with sandbox.open(ShellRequest(workspace=str(control), network=scenario.setup_network)) as shell:
+    async with sandbox.open(
+        ShellRequest(workspace=str(control), network=scenario.setup_network)
+    ) as shell:
         for command in scenario.baseline:
             result = await shell.run(command)
             if not result.succeeded:
@@ -337,7 +396,9 @@ def _blaming_the_environment() -> Iterator[None]:
 
 
 def _copy_unchanged(scenario: Scenario, fixture: Path, target: Path) -> Snapshot:
-    """Copy the fixture; raises `CallFailed` if one of its files has changed since the run was planned."""
+    """Copy the fixture; raises `CallFailed` if one of its files has changed since the run was
+    planned.
+    """
     target.mkdir(parents=True)
     digests, snapshot = copy_fixture(fixture, target)
     _check_unchanged(scenario, fixture, digests)
@@ -345,7 +406,9 @@ def _copy_unchanged(scenario: Scenario, fixture: Path, target: Path) -> Snapshot
 
 
 def _check_unchanged(scenario: Scenario, fixture: Path, digests: Mapping[str, str]) -> None:
-    """Raise `CallFailed` if the digests of a fixture's files differ from those when the run was planned."""
+    """Raise `CallFailed` if the digests of a fixture's files differ from those when the run was
+    planned.
+    """
     for name, planned in scenario.files.items():
         if not IGNORED.isdisjoint(name.split("/")) or name.endswith(COMPILED):
             continue
@@ -361,7 +424,8 @@ async def _known(snapshot: Snapshot) -> Snapshot:
 def _check_tools(outcomes: Sequence[CheckOutcome], untouched: Sequence[CheckOutcome]) -> None:
     """Raise `CallFailed` if a command's program is missing, even without the agent's changes.
 
-    Exit code 127 alone shows nothing, because an agent could cause it to turn a low score into no score.
+    Exit code 127 alone shows nothing, because an agent could cause it to turn a low score into no
+    score.
     """
     for outcome, before in zip(outcomes, untouched, strict=True):
         # A path is no tool: the agent may have had to write that program.
@@ -386,7 +450,9 @@ class _Course:
     place: Path
 
     async def outcomes(self, changes: AgentChanges | None) -> tuple[CheckOutcome, ...]:
-        """Run the validation commands in order, in a separate shell, on a copy with these changes or on an unchanged one."""
+        """Run the validation commands in order, in a separate shell, on a copy with these changes
+        or on an unchanged one.
+        """
         scenario = self.scenario
         if not scenario.commands:
             return ()
@@ -403,7 +469,9 @@ class _Course:
                 for check in scenario.commands:
                     if outcomes:
                         applied = changes.applied if changes is not None else ()
-                        await asyncio.to_thread(restore_checks, scenario, self.source, self.place, applied)
+                        await asyncio.to_thread(
+                            restore_checks, scenario, self.source, self.place, applied
+                        )
                     outcomes.append(await _outcome(shell, check))
             return tuple(outcomes)
         finally:
@@ -420,7 +488,9 @@ async def _outcome(shell: Shell, check: CheckCommand) -> CheckOutcome:
     """Run a validation command; raises `CallFailed` if the sandbox was lost."""
     result = await shell.run(check.command, seconds=check.seconds, output_bytes=SHOWN_OUTPUT)
     if result.end is CommandEnd.SHELL_LOST:
-        raise CallFailed(ENVIRONMENT, f"The sandbox was lost during {check.command!r}.", transient=False)
+        raise CallFailed(
+            ENVIRONMENT, f"The sandbox was lost during {check.command!r}.", transient=False
+        )
     return CheckOutcome(
         kind=check.kind,
         command=check.command,
@@ -453,7 +523,10 @@ def _report(
         files=now.kept(scenario.keep),
         base=base.kept(scenario.keep),
         matches={text: _holders(text, base, now) for text in scenario.search}
-        | {name: list(_matching(now, *where)) for name, where in heuristic_patterns(scenario).items()},
+        | {
+            name: list(_matching(now, *where))
+            for name, where in heuristic_patterns(scenario).items()
+        },
         outcomes=outcomes,
         violations=tuple(map(_clean, changes.sentences)),
         steps=steps,
@@ -463,24 +536,35 @@ def _report(
 
 
 def _holders(text: str, base: Snapshot, now: Snapshot) -> list[str]:
-    """Return the files that contain a text; a file that became unreadable or too large counts with its earlier content."""
+    """Return the files that contain a text; a file that became unreadable or too large counts with
+    its earlier content.
+    """
     contents = {path: now.texts.get(path, base.texts.get(path, "")) for path in now.sizes}
     return [path for path, content in contents.items() if text in content]
 
 
 def _matching(now: Snapshot, paths: str, pattern: str) -> Iterator[str]:
-    """Yield the first path that fits `paths` and whose text matches `pattern`; nothing if the search takes too long."""
+    """Yield the first path that fits `paths` and whose text matches `pattern`; nothing if the
+    search takes too long.
+    """
     holds, paths = search_for(pattern), paths.replace("**/", "*")
     with suppress(TimeoutError):
-        yield from islice((path for path, text in now.texts.items() if fnmatchcase(path, paths) and holds(text)), 1)
+        yield from islice(
+            (path for path, text in now.texts.items() if fnmatchcase(path, paths) and holds(text)),
+            1,
+        )
 
 
 def _within(steps: Sequence[Step]) -> tuple[tuple[Step, ...], bool]:
-    """Return all steps, and True if each was cut to an equal share of the limit because together they exceed it."""
+    """Return all steps, and True if each was cut to an equal share of the limit because together
+    they exceed it.
+    """
     if sum(len(step.text) + len(step.result) for step in steps) <= LARGEST_STEPS:
         return tuple(steps), False
     share = LARGEST_STEPS // (2 * len(steps))
-    return tuple(replace(step, text=step.text[:share], result=step.result[:share]) for step in steps), True
+    return tuple(
+        replace(step, text=step.text[:share], result=step.result[:share]) for step in steps
+    ), True
 
 
 def _clean(text: str) -> str:

@@ -29,8 +29,8 @@ TOLERANCE = 0.05
 class JudgeAgainstPeople:
     """A judge's scores compared with the scores after review.
 
-    Rejected assessments are left out because they have no score from a person. Reviewers saw the judge's score first, so this
-    figure overestimates the true agreement.
+    Rejected assessments are left out because they have no score from a person. Reviewers saw the
+    judge's score first, so this figure overestimates the true agreement.
 
     Attributes:
         calibration: compares scores.
@@ -52,9 +52,15 @@ class JudgesAmongThemselves:
     icc: IntraclassCorrelations
 
 
-def judges_against_people(columns: ReviewColumns, *, candidates: Sequence[str] | None = None) -> tuple[JudgeAgainstPeople, ...]:
-    """Compare each judge with people over all approved and corrected assessments, for judges with at least one correction."""
-    vetted = in_state(columns, AssessmentState.APPROVED, AssessmentState.CORRECTED) & columns.by_model
+def judges_against_people(
+    columns: ReviewColumns, *, candidates: Sequence[str] | None = None
+) -> tuple[JudgeAgainstPeople, ...]:
+    """Compare each judge with people over all approved and corrected assessments, for judges with
+    at least one correction.
+    """
+    vetted = (
+        in_state(columns, AssessmentState.APPROVED, AssessmentState.CORRECTED) & columns.by_model
+    )
     vetted &= ~np.isnan(columns.judged) & ~np.isnan(columns.final) & _of(columns, candidates)
     corrected = in_state(columns, AssessmentState.CORRECTED)
     measured_judges = []
@@ -65,13 +71,19 @@ def judges_against_people(columns: ReviewColumns, *, candidates: Sequence[str] |
             measured = calibration(columns.judged[mine], columns.final[mine], tolerance=TOLERANCE)
             verdicts = _on_verdicts(columns, code, candidates)
             measured_judges.append(
-                JudgeAgainstPeople(judge=judge, n_corrected=n_corrected, calibration=measured, verdicts=verdicts)
+                JudgeAgainstPeople(
+                    judge=judge, n_corrected=n_corrected, calibration=measured, verdicts=verdicts
+                )
             )
     return tuple(measured_judges)
 
 
-def judges_on_verdicts(columns: ReviewColumns, *, candidates: Sequence[str] | None = None) -> tuple[JudgeAgainstPeople, ...]:
-    """Compare each judge's verdicts with people's, as `judges_against_people` compares scores; bias and error are of verdicts."""
+def judges_on_verdicts(
+    columns: ReviewColumns, *, candidates: Sequence[str] | None = None
+) -> tuple[JudgeAgainstPeople, ...]:
+    """Compare each judge's verdicts with people's, as `judges_against_people` compares scores; bias
+    and error are of verdicts.
+    """
     return tuple(
         replace(measured, calibration=measured.verdicts.calibration)
         for measured in judges_against_people(columns, candidates=candidates)
@@ -79,11 +91,15 @@ def judges_on_verdicts(columns: ReviewColumns, *, candidates: Sequence[str] | No
     )
 
 
-def _on_verdicts(columns: ReviewColumns, judge: int, candidates: Sequence[str] | None) -> VerdictAgreement | None:
+def _on_verdicts(
+    columns: ReviewColumns, judge: int, candidates: Sequence[str] | None
+) -> VerdictAgreement | None:
     reviewed = columns.verdicts
     if reviewed is None:
         return None
-    rows = np.flatnonzero((reviewed.judge == judge) & _named(columns, reviewed.candidate, candidates))
+    rows = np.flatnonzero(
+        (reviewed.judge == judge) & _named(columns, reviewed.candidate, candidates)
+    )
     if not len(rows):
         return None
     values = np.array(reviewed.values)
@@ -94,7 +110,9 @@ def _on_verdicts(columns: ReviewColumns, judge: int, candidates: Sequence[str] |
     return verdict_agreement(
         dict(zip(reviewed.labels, reviewed.values, strict=True)),
         task=reviewed.task[rows].tolist(),
-        response=list(zip(reviewed.trial[rows].tolist(), reviewed.candidate[rows].tolist(), strict=True)),
+        response=list(
+            zip(reviewed.trial[rows].tolist(), reviewed.candidate[rows].tolist(), strict=True)
+        ),
         people=final,
         judge=judged,
     )
@@ -104,7 +122,11 @@ def judges_among_themselves(
     columns: ReviewColumns, *, rng: np.random.Generator, candidates: Sequence[str] | None = None
 ) -> JudgesAmongThemselves | None:
     """Return the agreement between judges; None if no two judges graded the same response."""
-    use = ~in_state(columns, AssessmentState.SUPERSEDED) & columns.by_model & ~np.isnan(columns.judged)
+    use = (
+        ~in_state(columns, AssessmentState.SUPERSEDED)
+        & columns.by_model
+        & ~np.isnan(columns.judged)
+    )
     rows = np.flatnonzero(use & _of(columns, candidates))
     unit = columns.trial[rows] * len(columns.candidates) + columns.candidate[rows]
     pair = unit * len(columns.judges) + columns.judge[rows]
@@ -127,8 +149,12 @@ def _of(columns: ReviewColumns, candidates: Sequence[str] | None) -> NDArray[np.
     return _named(columns, columns.candidate, candidates)
 
 
-def _named(columns: ReviewColumns, rows: NDArray[np.int64], candidates: Sequence[str] | None) -> NDArray[np.bool_]:
-    """Return for each row, given by its candidate's code, True if the candidate is among the named ones."""
+def _named(
+    columns: ReviewColumns, rows: NDArray[np.int64], candidates: Sequence[str] | None
+) -> NDArray[np.bool_]:
+    """Return for each row, given by its candidate's code, True if the candidate is among the named
+    ones.
+    """
     if candidates is None:
         return np.ones(len(rows), np.bool_)
     codes = [code for code, name in enumerate(columns.candidates) if name in candidates]

@@ -1,4 +1,7 @@
-"""Cells of an answer table, and the agreement between the answers in a row. An error does not count as an answer."""
+"""Cells of an answer table, and the agreement between the answers in a row.
+
+An error does not count as an answer.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ if TYPE_CHECKING:
 class CellState(StrEnum):
     """State of one cell.
 
-    `OK`: the first field was read from the answer. `ERROR`: the call failed. `MISSING`: there is neither an answer nor an
+    `OK`: the first field was read from the answer. `ERROR`: the call failed. `MISSING`: there is
+    neither an answer nor an
     error. `UNPARSABLE`: there is an answer, but the first field could not be read from it.
     """
 
@@ -28,8 +32,9 @@ class CellState(StrEnum):
 class RowState(StrEnum):
     """Agreement between the answers to one task.
 
-    `AGREE` and `DISAGREE` compare the `ok` cells, if there are at least two; otherwise the state is `ERROR`. A row can
-    therefore be `AGREE` although it contains an error, which `RowAgreement.states` shows.
+    `AGREE` and `DISAGREE` compare the `ok` cells, if there are at least two; otherwise the state is
+    `ERROR`. A row can therefore be `AGREE` although it contains an error, which
+    `RowAgreement.states` shows.
     """
 
     AGREE = "agree"
@@ -39,7 +44,10 @@ class RowState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerCell:
-    """One candidate's answer to one task. `value` is compared for agreement; `read` maps extracted fields' names to values."""
+    """One candidate's answer to one task.
+
+    `value` is compared for agreement; `read` maps extracted fields' names to values.
+    """
 
     state: CellState
     text: str | None = None
@@ -56,7 +64,8 @@ class RowAgreement:
         state: agreement of the row.
         states: number of cells in each state; all four states are present.
         values: number of `ok` cells with each value, with the most frequent value first.
-        odd: position of the only cell that differs from the others, if at least three cells are `ok`; else None.
+        odd: position of the only cell that differs from the others, if at least three cells are
+            `ok`; else None.
     """
 
     state: RowState
@@ -66,15 +75,19 @@ class RowAgreement:
 
 
 def answer_cell(
-    *, text: str | None, failure: Failure | None = None, read: Mapping[str, str | None] | None = None
+    *,
+    text: str | None,
+    failure: Failure | None = None,
+    read: Mapping[str, str | None] | None = None,
 ) -> AnswerCell:
     """Build the cell of one answer.
 
     Args:
         text: the answer; None if it is missing.
-        failure: the reason why the answer is missing, if known. If its kind is `missing`, the cell's state is `MISSING`.
-        read: the result of `scoring.fields.read_fields` for the text, with the field to compare first. If it is None, the whole
-            text without surrounding white space is compared.
+        failure: the reason why the answer is missing, if known. If its kind is `missing`, the
+            cell's state is `MISSING`.
+        read: the result of `scoring.fields.read_fields` for the text, with the field to compare
+            first. If it is None, the whole text without surrounding white space is compared.
     """
     if text is None:
         missing = failure is None or failure.kind == "missing"
@@ -87,7 +100,11 @@ def answer_cell(
 
 
 def summarise_row(cells: Sequence[AnswerCell]) -> RowAgreement:
-    good = [(place, cell.value) for place, cell in enumerate(cells) if cell.state is CellState.OK and cell.value is not None]
+    good = [
+        (place, cell.value)
+        for place, cell in enumerate(cells)
+        if cell.state is CellState.OK and cell.value is not None
+    ]
     counts = Counter(value for _, value in good)
     if len(good) < 2:
         state = RowState.ERROR

@@ -1,8 +1,9 @@
 """Evidence and intervals that remain valid if checked repeatedly during a run or review.
 
-In the scope "tasks like these" the units are tasks (or families, if tasks share families): each task contributes one
-difference, from the trials that count so far. In the scope "exactly these tasks" the units are rounds: round k is the weighted
-mean over the k-th counted trial of every task, as if all tasks were run once more. A single task is treated as a set of one.
+In the scope "tasks like these" the units are tasks (or families, if tasks share families): each
+task contributes one difference, from the trials that count so far. In the scope "exactly these
+tasks" the units are rounds: round k is the weighted mean over the k-th counted trial of every task,
+as if all tasks were run once more. A single task is treated as a set of one.
 """
 
 from __future__ import annotations
@@ -31,11 +32,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anytime:
-    """Evidence that is valid at any time. `unit` is task, family or round, and `n` is the number of units.
+    """Evidence that is valid at any time.
 
-    An `e_value` of 20 or more is significant at 5%, even if it falls afterwards. It is None for a single candidate, which has
-    no hypothesis to test. `ci95` is valid now and at every other look. If `e_value` or `ci95` is None, `reason` is one of:
-    no_approved_trials, interval_not_finite_yet, unequal_weights, zero_variance, need_at_least_4_families.
+    `unit` is task, family or round, and `n` is the number of units.
+
+    An `e_value` of 20 or more is significant at 5%, even if it falls afterwards. It is None for a
+    single candidate, which has no hypothesis to test. `ci95` is valid now and at every other look.
+    If `e_value` or `ci95` is None, `reason` is one of: no_approved_trials, interval_not_finite_yet,
+    unequal_weights, zero_variance, need_at_least_4_families.
     """
 
     e_value: float | None = None
@@ -48,7 +52,9 @@ class Anytime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looks:
-    """Planned interim looks: their number, the latest one reached, and its p-value threshold (O'Brien-Fleming)."""
+    """Planned interim looks: their number, the latest one reached, and its p-value threshold
+    (O'Brien-Fleming).
+    """
 
     planned: int
     reached: int
@@ -70,7 +76,9 @@ def anytime_difference(table: ScoreTable, comparison: Comparison) -> Anytime:
 
 
 def anytime_over_tasks(comparison: Comparison) -> Anytime:
-    """Compute `anytime_difference` for "tasks like these", which needs no rows because each task is one unit."""
+    """Compute `anytime_difference` for "tasks like these", which needs no rows because each task is
+    one unit.
+    """
     if comparison.difference is None:
         return _nothing(comparison.scope, comparison.reason or "no_approved_trials")
     columns = comparison.columns
@@ -88,7 +96,12 @@ def anytime_mean(table: ScoreTable, estimate: Estimate) -> Anytime:
         family = None if table.cells.family is None else table.cells.family[at]
         anytime = _over_tasks(table.cells.mean[code, at], weight, family, tested=False)
     else:
-        anytime = _of(_rounds([_in_order(table, code, int(task)) for task in at], weight), "round", None, tested=False)
+        anytime = _of(
+            _rounds([_in_order(table, code, int(task)) for task in at], weight),
+            "round",
+            None,
+            tested=False,
+        )
     if anytime.ci95 is None:
         return anytime
     inside = (max(anytime.ci95[0], 0.0), min(anytime.ci95[1], 1.0))
@@ -96,14 +109,20 @@ def anytime_mean(table: ScoreTable, estimate: Estimate) -> Anytime:
 
 
 def looks_reached(planned: int, *, decided: int, total: int) -> Looks:
-    """Return the latest planned look that is reached when `decided` of `total` trials are decided."""
+    """Return the latest planned look that is reached when `decided` of `total` trials are
+    decided.
+    """
     reached = min(planned, planned * decided // total) if total else 0
     bars = planned_looks(planned).obf_nominal_p
     return Looks(planned=planned, reached=reached, p_to_beat=bars[reached - 1] if reached else None)
 
 
 def _over_tasks(
-    values: NDArray[np.float64], weight: NDArray[np.float64], family: NDArray[np.int64] | None, *, tested: bool
+    values: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    family: NDArray[np.int64] | None,
+    *,
+    tested: bool,
 ) -> Anytime:
     if family is None:
         return _of(values, "task", weight, tested=tested)
@@ -117,12 +136,15 @@ def _over_tasks(
         neutral = 1.0 if tested else None
         return Anytime(e_value=neutral, p=neutral, n=n, unit="family", reason="zero_variance")
     mean, std_err = float(moments.estimate), float(np.sqrt(moments.variance))
-    # Families differ in size. If the degrees of freedom plus 1 are used as the number of families, looking after each of 40
-    # families gave errors in at most 2.5% of 4,000 simulated benchmarks with family sizes of 2 to 10.
+    # Families differ in size. If the degrees of freedom plus 1 are used as the number of families,
+    # looking after each of 40 families gave errors in at most 2.5% of 4,000 simulated benchmarks
+    # with family sizes of 2 to 10.
     return _evidence(mean, std_err, float(moments.df) + 1, n, "family", tested=tested)
 
 
-def _of(units: NDArray[np.float64], unit: str, weight: NDArray[np.float64] | None, *, tested: bool) -> Anytime:
+def _of(
+    units: NDArray[np.float64], unit: str, weight: NDArray[np.float64] | None, *, tested: bool
+) -> Anytime:
     n = len(units)
     if n == 0:
         return Anytime(n=0, unit=unit, reason="no_approved_trials")
@@ -135,11 +157,14 @@ def _of(units: NDArray[np.float64], unit: str, weight: NDArray[np.float64] | Non
         return Anytime(e_value=neutral, p=neutral, n=n, unit=unit, reason=reason)
     std_err = float(np.std(units, ddof=1)) / n**0.5
     mean = float(units.mean())
-    # With a look after every single trial, this gave errors in at most 4.8% of 2,000 simulated benchmarks of each kind.
+    # With a look after every single trial, this gave errors in at most 4.8% of 2,000 simulated
+    # benchmarks of each kind.
     return _evidence(mean, std_err, n, n, unit, tested=tested)
 
 
-def _evidence(mean: float, std_err: float, n_eff: float, n: int, unit: str, *, tested: bool) -> Anytime:
+def _evidence(
+    mean: float, std_err: float, n_eff: float, n: int, unit: str, *, tested: bool
+) -> Anytime:
     evidence = e_value(mean / std_err, n_eff)
     half = evidence.half_width_over_se
     return Anytime(
@@ -167,8 +192,12 @@ def _in_order(table: ScoreTable, candidate: int, task: int) -> NDArray[np.float6
     return np.asarray(table.score[rows[np.argsort(table.trial_codes[rows], kind="stable")]])
 
 
-def _rounds(series: Sequence[NDArray[np.float64]], weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weighted mean of the k-th values of all series, for each k up to the length of the shortest series."""
+def _rounds(
+    series: Sequence[NDArray[np.float64]], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the weighted mean of the k-th values of all series, for each k up to the length of the
+    shortest series.
+    """
     # A round needs a value from every task, so the last values of longer series are not used yet.
     n = min((len(values) for values in series), default=0)
     if n == 0:

@@ -1,7 +1,9 @@
-"""Judge calibration on references (responses with a known score): error, correlation, biases and tier.
+"""Judge calibration on references (responses with a known score): error, correlation, biases and
+tier.
 
-House rules. A judge reaches a tier only if the conservative end of every interval reaches it. A figure that was not measured is
-None with a reason, never 0. A reply that could not be read counts as a miss in the pass rate and has no error.
+House rules. A judge reaches a tier only if the conservative end of every interval reaches it. A
+figure that was not measured is None with a reason, never 0. A reply that could not be read counts
+as a miss in the pass rate and has no error.
 """
 
 from __future__ import annotations
@@ -25,10 +27,18 @@ LEAST_PAIRS: Final = 8
 """Minimum number of references for a tier; with fewer, no tier is given."""
 
 ADVISED_PAIRS: Final = 30
-"""Minimum number of references that can show a judge to be excellent: below 29 of 29, no interval begins at 90%."""
+"""Minimum number of references that can show a judge to be excellent: below 29 of 29, no interval
+begins at 90%.
+"""
 
-_NEEDED: Final = ((Tier.EXCELLENT, 0.90, 0.10, 0.9), (Tier.GOOD, 0.75, 0.15, 0.8), (Tier.FAIR, 0.50, 0.25, 0.6))
-"""Thresholds for each tier: minimum pass rate, maximum mean absolute error, minimum correlation; all three must be met."""
+_NEEDED: Final = (
+    (Tier.EXCELLENT, 0.90, 0.10, 0.9),
+    (Tier.GOOD, 0.75, 0.15, 0.8),
+    (Tier.FAIR, 0.50, 0.25, 0.6),
+)
+"""Thresholds for each tier: minimum pass rate, maximum mean absolute error, minimum correlation;
+all three must be met.
+"""
 
 _NO_SPREAD: Final = 1e-12
 _LEAST_OF_A_KIND: Final = 3
@@ -40,9 +50,11 @@ class JudgedReference:
 
     Attributes:
         source: where the reference came from: `sample` or `correction`.
-        reference: the correct score. `judged`: the judge's score, None if the judge's reply could not be read.
+        reference: the correct score. `judged`: the judge's score, None if the judge's reply could
+            not be read.
         repeats: the judge's scores for repeated gradings of this reference.
-        bypassed: True if no judge is asked about the reference; it counts only in `pass_rate_with_bypassed`.
+        bypassed: True if no judge is asked about the reference; it counts only in
+            `pass_rate_with_bypassed`.
         own_family: True if a model of the judge's family wrote the response; None if unknown.
     """
 
@@ -69,7 +81,9 @@ class JudgedReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swap:
-    """The score lead of the first of two answers in each of the two orders; None if a reply could not be read."""
+    """The score lead of the first of two answers in each of the two orders; None if a reply could
+    not be read.
+    """
 
     id: str
     lead: float | None
@@ -81,17 +95,18 @@ class Trust:
     """Results of a judge's calibration, with the tier.
 
     Attributes:
-        tier: the tier that the conservative end of every interval reaches. `tier_at_face_value`: the tier of the point
-            estimates.
+        tier: the tier that the conservative end of every interval reaches. `tier_at_face_value`:
+            the tier of the point estimates.
         n: number of references with a score from the judge.
         unread: number of references for which the judge's reply could not be read.
-        pass_rate: pass rate on the references that the judge was asked about. `pass_rate_with_bypassed` also counts empty
-            answers, as passed.
+        pass_rate: pass rate on the references that the judge was asked about.
+            `pass_rate_with_bypassed` also counts empty answers, as passed.
         max_error: the largest |judged - reference|.
         position_flips: share of pairs in which swapping the order changed the winner.
         first_place_bonus: by how much an answer's score rises if it is shown first.
         length_bias: mean error on the wordy version of an answer minus that on its short version.
-        self_preference: mean error on responses by the judge's own model family, minus that on other responses.
+        self_preference: mean error on responses by the judge's own model family, minus that on
+            other responses.
         repeat_sd: standard deviation of the scores when the same answer is judged repeatedly.
         more_pairs: recommended number of additional references.
     """
@@ -132,10 +147,17 @@ def trust(judged: Sequence[JudgedReference], swaps: Sequence[Swap] = ()) -> Trus
         n=len(read),
         unread=len(asked) - len(read),
         pass_rate=pass_rate,
-        pass_rate_with_bypassed=share([reference.passed for reference in judged], if_empty="no_pairs"),
+        pass_rate_with_bypassed=share(
+            [reference.passed for reference in judged], if_empty="no_pairs"
+        ),
         mae=mae,
         max_error=accuracy.max_error,
-        bias=Figure(value=accuracy.bias, ci95=accuracy.bias_ci95, n=len(read), reason=None if len(read) else "no_pairs"),
+        bias=Figure(
+            value=accuracy.bias,
+            ci95=accuracy.bias_ci95,
+            n=len(read),
+            reason=None if len(read) else "no_pairs",
+        ),
         pearson=pearson,
         spearman=_correlation(accuracy.spearman, len(read), accuracy.reason, spearman=True),
         position_flips=_flips(swaps),
@@ -159,7 +181,8 @@ def _tiers(pass_rate: Figure, mae: Figure, pearson: Figure, n: int) -> tuple[Tie
     """Return the tier at the conservative interval ends and the tier of the point estimates."""
     if pass_rate.value is None or mae.value is None:
         return Tier.TOO_FEW, Tier.TOO_FEW
-    # A judge that gives every answer the same score does not follow the references: that is a result, not a lack of data.
+    # A judge that gives every answer the same score does not follow the references: that is a
+    # result, not a lack of data.
     constant = pearson.reason == "judge_has_no_variation"
     if pearson.value is None and not constant:
         return Tier.TOO_FEW, Tier.TOO_FEW
@@ -172,7 +195,9 @@ def _tiers(pass_rate: Figure, mae: Figure, pearson: Figure, n: int) -> tuple[Tie
 
 
 def _mean_error(errors: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Figure:
-    """Return the mean absolute error with Student's interval or, if all errors are equal, with the bound for identical scores."""
+    """Return the mean absolute error with Student's interval or, if all errors are equal, with the
+    bound for identical scores.
+    """
     n = errors.size
     if not n:
         return Figure(reason="no_pairs")
@@ -186,7 +211,9 @@ def _mean_error(errors: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Figure:
 
 
 def _correlation(r: float | None, n: int, reason: str | None, *, spearman: bool) -> Figure:
-    """Return a correlation with Fisher's interval; for Spearman's it follows Bonett & Wright (2000), Psychometrika 65:23-28."""
+    """Return a correlation with Fisher's interval; for Spearman's it follows Bonett & Wright
+    (2000), Psychometrika 65:23-28.
+    """
     if r is None:
         return Figure(n=n, reason=reason)
     if n < 4:
@@ -205,12 +232,20 @@ def _flips(swaps: Sequence[Swap]) -> Figure:
 
 
 def _bonus(swaps: Sequence[Swap]) -> Figure:
-    """Return half of the difference between an answer's lead when shown first and its lead when shown second."""
-    return student_mean([(first - second) / 2 for first, second in _leads(swaps)], if_empty="no_pairs")
+    """Return half of the difference between an answer's lead when shown first and its lead when
+    shown second.
+    """
+    return student_mean(
+        [(first - second) / 2 for first, second in _leads(swaps)], if_empty="no_pairs"
+    )
 
 
 def _leads(swaps: Sequence[Swap]) -> list[tuple[float, float]]:
-    return [(swap.lead, swap.lead_swapped) for swap in swaps if swap.lead is not None and swap.lead_swapped is not None]
+    return [
+        (swap.lead, swap.lead_swapped)
+        for swap in swaps
+        if swap.lead is not None and swap.lead_swapped is not None
+    ]
 
 
 def _length_bias(judged: Sequence[JudgedReference]) -> Figure:
@@ -225,12 +260,17 @@ def _length_bias(judged: Sequence[JudgedReference]) -> Figure:
 
 
 def _self_preference(judged: Sequence[JudgedReference]) -> Figure:
-    """Return the mean error on responses of the judge's own family minus that on others, with Welch's interval.
+    """Return the mean error on responses of the judge's own family minus that on others, with
+    Welch's interval.
 
     Errors are differences from people's scores.
     """
-    own = np.array([reference.error for reference in judged if reference.own_family is True], dtype=np.float64)
-    others = np.array([reference.error for reference in judged if reference.own_family is False], dtype=np.float64)
+    own = np.array(
+        [reference.error for reference in judged if reference.own_family is True], dtype=np.float64
+    )
+    others = np.array(
+        [reference.error for reference in judged if reference.own_family is False], dtype=np.float64
+    )
     n = int(own.size + others.size)
     if min(own.size, others.size) < _LEAST_OF_A_KIND:
         return Figure(n=n, reason="too_few_corrections_of_own_family_and_others")
@@ -245,7 +285,9 @@ def _self_preference(judged: Sequence[JudgedReference]) -> Figure:
 
 
 def _repeat_sd(judged: Sequence[JudgedReference]) -> Figure:
-    """Return the standard deviation of repeated scores, pooled over the samples that were judged more than once."""
+    """Return the standard deviation of repeated scores, pooled over the samples that were judged
+    more than once.
+    """
     squares = df = 0.0
     for reference in judged:
         if len(reference.repeats) > 1:
@@ -257,7 +299,9 @@ def _repeat_sd(judged: Sequence[JudgedReference]) -> Figure:
 
 
 def bias_by_criterion(errors: Mapping[str, Sequence[float]]) -> dict[str, Figure]:
-    """Return the mean of judged minus deserved grade for each criterion; above 0 means that the judge is too generous."""
+    """Return the mean of judged minus deserved grade for each criterion; above 0 means that the
+    judge is too generous.
+    """
     return {name: student_mean(own, if_empty="no_pairs") for name, own in errors.items()}
 
 

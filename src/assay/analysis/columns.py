@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 class TaskLabel:
     """Label of a task code.
 
-    `weight`: from the newest selected run. `changed`: True if the task's content differs between runs. `family`: the source
-    that the task shares with other tasks; empty if it shares none. `content`: the same for copies, which are tasks of equal text,
-    reference and files under several ids; empty for a task without a copy.
+    `weight`: from the newest selected run. `changed`: True if the task's content differs between
+    runs. `family`: the source that the task shares with other tasks; empty if it shares none.
+    `content`: the same for copies, which are tasks of equal text, reference and files under several
+    ids; empty for a task without a copy.
     """
 
     suite: str
@@ -41,7 +42,9 @@ class TaskLabel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradingSetting:
-    """One grading setting (judge, rubric, prompt, parameters), with its digest and runs; `judge` is None if no model grades."""
+    """One grading setting (judge, rubric, prompt, parameters), with its digest and runs; `judge` is
+    None if no model grades.
+    """
 
     judge: str | None
     digest: str
@@ -50,7 +53,9 @@ class GradingSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixedRules:
-    """Tasks with pooled scores from different scoring rules; `rules` lists each rule with its runs."""
+    """Tasks with pooled scores from different scoring rules; `rules` lists each rule with its
+    runs.
+    """
 
     tasks: tuple[str, ...]
     rules: tuple[tuple[str, tuple[str, ...]], ...]
@@ -64,8 +69,10 @@ class PooledRuns:
         suites: runs of each suite with at least two runs, oldest first.
         mixed_rules: tasks that these runs scored by different rules.
         changed: tasks by suite whose content differs between its runs.
-        missing: tasks by suite that only some of its runs have, if a candidate is pooled over several runs.
-        apart: suites whose shared candidates are all kept apart, because their model or prompt differs.
+        missing: tasks by suite that only some of its runs have, if a candidate is pooled over
+            several runs.
+        apart: suites whose shared candidates are all kept apart, because their model or prompt
+            differs.
         graders: names of the scorers and judges of each imported run.
     """
 
@@ -81,8 +88,8 @@ class PooledRuns:
 class ReferencePair:
     """A judge's score and people's reference score for the same response.
 
-    `task`: the task's code. `trial`: equal for all responses of one trial. `verdict`: the judge's verdict, if its rubric has
-    rules for verdicts.
+    `task`: the task's code. `trial`: equal for all responses of one trial. `verdict`: the judge's
+    verdict, if its rubric has rules for verdicts.
     """
 
     judge: str
@@ -108,12 +115,15 @@ class ScoreColumns:
         joint: True if one call graded all candidates of the trial.
         unseen: True if no person has seen the grade (state `exempt`).
         mixed_rules: tasks that runs scored by different rules.
-        by_rule: True if a scorer graded, so no review was needed (state `not_required`); None if no row was graded by a scorer.
-        unplaced: True if one call graded several candidates in an order that was not random; None if no call did.
+        by_rule: True if a scorer graded, so no review was needed (state `not_required`); None if no
+            row was graded by a scorer.
+        unplaced: True if one call graded several candidates in an order that was not random; None
+            if no call did.
         runs: ids of the selected runs.
-        kept_apart: (name, label) of candidates that share a name but differ in model or prompt; `candidates` contains the
-            labels.
-        settings: distinct settings of these runs; more than one causes the warning `mixed_settings`.
+        kept_apart: (name, label) of candidates that share a name but differ in model or prompt;
+            `candidates` contains the labels.
+        settings: distinct settings of these runs; more than one causes the warning
+            `mixed_settings`.
     """
 
     tasks: tuple[TaskLabel, ...]
@@ -136,7 +146,9 @@ class ScoreColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class VerdictColumns:
-    """Counted verdicts: `labels` and their `values` between 0 and 1, best first; the score of each row is its verdict's value."""
+    """Counted verdicts: `labels` and their `values` between 0 and 1, best first; the score of each
+    row is its verdict's value.
+    """
 
     labels: tuple[str, ...]
     values: tuple[float, ...]
@@ -145,7 +157,8 @@ class VerdictColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReviewedVerdicts:
-    """Verdicts of models' grades that people approved or corrected, as parallel arrays, one row per assessment and candidate.
+    """Verdicts of models' grades that people approved or corrected, as parallel arrays, one row per
+    assessment and candidate.
 
     Attributes:
         labels, values: the verdicts and their values between 0 and 1, best first.
@@ -174,10 +187,12 @@ def state_codes(*states: AssessmentState) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReviewColumns:
-    """Assessments in all states as parallel arrays, one row per assessment and candidate; for diagnostics only.
+    """Assessments in all states as parallel arrays, one row per assessment and candidate; for
+    diagnostics only.
 
     Attributes:
-        tasks, candidates, judges: labels by code, with the same codes as in `ScoreColumns` of the same selection.
+        tasks, candidates, judges: labels by code, with the same codes as in `ScoreColumns` of the
+            same selection.
         task, candidate, judge: codes, int64.
         trial, assessment: store keys, int64.
         attempt: number of the attempt at judging the trial, from 1, int64.
@@ -189,9 +204,10 @@ class ReviewColumns:
         planned: number of trials planned per candidate and task, shape (candidates, tasks), int64.
         number: number of the trial within its task, from 1, int64; None if it was not requested.
         run: index of the trial's run, from 0, int64; None if it was not requested.
-        place: the candidate's position in the random order shown to the judge, from 1, int64; 0 for rows without a random
-            order; None if no row has one.
-        verdicts: verdicts before and after review; None if the rubrics give none, or if they were not requested.
+        place: the candidate's position in the random order shown to the judge, from 1, int64; 0 for
+            rows without a random order; None if no row has one.
+        verdicts: verdicts before and after review; None if the rubrics give none, or if they were
+            not requested.
     """
 
     tasks: tuple[TaskLabel, ...]
@@ -217,7 +233,8 @@ class ReviewColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CriterionMoments:
-    """Moments of one criterion's counted scores, as arrays of shape (candidates, tasks); n is 0 without trials.
+    """Moments of one criterion's counted scores, as arrays of shape (candidates, tasks); n is 0
+    without trials.
 
     The codes of tasks and candidates are the same as in `ScoreColumns` of the same selection.
     """
@@ -232,7 +249,9 @@ class CriterionMoments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialScores:
-    """Counted scores of one trial: each candidate's mean over judge calls; empty if nothing counts."""
+    """Counted scores of one trial: each candidate's mean over judge calls; empty if nothing
+    counts.
+    """
 
     trial: int
     suite: str

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from assay.domain.selection import Excluded, RunSummary
 
 _JUDGED: Final = (TrialState.NEEDS_REVIEW, TrialState.APPROVED, TrialState.REJECTED)
-_REVIEWED: Final = (AssessmentState.PENDING, AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
+_REVIEWED: Final = (
+    AssessmentState.PENDING,
+    AssessmentState.APPROVED,
+    AssessmentState.CORRECTED,
+    AssessmentState.REJECTED,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,9 +26,12 @@ class TrialCost:
     """Cost of one trial with all candidates of a run.
 
     Attributes:
-        usd: cost of all calls (including failed calls and reruns) divided by the number of judged trials; None if unknown.
-        reviews: number of assessments per trial that a person reviews; None if no trial was judged yet.
-        kept: share of decided trials that count, so one counted trial takes 1 / kept trials; 1 if unknown.
+        usd: cost of all calls (including failed calls and reruns) divided by the number of judged
+            trials; None if unknown.
+        reviews: number of assessments per trial that a person reviews; None if no trial was judged
+            yet.
+        kept: share of decided trials that count, so one counted trial takes 1 / kept trials; 1 if
+            unknown.
         reason: why `usd` is None: no_judged_trials, price_unknown or no_calls_recorded.
     """
 
@@ -38,7 +46,9 @@ class TrialCost:
 
 
 def trial_cost(runs: Sequence[RunSummary], excluded: Excluded, *, counted: int) -> TrialCost:
-    """Compute the mean cost of a trial in these runs; `counted` is the number of trials that count."""
+    """Compute the mean cost of a trial in these runs; `counted` is the number of trials that
+    count.
+    """
     judged = sum(n for run in runs for state, n in run.trials.items() if state in _JUDGED)
     reviewed = sum(n for run in runs for state, n in run.assessments.items() if state in _REVIEWED)
     gone = excluded.rejected + excluded.failed

@@ -14,13 +14,20 @@ if TYPE_CHECKING:
     from assay.statistics.table import ScoreTable
 
 
-def coverages(table: ScoreTable, columns: ReviewColumns, *, candidates: Sequence[str] | None = None) -> tuple[Coverage, ...]:
+def coverages(
+    table: ScoreTable, columns: ReviewColumns, *, candidates: Sequence[str] | None = None
+) -> tuple[Coverage, ...]:
     """Compare each candidate's counted trials with the trials planned in its runs."""
     names = names_of_tasks(columns.tasks)
-    weights: dict[Hashable, float] = {name: label.weight for name, label in zip(names, columns.tasks, strict=True)}
+    weights: dict[Hashable, float] = {
+        name: label.weight for name, label in zip(names, columns.tasks, strict=True)
+    }
     return tuple(
         coverage(
-            table, candidate, {name: int(n) for name, n in zip(names, columns.planned[code], strict=True)}, weights=weights
+            table,
+            candidate,
+            {name: int(n) for name, n in zip(names, columns.planned[code], strict=True)},
+            weights=weights,
         )
         for code, candidate in enumerate(columns.candidates)
         if candidates is None or candidate in candidates

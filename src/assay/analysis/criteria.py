@@ -1,8 +1,10 @@
-"""Analysis of a rubric criterion: grade distribution, agreement between judge and people, and drift.
+"""Analysis of a rubric criterion: grade distribution, agreement between judge and people, and
+drift.
 
-Agreement is measured only on verdicts from people who had not yet seen the judge's grade. A person who sees a grade first tends
-to approve it, so approvals measure acceptance and not agreement (Shankar et al. 2024, on criteria that drift during grading).
-Every share has a range; with too few cases it is None and has a reason.
+Agreement is measured only on verdicts from people who had not yet seen the judge's grade. A person
+who sees a grade first tends to approve it, so approvals measure acceptance and not agreement
+(Shankar et al. 2024, on criteria that drift during grading). Every share has a range; with too few
+cases it is None and has a reason.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from assay.domain.suite import Criterion
 
 MOST_STEPS: Final = 20
-"""A scale of whole numbers with at most this many steps is shown step by step; any other scale is shown in tenths."""
+"""A scale of whole numbers with at most this many steps is shown step by step; any other scale is
+shown in tenths.
+"""
 
 TOLERANCE: Final = 0.1
 """Two grades (0 to 1) that differ by at most this much agree."""
@@ -42,18 +46,24 @@ class ScaleStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionReport:
-    """Results for one criterion. Grades are between 0 and 1; a change above 0 means that people gave a higher grade.
+    """Results for one criterion.
+
+    Grades are between 0 and 1; a change above 0 means that people gave a higher grade.
 
     Attributes:
-        n: number of counted grades. `mean`, `spread`: mean and spread of these grades, None without grades.
+        n: number of counted grades. `mean`, `spread`: mean and spread of these grades, None without
+            grades.
         steps: number of grades on each step of the scale.
         lowest, highest: assessments with the lowest and the highest counted grade, with that grade.
-        alpha: Krippendorff's alpha between judge and person on blind-first verdicts. `alike`: share of those verdicts that
-            differ by at most a tenth. `apart`: mean of judge minus person.
-        acceptance: among decided assessments whose reviewer saw the judge's grade first, the share that left it unchanged.
+        alpha: Krippendorff's alpha between judge and person on blind-first verdicts. `alike`: share
+            of those verdicts that differ by at most a tenth. `apart`: mean of judge minus person.
+        acceptance: among decided assessments whose reviewer saw the judge's grade first, the share
+            that left it unchanged.
         corrected: share of decided assessments in which a person changed the grade.
-        change: mean change of the changed grades. `up`, `down`: number of grades that were raised and lowered.
-        first_half, second_half: share of grades changed in each half of the decisions. `drift`: second minus first.
+        change: mean change of the changed grades. `up`, `down`: number of grades that were raised
+            and lowered.
+        first_half, second_half: share of grades changed in each half of the decisions. `drift`:
+            second minus first.
     """
 
     criterion: str
@@ -77,7 +87,9 @@ class CriterionReport:
     drift: Figure
 
 
-def analyse_criterion(criterion: Criterion, facts: CriterionFacts, *, rng: np.random.Generator) -> CriterionReport:
+def analyse_criterion(
+    criterion: Criterion, facts: CriterionFacts, *, rng: np.random.Generator
+) -> CriterionReport:
     """Analyse one criterion; `rng` is used for the range of alpha."""
     name = criterion.name
     counted = [count for count in facts.counted if count.criterion == name]
@@ -86,7 +98,9 @@ def analyse_criterion(criterion: Criterion, facts: CriterionFacts, *, rng: np.ra
     touched = {change.assessment for change in changes}
     graded = bool(facts.graded.get(name))
     stood = [key for key, rejected in facts.decided if not rejected] if graded else []
-    seen_first = [(key, rejected) for key, rejected in facts.decided if key not in facts.blind_assessments]
+    seen_first = [
+        (key, rejected) for key, rejected in facts.decided if key not in facts.blind_assessments
+    ]
     outcomes = [key in touched for key in stood]
     # Drift compares the halves in the order of the decisions, not in the order of the run.
     half = len(outcomes) // 2
@@ -103,7 +117,9 @@ def analyse_criterion(criterion: Criterion, facts: CriterionFacts, *, rng: np.ra
         alpha=_alpha(blind, rng),
         alike=share([abs(grade.judge - grade.person) <= TOLERANCE + 1e-9 for grade in blind]),
         apart=_mean([(grade.assessment, grade.judge - grade.person) for grade in blind]),
-        acceptance=share([not rejected and key not in touched for key, rejected in seen_first] if graded else []),
+        acceptance=share(
+            [not rejected and key not in touched for key, rejected in seen_first] if graded else []
+        ),
         decided=len(stood),
         corrected=share(outcomes),
         change=_mean([(change.assessment, change.change) for change in changes]),
@@ -111,35 +127,45 @@ def analyse_criterion(criterion: Criterion, facts: CriterionFacts, *, rng: np.ra
         down=sum(change.change < 0 for change in changes),
         first_half=share(outcomes[:half]) if enough else _few(len(outcomes)),
         second_half=share(outcomes[half:]) if enough else _few(len(outcomes)),
-        drift=difference_of_shares(outcomes[half:], outcomes[:half]) if enough else _few(len(outcomes)),
+        drift=difference_of_shares(outcomes[half:], outcomes[:half])
+        if enough
+        else _few(len(outcomes)),
     )
 
 
 def steps(criterion: Criterion, counted: Sequence[GradeCount]) -> tuple[ScaleStep, ...]:
     """Count the grades on each step of the scale.
 
-    A scale of whole numbers has one step for each number, or for each half number, if all grades are on such steps. Otherwise
-    the scale is cut into ten parts; each includes its lower end, and the last includes both ends.
+    A scale of whole numbers has one step for each number, or for each half number, if all grades
+    are on such steps. Otherwise the scale is cut into ten parts; each includes its lower end, and
+    the last includes both ends.
     """
     span = criterion.high - criterion.low
-    whole = float(span).is_integer() and float(criterion.low).is_integer() and 1 <= span <= MOST_STEPS
+    whole = (
+        float(span).is_integer() and float(criterion.low).is_integer() and 1 <= span <= MOST_STEPS
+    )
     given: Counter[int] = Counter()
     for parts in (int(span), 2 * int(span)) if whole else ():
         if all(_is_step(count.thousandths, parts) for count in counted):
             for count in counted:
                 given[round(count.thousandths / 1000 * parts)] += count.n
             places = [criterion.low + span * place / parts for place in range(parts + 1)]
-            return tuple(ScaleStep(low=at, high=at, n=given[place]) for place, at in enumerate(places))
+            return tuple(
+                ScaleStep(low=at, high=at, n=given[place]) for place, at in enumerate(places)
+            )
     for count in counted:
         given[min(count.thousandths // 100, 9)] += count.n
     ends = [criterion.low + span * place / 10 for place in range(11)]
-    return tuple(ScaleStep(low=ends[place], high=ends[place + 1], n=given[place]) for place in range(10))
+    return tuple(
+        ScaleStep(low=ends[place], high=ends[place + 1], n=given[place]) for place in range(10)
+    )
 
 
 def _is_step(thousandths: int, parts: int) -> bool:
     """True if a value that was rounded to thousandths can be one of `parts` equal steps."""
     place = thousandths / 1000 * parts
-    # Rounding to thousandths moves a value by up to 0.0005 of the scale; the rest is tolerance for floating-point errors.
+    # Rounding to thousandths moves a value by up to 0.0005 of the scale; the rest is tolerance for
+    # floating-point errors.
     return abs(place - round(place)) <= parts * 0.00051
 
 
@@ -159,13 +185,20 @@ def _alpha(blind: Sequence[BlindGrade], rng: np.random.Generator) -> Figure:
         return Figure(reason="no_blind_verdict")
     units = [f"{grade.assessment}/{grade.candidate}" for grade in blind]
     agreement = krippendorff_alpha(
-        [*units, *units], [*(grade.person for grade in blind), *(grade.judge for grade in blind)], tolerance=TOLERANCE, rng=rng
+        [*units, *units],
+        [*(grade.person for grade in blind), *(grade.judge for grade in blind)],
+        tolerance=TOLERANCE,
+        rng=rng,
     )
-    return Figure(value=agreement.alpha, ci95=agreement.ci95, n=agreement.n_units, reason=agreement.reason)
+    return Figure(
+        value=agreement.alpha, ci95=agreement.ci95, n=agreement.n_units, reason=agreement.reason
+    )
 
 
 def _mean(values: Sequence[tuple[int, float]]) -> Figure:
-    """Average within each assessment and then over assessments, because grades in one assessment are not independent."""
+    """Average within each assessment and then over assessments, because grades in one assessment
+    are not independent.
+    """
     within: dict[int, list[float]] = defaultdict(list)
     for key, value in values:
         within[key].append(value)

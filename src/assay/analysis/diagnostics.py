@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from assay.analysis import partial_review
-from assay.analysis.agreement import JudgeAgainstPeople, JudgesAmongThemselves, judges_against_people, judges_among_themselves
+from assay.analysis.agreement import (
+    JudgeAgainstPeople,
+    JudgesAmongThemselves,
+    judges_against_people,
+    judges_among_themselves,
+)
 from assay.analysis.coverage import coverages
 from assay.analysis.fair_play import FairPlay, fair_play
 from assay.analysis.positions import JudgePositions, judges_positions
@@ -58,8 +63,8 @@ class Split:
 class ScoreDiagnostics:
     """Diagnostics for `stats`. Each tuple of estimates is in the order of the candidates.
 
-    `rejected_worst`, `rejected_best`: the scores if every rejected trial had scored 0, or 1. The result without any rejections
-    lies between them.
+    `rejected_worst`, `rejected_best`: the scores if every rejected trial had scored 0, or 1. The
+    result without any rejections lies between them.
     """
 
     fair_play: FairPlay
@@ -133,12 +138,15 @@ def diagnose_scores(
     Args:
         table, candidates: the counted scores, and the estimates from them.
         draw: how the reviewed trials were chosen.
-        rng: draws samples for tests with too many arrangements to enumerate, and for bootstrap intervals.
+        rng: draws samples for tests with too many arrangements to enumerate, and for bootstrap
+            intervals.
         references: judges' scores with people's reference scores from the imported data.
     """
     names = columns.candidates
     twice = attempts(columns)
-    partly = partial_review.partly_reviewed(columns, candidates, draw, trials := partial_review.sampled_trials(columns, draw))
+    partly = partial_review.partly_reviewed(
+        columns, candidates, draw, trials := partial_review.sampled_trials(columns, draw)
+    )
     # Diagnostics use the same scope as the headline result, so that the two can be compared.
     scope = candidates[0].scope if candidates else None
     return ScoreDiagnostics(
@@ -161,7 +169,11 @@ def diagnose_scores(
         among_judges=judges_among_themselves(columns, rng=rng),
         variance=tuple(variance_components(table, name) for name in names),
         partly=partly,
-        calibrated=partial_review.calibrated_ranking(trials, [str(row.vetted.candidate) for row in partly]) if partly else None,
+        calibrated=partial_review.calibrated_ranking(
+            trials, [str(row.vetted.candidate) for row in partly]
+        )
+        if partly
+        else None,
     )
 
 
@@ -174,10 +186,12 @@ def diagnose_comparison(
     draw: partial_review.ReviewDraw,
     rng: np.random.Generator,
 ) -> ComparisonDiagnostics:
-    """Compute the diagnostics for a comparison; `draw` describes how the reviewed trials were chosen."""
+    """Compute the diagnostics for a comparison; `draw` describes how the reviewed trials were
+    chosen.
+    """
     a, b = str(comparison.a), str(comparison.b)
-    # Columns are reduced before the tables are built: with 200,000 scores `compare` then takes 1.0 s, of which reading takes
-    # 0.9 s.
+    # Columns are reduced before the tables are built: with 200,000 scores `compare` then takes 1.0
+    # s, of which reading takes 0.9 s.
     columns = only(columns, (a, b))
     scope = asked_scope(comparison.scope)
     other = sensitivity(table, with_rejected(columns), a, b, scope=scope, margin=margin)
@@ -200,7 +214,9 @@ def diagnose_comparison(
         coverage=coverages(table, columns, candidates=(a, b)),
         against_people=judges_against_people(columns, candidates=(a, b)),
         variance=design_variances(table, a, b),
-        calibrated=partial_review.calibrated_pair(partial_review.sampled_trials(columns, draw), a, b)
+        calibrated=partial_review.calibrated_pair(
+            partial_review.sampled_trials(columns, draw), a, b
+        )
         if partial_review.unseen(columns).any()
         else None,
         cautions=cautions,
@@ -225,7 +241,10 @@ def _said(decision: str) -> str:
 
 
 def _all(table: ScoreTable, names: Sequence[str], scope: str | None) -> tuple[Estimate, ...]:
-    by_name = {estimate.candidate: estimate for estimate in estimates(table, None if scope is None else asked_scope(scope))}
+    by_name = {
+        estimate.candidate: estimate
+        for estimate in estimates(table, None if scope is None else asked_scope(scope))
+    }
     return tuple(by_name[name] for name in names)
 
 
@@ -238,11 +257,16 @@ def _criterion(columns: ReviewColumns, moments: CriterionMoments, scope: str | N
     )
     for name in ("n", "mean", "m2", "low", "high"):
         setattr(cells, name, getattr(moments, name))
-    return Split(name=moments.criterion, estimates=estimates(cells, None if scope is None else asked_scope(scope)))
+    return Split(
+        name=moments.criterion,
+        estimates=estimates(cells, None if scope is None else asked_scope(scope)),
+    )
 
 
 def _by_trial(columns: ReviewColumns, scope: str | None) -> tuple[Split, ...]:
-    """Return the scores on all tasks' first trials, on their second trials and so on; empty if tasks have only one trial."""
+    """Return the scores on all tasks' first trials, on their second trials and so on; empty if
+    tasks have only one trial.
+    """
     if columns.number is None:
         return ()
     numbers = np.unique(columns.number[counting(columns)])
@@ -252,7 +276,9 @@ def _by_trial(columns: ReviewColumns, scope: str | None) -> tuple[Split, ...]:
         Split(
             name=str(number),
             estimates=_all(
-                table_of(columns, counting(columns) & (columns.number == number), columns.final), columns.candidates, scope
+                table_of(columns, counting(columns) & (columns.number == number), columns.final),
+                columns.candidates,
+                scope,
             ),
         )
         for number in numbers[:MOST_NUMBERS].tolist()
@@ -261,4 +287,7 @@ def _by_trial(columns: ReviewColumns, scope: str | None) -> tuple[Split, ...]:
 
 def _judge(columns: ReviewColumns, judge: int, scope: str | None) -> Split:
     mine = counting(columns) & (columns.judge == judge)
-    return Split(name=columns.judges[judge], estimates=_all(table_of(columns, mine, columns.final), columns.candidates, scope))
+    return Split(
+        name=columns.judges[judge],
+        estimates=_all(table_of(columns, mine, columns.final), columns.candidates, scope),
+    )

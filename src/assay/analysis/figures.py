@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A number with its 95% range and number of cases. If it was not measured, `value` is None and `reason` explains why."""
+    """A number with its 95% range and number of cases.
+
+    If it was not measured, `value` is None and `reason` explains why.
+    """
 
     value: float | None = None
     ci95: Interval | None = None
@@ -28,7 +31,9 @@ class Figure:
 
 
 def share(outcomes: Sequence[bool], *, if_empty: str = "nothing_yet") -> Figure:
-    """Return the share of true outcomes with Wilson's range or, if all are equal, the range for identical outcomes."""
+    """Return the share of true outcomes with Wilson's range or, if all are equal, the range for
+    identical outcomes.
+    """
     if not outcomes:
         return Figure(reason=if_empty)
     estimate = proportion(sum(outcomes), len(outcomes))
@@ -36,21 +41,29 @@ def share(outcomes: Sequence[bool], *, if_empty: str = "nothing_yet") -> Figure:
 
 
 def difference_of_shares(a: Sequence[bool], b: Sequence[bool]) -> Figure:
-    """Return the share in `a` minus the share in `b`, with Newcombe's range, which combines the two Wilson ranges.
+    """Return the share in `a` minus the share in `b`, with Newcombe's range, which combines the two
+    Wilson ranges.
 
-    Source: Newcombe (1998), Statistics in Medicine 17:873-890, method 10; his example 56/70 - 48/80 gives .0524 to .3339.
+    Source: Newcombe (1998), Statistics in Medicine 17:873-890, method 10; his example 56/70 - 48/80
+    gives .0524 to .3339.
     """
     if not a or not b:
         return Figure(reason="one_side_is_empty")
     first, second = sum(a) / len(a), sum(b) / len(b)
-    (low_a, high_a), (low_b, high_b) = (plain_interval(wilson_bounds(sum(c) / len(c), len(c))) for c in (a, b))
+    (low_a, high_a), (low_b, high_b) = (
+        plain_interval(wilson_bounds(sum(c) / len(c), len(c))) for c in (a, b)
+    )
     down = ((first - low_a) ** 2 + (high_b - second) ** 2) ** 0.5
     up = ((high_a - first) ** 2 + (second - low_b) ** 2) ** 0.5
-    return Figure(value=first - second, ci95=(first - second - down, first - second + up), n=len(a) + len(b))
+    return Figure(
+        value=first - second, ci95=(first - second - down, first - second + up), n=len(a) + len(b)
+    )
 
 
 def student_mean(values: Sequence[float], *, if_empty: str = "nothing_yet") -> Figure:
-    """Return the mean with Student's range, which is absent if there are fewer than 2 values or all are equal."""
+    """Return the mean with Student's range, which is absent if there are fewer than 2 values or all
+    are equal.
+    """
     n = len(values)
     if not n:
         return Figure(reason=if_empty)
@@ -62,7 +75,10 @@ def student_mean(values: Sequence[float], *, if_empty: str = "nothing_yet") -> F
 
 
 def median(values: Sequence[float]) -> Figure:
-    """Return the median with a 95% range between two order statistics. The range is None for fewer than 6 values."""
+    """Return the median with a 95% range between two order statistics.
+
+    The range is None for fewer than 6 values.
+    """
     if not values:
         return Figure(reason="not_measured")
     ordered = np.sort(np.asarray(values, np.float64))

@@ -1,7 +1,7 @@
 """Rows that compare grades for the same response: by judges, by attempts, or by judge and person.
 
-A row is one candidate in one trial; a pane is a column with one grader's scores. Rows that await review are counted but not
-shown, so that reviewers do not learn a grade before they decide.
+A row is one candidate in one trial; a pane is a column with one grader's scores. Rows that await
+review are counted but not shown, so that reviewers do not learn a grade before they decide.
 """
 
 from __future__ import annotations
@@ -55,20 +55,30 @@ class GradeRows:
 
     def only(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> GradeRows:
         """Return the rows that a mask or an array of indices selects."""
-        cut = {name: getattr(self, name)[rows] for name in ("task", "candidate", "trial", "score", "assessment")}
+        cut = {
+            name: getattr(self, name)[rows]
+            for name in ("task", "candidate", "trial", "score", "assessment")
+        }
         return replace(self, **cut)
 
 
 def of_judges(columns: ReviewColumns, panes: Sequence[str]) -> GradeRows:
-    """Build rows from the current assessments of the judges named in `panes` (at most `MOST_PANES`)."""
-    place = np.array([panes.index(name) if name in panes else -1 for name in columns.judges], np.int64)
+    """Build rows from the current assessments of the judges named in `panes` (at most
+    `MOST_PANES`).
+    """
+    place = np.array(
+        [panes.index(name) if name in panes else -1 for name in columns.judges], np.int64
+    )
     pane = place[columns.judge] if len(place) else columns.judge
     use = ~in_state(columns, AssessmentState.SUPERSEDED) & (pane >= 0)
     return _laid(columns, use, pane, columns.judged, panes=tuple(panes))
 
 
 def of_attempts(columns: ReviewColumns, judge: str, *, most: int) -> GradeRows:
-    """Build rows from one judge's attempts, first to last, in up to `most` panes. Rows with a single attempt are left out."""
+    """Build rows from one judge's attempts, first to last, in up to `most` panes.
+
+    Rows with a single attempt are left out.
+    """
     mine = _by(columns, judge)
     # If there are more attempts than panes, the last pane shows the newest attempt.
     place = np.minimum(columns.attempt - 1, most - 1)
@@ -78,8 +88,13 @@ def of_attempts(columns: ReviewColumns, judge: str, *, most: int) -> GradeRows:
 
 
 def of_people(columns: ReviewColumns, judge: str) -> GradeRows:
-    """Build rows of a judge's scores and the scores after review. Rejected assessments have no score after review."""
-    decided = in_state(columns, AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
+    """Build rows of a judge's scores and the scores after review.
+
+    Rejected assessments have no score after review.
+    """
+    decided = in_state(
+        columns, AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED
+    )
     mine = _by(columns, judge) & columns.by_model
     rejected = in_state(columns, AssessmentState.REJECTED)
     use = mine & (decided | in_state(columns, AssessmentState.PENDING))
@@ -94,11 +109,14 @@ def of_people(columns: ReviewColumns, judge: str) -> GradeRows:
     )
 
 
-def together(own: ReviewColumns, other: ReviewColumns, *, trials: Mapping[int, int], ends: tuple[str, str]) -> ReviewColumns:
+def together(
+    own: ReviewColumns, other: ReviewColumns, *, trials: Mapping[int, int], ends: tuple[str, str]
+) -> ReviewColumns:
     """Merge the columns of two runs that graded the same responses.
 
     Args:
-        trials: maps each trial of `other` to the trial of `own` that it repeats; rows of unmapped trials are left out.
+        trials: maps each trial of `other` to the trial of `own` that it repeats; rows of unmapped
+            trials are left out.
         ends: suffixes that distinguish the judges' names in `own` and in `other`.
     """
     keep = np.isin(other.trial, np.array(list(trials), np.int64))
@@ -109,7 +127,10 @@ def together(own: ReviewColumns, other: ReviewColumns, *, trials: Mapping[int, i
     return ReviewColumns(
         tasks=tasks,
         candidates=names,
-        judges=(*(name + ends[0] for name in own.judges), *(name + ends[1] for name in other.judges)),
+        judges=(
+            *(name + ends[0] for name in own.judges),
+            *(name + ends[1] for name in other.judges),
+        ),
         task=np.concatenate([own.task, other.task[keep] + len(own.tasks)]),
         candidate=np.concatenate([own.candidate, code[other.candidate[keep]]]),
         judge=np.concatenate([own.judge, other.judge[keep] + len(own.judges)]),
@@ -134,7 +155,10 @@ def _by(columns: ReviewColumns, judge: str) -> NDArray[np.bool_]:
 def state_of(columns: ReviewColumns, rows: GradeRows) -> dict[int, AssessmentState]:
     wanted = np.isin(columns.assessment, rows.assessment)
     at = np.flatnonzero(wanted)
-    return {int(key): STATES[code] for key, code in zip(columns.assessment[at], columns.state[at], strict=True)}
+    return {
+        int(key): STATES[code]
+        for key, code in zip(columns.assessment[at], columns.state[at], strict=True)
+    }
 
 
 def _laid(
@@ -149,11 +173,14 @@ def _laid(
     at = np.flatnonzero(use)
     trial = columns.trial[at]
     width = max(1, len(columns.candidates))
-    slots, first, row = np.unique(trial * width + columns.candidate[at], return_index=True, return_inverse=True)
+    slots, first, row = np.unique(
+        trial * width + columns.candidate[at], return_index=True, return_inverse=True
+    )
     row = row.reshape(-1)
     laid = np.full((len(slots), len(panes)), np.nan)
     keys = np.full((len(slots), len(panes)), -1, np.int64)
-    order = np.argsort(columns.assessment[at], kind="stable")  # if a pane has several assessments, the newest is used
+    # if a pane has several assessments, the newest is used
+    order = np.argsort(columns.assessment[at], kind="stable")
     laid[row[order], pane[at][order]] = score[at][order]
     keys[row[order], pane[at][order]] = columns.assessment[at][order]
     waits = np.zeros(len(slots), np.bool_)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class RunSide:
     """One candidate's counted scores in a group of runs.
 
-    `mark` is its name in the table, `rows` has a list per column, `labels` is keyed by the names in the column `task`.
+    `mark` is its name in the table, `rows` has a list per column, `labels` is keyed by the names in
+    the column `task`.
     """
 
     mark: str
@@ -38,7 +39,10 @@ class RunSide:
 
 
 def side_of(columns: ScoreColumns, candidate: str, mark: str) -> RunSide:
-    """Return one candidate's rows. Tasks are identified by their content, and trial names include the mark."""
+    """Return one candidate's rows.
+
+    Tasks are identified by their content, and trial names include the mark.
+    """
     mine = np.flatnonzero(columns.candidate == columns.candidates.index(candidate))
     labels = [columns.tasks[code] for code in columns.task[mine]]
     names = [_name_of(label) for label in labels]
@@ -56,12 +60,17 @@ def side_of(columns: ScoreColumns, candidate: str, mark: str) -> RunSide:
 
 
 def _name_of(label: TaskLabel) -> str:
-    """Identify a task by id and content, because a task whose content changed must not be compared."""
+    """Identify a task by id and content, because a task whose content changed must not be
+    compared.
+    """
     return f"{label.task}\0{label.digest}"
 
 
 def paired_table(before: RunSide, after: RunSide, *, task: str | None = None) -> ScoreTable:
-    """Return both sides as one score table. If a task's weights differ, the weight in `after` is used."""
+    """Return both sides as one score table.
+
+    If a task's weights differ, the weight in `after` is used.
+    """
     rows = {key: [*before.rows[key], *after.rows[key]] for key in before.rows}
     weights = dict(zip(rows["task"], rows["weight"], strict=True))
     labels = {**before.labels, **after.labels}
@@ -79,4 +88,6 @@ def paired_table(before: RunSide, after: RunSide, *, task: str | None = None) ->
 
 def changed_tasks(before: RunSide, after: RunSide) -> tuple[str, ...]:
     ids, others = before.tasks, after.tasks
-    return tuple(sorted(task for task in ids.keys() & others.keys() if not ids[task] & others[task]))
+    return tuple(
+        sorted(task for task in ids.keys() & others.keys() if not ids[task] & others[task])
+    )

@@ -1,4 +1,6 @@
-"""Scores during an unfinished review: reviewed trials only, judge only, and judge corrected by reviews."""
+"""Scores during an unfinished review: reviewed trials only, judge only, and judge corrected by
+reviews.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ from assay.analysis.review_tables import in_state
 from assay.analysis.tables import family_rows, names_of_tasks
 from assay.domain.lifecycle import COUNTS, AssessmentState
 from assay.statistics.partly_reviewed import PartialReview, partial_review, refusal
-from assay.statistics.sampled_pairs import SampledDifference, adjusted, more_reviews, sampled_difference
+from assay.statistics.sampled_pairs import (
+    SampledDifference,
+    adjusted,
+    more_reviews,
+    sampled_difference,
+)
 from assay.statistics.sampled_review import Influence, influence, sampled_mean
 
 if TYPE_CHECKING:
@@ -24,7 +31,9 @@ if TYPE_CHECKING:
     from assay.statistics.estimates import Estimate
 
 MOST_RANKED: Final = 30
-"""With more candidates, not all pairs are estimated from a review sample: 435 pairs of 3,000 trials take 0.2 s."""
+"""With more candidates, not all pairs are estimated from a review sample: 435 pairs of 3,000 trials
+take 0.2 s.
+"""
 
 _FEWEST_OF_A_STRATUM: Final = 5
 """Minimum number of reviewed tasks in a stratum; smaller strata are merged."""
@@ -36,8 +45,9 @@ _UNSEEN: Final = (AssessmentState.PENDING, AssessmentState.LEFT_OUT)
 class ReviewDraw:
     """Sampling design of the selected runs' reviews.
 
-    `refused`: a reason code if the trials were not chosen at random in every run. `strata`: maps each task (suite, id) to its
-    stratum, if trials were drawn separately within strata; tasks that are not listed form one stratum.
+    `refused`: a reason code if the trials were not chosen at random in every run. `strata`: maps
+    each task (suite, id) to its stratum, if trials were drawn separately within strata; tasks that
+    are not listed form one stratum.
     """
 
     refused: str | None = None
@@ -46,7 +56,9 @@ class ReviewDraw:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartlyReviewed:
-    """A candidate's scores while reviews are pending. `vetted` is the headline so far; `review` holds the two other estimates.
+    """A candidate's scores while reviews are pending.
+
+    `vetted` is the headline so far; `review` holds the two other estimates.
 
     `n_left_out`: number of unreviewed trials that were not drawn for the review sample.
     """
@@ -67,7 +79,9 @@ class CalibratedPair:
 
     @property
     def more_reviews(self) -> int | None:
-        """Number of further reviews that would decide the pair; None if the pair is decided or no number suffices."""
+        """Number of further reviews that would decide the pair; None if the pair is decided or no
+        number suffices.
+        """
         if self.result.decision != "not_decided" or not self.result.difference:
             return None
         return more_reviews(self.result, detect=abs(self.result.difference))
@@ -75,7 +89,10 @@ class CalibratedPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibratedRank:
-    """A candidate's rank from a review sample. Pairwise tests (Holm) allow the ranks from `rank_low` to `rank_high`."""
+    """A candidate's rank from a review sample.
+
+    Pairwise tests (Holm) allow the ranks from `rank_low` to `rank_high`.
+    """
 
     candidate: str
     mean: float | None
@@ -86,7 +103,9 @@ class CalibratedRank:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibratedRanking:
-    """Ranks and all pairs estimated from a review sample, best candidate first; never used as the result itself."""
+    """Ranks and all pairs estimated from a review sample, best candidate first; never used as the
+    result itself.
+    """
 
     candidates: tuple[CalibratedRank, ...]
     pairs: tuple[CalibratedPair, ...]
@@ -102,9 +121,9 @@ def unseen(columns: ReviewColumns) -> NDArray[np.bool_]:
 class SampledTrials:
     """Aligned arrays of all candidates' trials, for estimates from a review sample.
 
-    `task`, `unit`, `stratum`: codes of shape (trials,); the unit is the task or the task's family. `weight`: weight of each
-    task, shape (tasks,). `present`, `judge`, `human`, `sampled`, `kept`: shape (candidates, trials); `sampled` is True if a
-    person decided on the trial.
+    `task`, `unit`, `stratum`: codes of shape (trials,); the unit is the task or the task's family.
+    `weight`: weight of each task, shape (tasks,). `present`, `judge`, `human`, `sampled`, `kept`:
+    shape (candidates, trials); `sampled` is True if a person decided on the trial.
     """
 
     candidates: tuple[str, ...]
@@ -122,13 +141,17 @@ class SampledTrials:
 
 
 def sampled_trials(columns: ReviewColumns, draw: ReviewDraw) -> SampledTrials:
-    """Arrange current grades by trial and candidate; if several judges scored a trial, their scores are averaged first.
+    """Arrange current grades by trial and candidate; if several judges scored a trial, their scores
+    are averaged first.
 
-    A rejected trial counts as decided but not kept. The same applies to a trial that a person sent back for a rerun and nobody
-    has decided since: it stays in the sample, and no other trial replaces it.
+    A rejected trial counts as decided but not kept. The same applies to a trial that a person sent
+    back for a rerun and nobody has decided since: it stays in the sample, and no other trial
+    replaces it.
     """
     live = ~in_state(columns, AssessmentState.SUPERSEDED) & ~np.isnan(columns.judged)
-    rows = np.flatnonzero(live & (np.array([label.weight for label in columns.tasks])[columns.task] > 0))
+    rows = np.flatnonzero(
+        live & (np.array([label.weight for label in columns.tasks])[columns.task] > 0)
+    )
     keys, first, place = np.unique(columns.trial[rows], return_index=True, return_inverse=True)
     cell = columns.candidate[rows] * len(keys) + place.reshape(-1)
     shape = (len(columns.candidates), len(keys))
@@ -139,7 +162,11 @@ def sampled_trials(columns: ReviewColumns, draw: ReviewDraw) -> SampledTrials:
 
     again = in_state(columns, AssessmentState.PENDING) & (columns.attempt > 1)
     unseen = (in_state(columns, *_UNSEEN, AssessmentState.EXEMPT) & ~again)[rows]
-    kept = (in_state(columns, *COUNTS) & ~in_state(columns, AssessmentState.EXEMPT) & ~np.isnan(columns.final))[rows]
+    kept = (
+        in_state(columns, *COUNTS)
+        & ~in_state(columns, AssessmentState.EXEMPT)
+        & ~np.isnan(columns.final)
+    )[rows]
     n, n_kept = summed(np.ones(len(rows))), summed(kept)
     judge = summed(columns.judged[rows]) / np.maximum(n, 1)
     human = summed(np.where(kept, columns.final[rows], 0.0)) / np.maximum(n_kept, 1)
@@ -166,20 +193,28 @@ def sampled_trials(columns: ReviewColumns, draw: ReviewDraw) -> SampledTrials:
 
 
 def _strata(
-    columns: ReviewColumns, draw: ReviewDraw, rows: NDArray[np.int64], sampled: NDArray[np.bool_], by_rule: NDArray[np.bool_]
+    columns: ReviewColumns,
+    draw: ReviewDraw,
+    rows: NDArray[np.int64],
+    sampled: NDArray[np.bool_],
+    by_rule: NDArray[np.bool_],
 ) -> NDArray[np.int64] | None:
-    """Return each trial's stratum: one per run and task stratum, and one for trials graded by rules.
+    """Return each trial's stratum: one per run and task stratum, and one for trials graded by
+    rules.
 
     Each run draws its own sample, so trials of different runs must not share a stratum.
     """
     run = np.zeros(len(rows), np.int64) if columns.run is None else columns.run[rows]
     names = sorted(set(draw.strata.values()))
     codes = {name: code + 1 for code, name in enumerate(names)}
-    of_task = np.array([codes.get(draw.strata.get((task.suite, task.task), ""), 0) for task in columns.tasks], np.int64)
+    of_task = np.array(
+        [codes.get(draw.strata.get((task.suite, task.task), ""), 0) for task in columns.tasks],
+        np.int64,
+    )
     task = columns.task[rows]
     wanted = np.where(by_rule, -1, run * (len(names) + 1) + of_task[task] if len(of_task) else 0)
-    # Small strata of one run are merged: with three reviews in each of four strata, ranges of pairs covered 92.9%, after
-    # merging 94.8%.
+    # Small strata of one run are merged: with three reviews in each of four strata, ranges of pairs
+    # covered 92.9%, after merging 94.8%.
     for code in np.unique(wanted[wanted >= 0]).tolist():
         mine = wanted == code
         few = len(np.unique(task[mine & sampled])) < _FEWEST_OF_A_STRATUM
@@ -190,13 +225,20 @@ def _strata(
 
 
 def partly_reviewed(
-    columns: ReviewColumns, estimates: tuple[Estimate, ...], draw: ReviewDraw, trials: SampledTrials | None = None
+    columns: ReviewColumns,
+    estimates: tuple[Estimate, ...],
+    draw: ReviewDraw,
+    trials: SampledTrials | None = None,
 ) -> tuple[PartlyReviewed, ...]:
     trials = sampled_trials(columns, draw) if trials is None else trials
     names = np.array(names_of_tasks(columns.tasks), dtype=object)
     candidates = []
     for estimate in estimates:
-        code = columns.candidates.index(str(estimate.candidate)) if estimate.candidate in columns.candidates else -1
+        code = (
+            columns.candidates.index(str(estimate.candidate))
+            if estimate.candidate in columns.candidates
+            else -1
+        )
         mine = columns.candidate == code
         waiting = len(np.unique(columns.trial[mine & in_state(columns, AssessmentState.PENDING)]))
         left_out = len(np.unique(columns.trial[mine & in_state(columns, AssessmentState.LEFT_OUT)]))
@@ -215,12 +257,19 @@ def partly_reviewed(
         )
         if trials.refused is not None:
             review = _refused(review, trials.refused)
-        candidates.append(PartlyReviewed(vetted=estimate, review=review, n_waiting=waiting, n_left_out=left_out))
+        candidates.append(
+            PartlyReviewed(vetted=estimate, review=review, n_waiting=waiting, n_left_out=left_out)
+        )
     return tuple(candidates)
 
 
-def calibrated_pair(trials: SampledTrials, a: str, b: str, known: dict[object, Influence] | None = None) -> CalibratedPair:
-    """Compare two candidates over their shared tasks. `known` caches influences for other pairs over the same tasks."""
+def calibrated_pair(
+    trials: SampledTrials, a: str, b: str, known: dict[object, Influence] | None = None
+) -> CalibratedPair:
+    """Compare two candidates over their shared tasks.
+
+    `known` caches influences for other pairs over the same tasks.
+    """
     known = {} if known is None else known
     first, second = trials.candidates.index(a), trials.candidates.index(b)
     n_all = len(trials.weight)
@@ -239,12 +288,16 @@ def calibrated_pair(trials: SampledTrials, a: str, b: str, known: dict[object, I
         if key not in known:
             known[key] = _influence(trials, code, shared)
         parts.append(known[key])
-    return CalibratedPair(a=a, b=b, result=sampled_difference(*parts, n_tasks=int(shared.sum()), refused=refused))
+    return CalibratedPair(
+        a=a, b=b, result=sampled_difference(*parts, n_tasks=int(shared.sum()), refused=refused)
+    )
 
 
 def calibrated_ranking(trials: SampledTrials, names: Sequence[str]) -> CalibratedRanking:
     if trials.refused is not None or len(names) > MOST_RANKED:
-        return CalibratedRanking(candidates=(), pairs=(), reason=trials.refused or "too_many_candidates")
+        return CalibratedRanking(
+            candidates=(), pairs=(), reason=trials.refused or "too_many_candidates"
+        )
     known: dict[object, Influence] = {}
     made = [calibrated_pair(trials, a, b, known) for a, b in combinations(names, 2)]
     pairs = tuple(
@@ -266,14 +319,17 @@ def calibrated_ranking(trials: SampledTrials, names: Sequence[str]) -> Calibrate
             CalibratedRank(
                 candidate=name,
                 mean=means[name],
-                rank=1 + sum((means[other] or 0.0) > (means[name] or 0.0) + 1e-12 for other in ranked),
+                rank=1
+                + sum((means[other] or 0.0) > (means[name] or 0.0) + 1e-12 for other in ranked),
                 rank_low=1 + better[name],
                 rank_high=len(ranked) - worse[name],
             )
             for name in order
         ),
         pairs=pairs,
-        reason=None if order else next((pair.result.reason for pair in pairs), "no_approved_trials"),
+        reason=None
+        if order
+        else next((pair.result.reason for pair in pairs), "no_approved_trials"),
     )
 
 

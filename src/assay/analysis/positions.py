@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgePositions:
-    """One judge's effects of prompt positions on the counted scores (after corrections), in the order of the positions."""
+    """One judge's effects of prompt positions on the counted scores (after corrections), in the
+    order of the positions.
+    """
 
     judge: str
     effects: tuple[PositionEffect, ...]

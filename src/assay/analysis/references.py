@@ -1,4 +1,6 @@
-"""Agreement of judges with reference grades that people gave in the imported data, by verdict and by score."""
+"""Agreement of judges with reference grades that people gave in the imported data, by verdict and
+by score.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,11 @@ class JudgeAgainstReferences:
     """A judge compared with people who graded the same responses independently.
 
     Attributes:
-        agreement: share of responses with the same verdict, averaged over tasks. `by_candidate`: the same for each candidate.
+        agreement: share of responses with the same verdict, averaged over tasks. `by_candidate`:
+            the same for each candidate.
         confusion: number of responses by (people's verdict, judge's verdict).
-        calibration: compares the values of verdicts (Pass 1, Partial 0.5, Fail 0) if `on_verdicts`, otherwise the scores.
+        calibration: compares the values of verdicts (Pass 1, Partial 0.5, Fail 0) if `on_verdicts`,
+            otherwise the scores.
         people_rates, judge_rates: share of each verdict, over all responses.
     """
 
@@ -50,27 +54,48 @@ def judges_against_references(pairs: Iterable[ReferencePair]) -> tuple[JudgeAgai
 
 
 def _compared(judge: str, pairs: Sequence[ReferencePair]) -> JudgeAgainstReferences:
-    # If people gave only pass or fail, a judge without verdicts passes a response from half of its scale upwards.
+    # If people gave only pass or fail, a judge without verdicts passes a response from half of its
+    # scale upwards.
     binary = all(pair.reference in (0.0, 1.0) for pair in pairs)
     people = [verdict_of_score(pair.reference) for pair in pairs]
-    verdicts = [pair.verdict or verdict_of_score(float(pair.judged >= 0.5) if binary else pair.judged) for pair in pairs]
+    verdicts = [
+        pair.verdict or verdict_of_score(float(pair.judged >= 0.5) if binary else pair.judged)
+        for pair in pairs
+    ]
     same = [float(a is b) for a, b in zip(people, verdicts, strict=True)]
-    # A mean of criteria against a person's 0 or 1 would compare unlike things, so the bias of verdicts is that of their values.
+    # A mean of criteria against a person's 0 or 1 would compare unlike things, so the bias of
+    # verdicts is that of their values.
     on_verdicts = any(pair.verdict is not None for pair in pairs)
-    judged = [VALUES[verdict] for verdict in verdicts] if on_verdicts else [pair.judged for pair in pairs]
-    given = [VALUES[verdict] for verdict in people] if on_verdicts else [pair.reference for pair in pairs]
+    judged = (
+        [VALUES[verdict] for verdict in verdicts]
+        if on_verdicts
+        else [pair.judged for pair in pairs]
+    )
+    given = (
+        [VALUES[verdict] for verdict in people]
+        if on_verdicts
+        else [pair.reference for pair in pairs]
+    )
     tasks = [pair.task for pair in pairs]
     # Responses to one task are not independent, so the range is computed for a mean over tasks.
     whole = ScoreTable.from_columns(
-        task=tasks, candidate=[ALL] * len(pairs), trial=[(pair.trial, pair.candidate) for pair in pairs], score=same
+        task=tasks,
+        candidate=[ALL] * len(pairs),
+        trial=[(pair.trial, pair.candidate) for pair in pairs],
+        score=same,
     )
     each = ScoreTable.from_columns(
-        task=tasks, candidate=[pair.candidate for pair in pairs], trial=[pair.trial for pair in pairs], score=same
+        task=tasks,
+        candidate=[pair.candidate for pair in pairs],
+        trial=[pair.trial for pair in pairs],
+        score=same,
     )
     return JudgeAgainstReferences(
         judge=judge,
         agreement=estimate(whole, ALL),
-        by_candidate=tuple(estimate(each, name) for name in dict.fromkeys(pair.candidate for pair in pairs)),
+        by_candidate=tuple(
+            estimate(each, name) for name in dict.fromkeys(pair.candidate for pair in pairs)
+        ),
         confusion=Counter(zip(people, verdicts, strict=True)),
         kappa=cohen_kappa(people, verdicts),
         calibration=calibration(judged, given),

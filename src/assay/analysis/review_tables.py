@@ -1,4 +1,5 @@
-"""Score tables under other assumptions: with rejected trials, with first attempts, or without people's corrections.
+"""Score tables under other assumptions: with rejected trials, with first attempts, or without
+people's corrections.
 
 None of these tables is a result. They show how much a result depends on review decisions.
 """
@@ -21,7 +22,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_PER_ROW = ("task", "candidate", "judge", "trial", "assessment", "attempt", "state", "judged", "final", "joint", "by_model")
+_PER_ROW = (
+    "task",
+    "candidate",
+    "judge",
+    "trial",
+    "assessment",
+    "attempt",
+    "state",
+    "judged",
+    "final",
+    "joint",
+    "by_model",
+)
 
 
 def in_state(columns: ReviewColumns, *states: AssessmentState) -> NDArray[np.bool_]:
@@ -33,7 +46,10 @@ def only(columns: ReviewColumns, candidates: Sequence[str]) -> ReviewColumns:
     codes = [code for code, name in enumerate(columns.candidates) if name in candidates]
     rows = np.flatnonzero(np.isin(columns.candidate, codes))
     cut = {name: getattr(columns, name)[rows] for name in _PER_ROW}
-    number, place, run = (None if column is None else column[rows] for column in (columns.number, columns.place, columns.run))
+    number, place, run = (
+        None if column is None else column[rows]
+        for column in (columns.number, columns.place, columns.run)
+    )
     return replace(columns, number=number, place=place, run=run, **cut)
 
 
@@ -53,20 +69,29 @@ def with_rejected(columns: ReviewColumns) -> ScoreTable:
 
 
 def rejected_as(columns: ReviewColumns, score: float) -> ScoreTable:
-    """Return a table of counted trials, and of rejected trials with the given score, which is between 0 and 1."""
+    """Return a table of counted trials, and of rejected trials with the given score, which is
+    between 0 and 1.
+    """
     gone = in_state(columns, AssessmentState.REJECTED)
     return table_of(columns, counts(columns) | gone, np.where(gone, score, columns.final))
 
 
 def as_judged(columns: ReviewColumns) -> ScoreTable:
-    """Return a table of counted and pending trials with the grader's score, as if a person had approved each unchanged."""
-    stands = in_state(columns, *COUNTS, AssessmentState.PENDING, AssessmentState.LEFT_OUT) & ~np.isnan(columns.judged)
+    """Return a table of counted and pending trials with the grader's score, as if a person had
+    approved each unchanged.
+    """
+    stands = in_state(
+        columns, *COUNTS, AssessmentState.PENDING, AssessmentState.LEFT_OUT
+    ) & ~np.isnan(columns.judged)
     return table_of(columns, stands, columns.judged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Attempts:
-    """Two score tables of the same trials, from first and from final attempts. `n_rerun` trials had several attempts."""
+    """Two score tables of the same trials, from first and from final attempts.
+
+    `n_rerun` trials had several attempts.
+    """
 
     first: ScoreTable
     final: ScoreTable
@@ -74,7 +99,10 @@ class Attempts:
 
 
 def attempts(columns: ReviewColumns) -> Attempts:
-    """Return first and final attempts at counted trials. A trial whose first attempt has no score is in neither table."""
+    """Return first and final attempts at counted trials.
+
+    A trial whose first attempt has no score is in neither table.
+    """
     slot = _slots(columns)
     n_slots = int(slot.max(initial=-1)) + 1
     earliest = np.full(n_slots, np.iinfo(np.int64).max)
@@ -94,8 +122,12 @@ def attempts(columns: ReviewColumns) -> Attempts:
     )
 
 
-def table_of(columns: ReviewColumns, rows: NDArray[np.bool_], score: NDArray[np.float64]) -> ScoreTable:
-    """Build a score table from these rows and scores, with the same task names and weights as in the result."""
+def table_of(
+    columns: ReviewColumns, rows: NDArray[np.bool_], score: NDArray[np.float64]
+) -> ScoreTable:
+    """Build a score table from these rows and scores, with the same task names and weights as in
+    the result.
+    """
     names = np.array(names_of_tasks(columns.tasks), dtype=object)
     weights = np.array([label.weight for label in columns.tasks], dtype=np.float64)
     candidates = np.array(columns.candidates, dtype=object)

@@ -1,7 +1,8 @@
 """Reviewer metrics: catch rate, self-consistency, agreement with others, pace, drift and anchoring.
 
-None of these figures affects statistics about candidates. Each has a range and its number of cases; without cases it is None
-and has a reason. If several figures look bad, check the assessments before you judge the reviewer.
+None of these figures affects statistics about candidates. Each has a range and its number of cases;
+without cases it is None and has a reason. If several figures look bad, check the assessments before
+you judge the reviewer.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from assay.statistics.agreement import krippendorff_alpha
 from assay.statistics.distributions import normal_quantile, t_quantile
 
 ENOUGH: Final = 20
-"""Minimum number of planted checks for a catch rate: even at 20 of 20, its interval begins at 0.83."""
+"""Minimum number of planted checks for a catch rate: even at 20 of 20, its interval begins at 0.83.
+"""
 
 TOLERANCE: Final = 0.05
 """Two scores that differ by at most this much agree."""
@@ -41,8 +43,10 @@ class ReviewerDecision:
         arm: `blind` or `assisted`.
         active_s: seconds that the reviewer looked at the item; None if not measured.
         size: characters that were read; 0 if unknown.
-        apart: mean distance of the resulting scores from the judge's, between 0 and 1; None for a rejection.
-        before: the same distance for the blind verdict that preceded the decision; None without a blind verdict.
+        apart: mean distance of the resulting scores from the judge's, between 0 and 1; None for a
+            rejection.
+        before: the same distance for the blind verdict that preceded the decision; None without a
+            blind verdict.
         left: True if the first candidate on the page scored higher than the last.
     """
 
@@ -73,14 +77,18 @@ class ReviewerEvidence:
     """One reviewer's records, in the order they were made.
 
     Attributes:
-        plants: for each answered planted check, the kind of error and whether the reviewer caught it.
+        plants: for each answered planted check, the kind of error and whether the reviewer caught
+            it.
         good: for each answered check without an error, whether the reviewer suspected one.
-        shifts: for each item, the mean over candidates of the reviewer's own verdict minus the judge's score.
+        shifts: for each item, the mean over candidates of the reviewer's own verdict minus the
+            judge's score.
         reruns: number of times that a trial was judged again at this reviewer's request.
-        quickest: the pace in characters per second that 5% of all reviewers' decisions exceed; None if unknown.
+        quickest: the pace in characters per second that 5% of all reviewers' decisions exceed; None
+            if unknown.
         again: the scores from first decisions and from their blind repeats.
         against_judge: the reviewer's verdicts before they saw the judge's scores, and those scores.
-        others: the scores by this reviewer and by the second one, for items that two people decided.
+        others: the scores by this reviewer and by the second one, for items that two people
+            decided.
         same: for each item that two people decided, True if their results agree.
     """
 
@@ -98,7 +106,10 @@ class ReviewerEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewer:
-    """All figures about one reviewer. Shares and scores are between 0 and 1, differences between -1 and 1, times in seconds."""
+    """All figures about one reviewer.
+
+    Shares and scores are between 0 and 1, differences between -1 and 1, times in seconds.
+    """
 
     decisions: int
     by_verb: Mapping[str, int]
@@ -136,12 +147,15 @@ class Reviewer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftChart:
-    """A moving average of a reviewer's verdict minus the judge's score, compared with the same reviewer's first verdicts.
+    """A moving average of a reviewer's verdict minus the judge's score, compared with the same
+    reviewer's first verdicts.
 
     Attributes:
         centre: mean difference in the first verdicts, between -1 and 1.
-        points: for each later verdict, the moving average and its limits, which it rarely exceeds by chance.
-        left_at: number (from 1) of the first point outside the limits; None if all points lie inside.
+        points: for each later verdict, the moving average and its limits, which it rarely exceeds
+            by chance.
+        left_at: number (from 1) of the first point outside the limits; None if all points lie
+            inside.
     """
 
     centre: float
@@ -151,7 +165,10 @@ class DriftChart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubberStampSigns:
-    """Signs that a reviewer approves without reading. A sign is None if there is too little data."""
+    """Signs that a reviewer approves without reading.
+
+    A sign is None if there is too little data.
+    """
 
     few_changes: bool | None
     quick: bool | None
@@ -165,7 +182,9 @@ class RubberStampSigns:
 
 def reviewer_of(material: ReviewerEvidence, *, rng: np.random.Generator) -> Reviewer:
     """Compute the figures about one reviewer; `rng` is used for the ranges of alpha."""
-    decided = [decision for decision in material.taken if decision.verb in ("approve", "correct", "reject")]
+    decided = [
+        decision for decision in material.taken if decision.verb in ("approve", "correct", "reject")
+    ]
     approvals = [decision.verb == "approve" for decision in decided]
     assisted = [decision.verb == "approve" for decision in decided if decision.arm == "assisted"]
     blind = [decision.verb == "approve" for decision in decided if decision.arm == "blind"]
@@ -175,18 +194,26 @@ def reviewer_of(material: ReviewerEvidence, *, rng: np.random.Generator) -> Revi
     hits, alarms = rated(share(caught)), rated(share(list(material.good)))
     sensitivity, caution = detection(caught, material.good)
     moved = [
-        (decision.apart, decision.before) for decision in decided if decision.apart is not None and decision.before is not None
+        (decision.apart, decision.before)
+        for decision in decided
+        if decision.apart is not None and decision.before is not None
     ]
     paces = [decision.pace for decision in decided if decision.pace is not None]
     quick = [pace > material.quickest for pace in paces] if material.quickest is not None else []
     return Reviewer(
         decisions=len(decided),
-        by_verb={verb: sum(decision.verb == verb for decision in decided) for verb in ("approve", "correct", "reject")},
+        by_verb={
+            verb: sum(decision.verb == verb for decision in decided)
+            for verb in ("approve", "correct", "reject")
+        },
         blind=len(blind),
         acceptance=share(assisted),
         catch_rate=hits,
         caught_by_kind={
-            kind: (sum(c for k, c in material.plants if k == kind), sum(k == kind for k, _ in material.plants))
+            kind: (
+                sum(c for k, c in material.plants if k == kind),
+                sum(k == kind for k, _ in material.plants),
+            )
             for kind in kinds
         },
         enough_plants=len(material.plants) >= ENOUGH and len(material.good) >= ENOUGH,
@@ -195,8 +222,12 @@ def reviewer_of(material: ReviewerEvidence, *, rng: np.random.Generator) -> Revi
         self_distance=_distance(material.again),
         judge_alpha=_alpha(material.against_judge, rng),
         judge_distance=_distance(material.against_judge),
-        anchoring=difference_of_shares([not approved for approved in blind], [not approved for approved in assisted]),
-        active_s=median([decision.active_s for decision in decided if decision.active_s is not None]),
+        anchoring=difference_of_shares(
+            [not approved for approved in blind], [not approved for approved in assisted]
+        ),
+        active_s=median(
+            [decision.active_s for decision in decided if decision.active_s is not None]
+        ),
         drift=difference_of_shares(approvals[half:], approvals[:half]),
         drift_parts=tuple(share(part) for part in _parts(approvals)),
         others_alike=share(list(material.same)),
@@ -209,12 +240,17 @@ def reviewer_of(material: ReviewerEvidence, *, rng: np.random.Generator) -> Revi
         pace=median(paces),
         hasty=share(quick) if material.quickest is not None else _none("pace_unknown"),
         position=share([decision.left for decision in decided if decision.left is not None]),
-        # Only verdicts that differed from the judge's score count: a verdict equal to it could only move away from it.
+        # Only verdicts that differed from the judge's score count: a verdict equal to it could only
+        # move away from it.
         toward=share([after < before - _MOVE for after, before in moved if before > _MOVE]),
         away=share([after > before + _MOVE for after, before in moved if before > _MOVE]),
         apart_blind=_mean([decision.before for decision in decided if decision.before is not None]),
         apart_assisted=_mean(
-            [decision.apart for decision in decided if decision.arm == "assisted" and decision.apart is not None]
+            [
+                decision.apart
+                for decision in decided
+                if decision.arm == "assisted" and decision.apart is not None
+            ]
         ),
         watch=watch(material.shifts),
         stamp=_stamp(approvals, paces, material.quickest, caught),
@@ -229,13 +265,14 @@ def rated(catch_share: Figure) -> Figure:
 
 
 def detection(caught: Sequence[bool], suspected: Sequence[bool]) -> tuple[Figure, Figure]:
-    """Compute sensitivity d' and criterion c for detecting errors, with normal ranges; None below 20 checks of each kind.
+    """Compute sensitivity d' and criterion c for detecting errors, with normal ranges; None below
+    20 checks of each kind.
 
-    Rates are (count + 0.5) / (total + 1) (log-linear), so that rates of 0 and 1 have finite values. c above 0 means that the
-    reviewer rarely suspects an error.
+    Rates are (count + 0.5) / (total + 1) (log-linear), so that rates of 0 and 1 have finite values.
+    c above 0 means that the reviewer rarely suspects an error.
 
-    Source: Hautus (1995), Behavior Research Methods 27:46-51, for the correction; Gourevitch and Galanter (1967), Psychometrika
-    32:25-33, for the variance.
+    Source: Hautus (1995), Behavior Research Methods 27:46-51, for the correction; Gourevitch and
+    Galanter (1967), Psychometrika 32:25-33, for the variance.
     """
     n = len(caught) + len(suspected)
     if min(len(caught), len(suspected)) < ENOUGH:
@@ -252,16 +289,18 @@ def detection(caught: Sequence[bool], suspected: Sequence[bool]) -> tuple[Figure
     d, c = z[0] - z[1], -(z[0] + z[1]) / 2
     return (
         Figure(value=d, ci95=(d - half, d + half), n=n),
-        # d' is the difference of two z values and c half of their sum, so the error of c is half as large.
+        # d' is the difference of two z values and c half of their sum, so the error of c is half as
+        # large.
         Figure(value=c, ci95=(c - half / 2, c + half / 2), n=n),
     )
 
 
 def watch(shifts: Sequence[float]) -> DriftChart | None:
-    """Compare the moving average of later verdicts with the first 30 verdicts; None with 30 verdicts or fewer.
+    """Compare the moving average of later verdicts with the first 30 verdicts; None with 30
+    verdicts or fewer.
 
-    The limits are three standard deviations of the average. They are computed from the spread of the first verdicts and widened
-    because the mean of those verdicts is also an estimate.
+    The limits are three standard deviations of the average. They are computed from the spread of
+    the first verdicts and widened because the mean of those verdicts is also an estimate.
 
     Source: Lucas and Saccucci (1990), Technometrics 32:1-12, for the variance of the average.
     """
@@ -276,8 +315,8 @@ def watch(shifts: Sequence[float]) -> DriftChart | None:
         variance = _MEMORY / (2 - _MEMORY) * (1 - (1 - _MEMORY) ** (2 * step)) + grown**2 / BASE
         half = _LIMIT * spread * variance**0.5
         points.append((average, centre - half, centre + half))
-        # If all verdicts are equal, the limits have no width, and rounding errors of the average must not count as leaving
-        # them.
+        # If all verdicts are equal, the limits have no width, and rounding errors of the average
+        # must not count as leaving them.
         if left_at is None and abs(average - centre) > half + 1e-12:
             left_at = BASE + step
     return DriftChart(centre=centre, points=tuple(points), left_at=left_at)
@@ -288,11 +327,15 @@ def quickest(paces: Sequence[float]) -> float | None:
     return float(np.quantile(np.asarray(paces), 1 - _FLOOR)) if len(paces) >= BASE else None
 
 
-def _stamp(approvals: Sequence[bool], paces: Sequence[float], limit: float | None, caught: Sequence[bool]) -> RubberStampSigns:
+def _stamp(
+    approvals: Sequence[bool], paces: Sequence[float], limit: float | None, caught: Sequence[bool]
+) -> RubberStampSigns:
     n = sum(approvals)
     return RubberStampSigns(
         few_changes=(len(approvals) - n) / len(approvals) <= _FEW if n >= ENOUGH else None,
-        quick=float(np.median(paces)) > limit if limit is not None and len(paces) >= ENOUGH else None,
+        quick=float(np.median(paces)) > limit
+        if limit is not None and len(paces) >= ENOUGH
+        else None,
         misses=sum(caught) / len(caught) < _TARGET if len(caught) >= ENOUGH else None,
     )
 
@@ -302,7 +345,9 @@ def _none(reason: str, n: int = 0) -> Figure:
 
 
 def _distance(pairs: Pairs) -> Figure:
-    return _mean([abs(first - second) for first, second in zip(pairs.first, pairs.second, strict=True)])
+    return _mean(
+        [abs(first - second) for first, second in zip(pairs.first, pairs.second, strict=True)]
+    )
 
 
 def _mean(values: Sequence[float]) -> Figure:
@@ -329,11 +374,16 @@ def _alpha(pairs: Pairs, rng: np.random.Generator) -> Figure:
     if n == 0:
         return Figure(reason="nothing_yet")
     unit = [*range(n), *range(n)]
-    agreement = krippendorff_alpha(unit, [*pairs.first, *pairs.second], tolerance=TOLERANCE, rng=rng)
+    agreement = krippendorff_alpha(
+        unit, [*pairs.first, *pairs.second], tolerance=TOLERANCE, rng=rng
+    )
     return Figure(value=agreement.alpha, ci95=agreement.ci95, n=n, reason=agreement.reason)
 
 
 def _parts(outcomes: Sequence[bool]) -> list[Sequence[bool]]:
     """Split the outcomes into up to ten equal groups of at least ten decisions."""
     parts = min(10, len(outcomes) // 10)
-    return [outcomes[len(outcomes) * k // parts : len(outcomes) * (k + 1) // parts] for k in range(parts)]
+    return [
+        outcomes[len(outcomes) * k // parts : len(outcomes) * (k + 1) // parts]
+        for k in range(parts)
+    ]

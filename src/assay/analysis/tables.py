@@ -22,7 +22,8 @@ def score_table(columns: ScoreColumns) -> ScoreTable:
     names = np.array(names_of_tasks(columns.tasks), dtype=object)
     weights = np.array([label.weight for label in columns.tasks], dtype=np.float64)
     candidates = np.array(columns.candidates, dtype=object)
-    # A candidate without any counted trials stays in the table, so that it is listed with the reason.
+    # A candidate without any counted trials stays in the table, so that it is listed with the
+    # reason.
     return ScoreTable.from_columns(
         task=names[columns.task] if len(names) else [],
         candidate=candidates[columns.candidate] if len(candidates) else [],
@@ -37,12 +38,16 @@ def score_table(columns: ScoreColumns) -> ScoreTable:
 
 
 def family_codes(tasks: Sequence[TaskLabel]) -> NDArray[np.int64]:
-    """Return each task's family code, which is the same for a family in every suite. A task without a family gets its own code.
+    """Return each task's family code, which is the same for a family in every suite.
+
+    A task without a family gets its own code.
 
     Copies of a task are one family; if they belong to families already, these become one.
     """
     codes: dict[str | int, int] = {}
-    declared = [codes.setdefault(label.family or place, len(codes)) for place, label in enumerate(tasks)]
+    declared = [
+        codes.setdefault(label.family or place, len(codes)) for place, label in enumerate(tasks)
+    ]
     joined: dict[int, int] = {}
 
     def code_of(code: int) -> int:
@@ -67,19 +72,31 @@ def family_rows(tasks: Sequence[TaskLabel], task: NDArray[np.int64]) -> NDArray[
 
 def planned_families(tasks: Sequence[TaskLabel]) -> int:
     """Count the families of the planned tasks that have a weight above 0."""
-    return len({code for label, code in zip(tasks, family_codes(tasks).tolist(), strict=True) if label.weight > 0})
+    return len(
+        {
+            code
+            for label, code in zip(tasks, family_codes(tasks).tolist(), strict=True)
+            if label.weight > 0
+        }
+    )
 
 
 def planned_tasks(columns: ScoreColumns) -> int:
-    """Count the planned tasks of the selected runs that have a weight above 0, even if they have no counted trials."""
+    """Count the planned tasks of the selected runs that have a weight above 0, even if they have no
+    counted trials.
+    """
     return sum(label.weight > 0 for label in columns.tasks)
 
 
 def _in_families(tasks: Sequence[TaskLabel]) -> Iterator[Caution]:
-    """Yield a note with the number of families and the effective sample size, if tasks share families."""
+    """Yield a note with the number of families and the effective sample size, if tasks share
+    families.
+    """
     weight = np.array([label.weight for label in tasks], dtype=np.float64)
     n_tasks, n_families = int((weight > 0).sum()), planned_families(tasks)
-    n_declared = len({label.family or place for place, label in enumerate(tasks) if label.weight > 0})
+    n_declared = len(
+        {label.family or place for place, label in enumerate(tasks) if label.weight > 0}
+    )
     if n_declared == n_tasks:
         return
     of_family = np.bincount(family_codes(tasks), weights=weight)
@@ -114,7 +131,9 @@ def _copies(tasks: Sequence[TaskLabel]) -> Iterator[Caution]:
 
 
 def names_of_tasks(tasks: Sequence[TaskLabel]) -> list[str]:
-    """Name each task by its id, preceded by its suite if two suites share the id, and followed by its digest if it changed."""
+    """Name each task by its id, preceded by its suite if two suites share the id, and followed by
+    its digest if it changed.
+    """
     suites: dict[str, set[str]] = {}
     for label in tasks:
         suites.setdefault(label.task, set()).add(label.suite)
@@ -127,7 +146,9 @@ def names_of_tasks(tasks: Sequence[TaskLabel]) -> list[str]:
 
 
 def cautions(columns: ScoreColumns) -> tuple[Caution, ...]:
-    """Return the warnings for a selection: families, copies, changed tasks, mixed settings, unreviewed grades."""
+    """Return the warnings for a selection: families, copies, changed tasks, mixed settings,
+    unreviewed grades.
+    """
     return (*_in_families(columns.tasks), *_copies(columns.tasks), *_about_pooling(columns))
 
 
@@ -145,7 +166,9 @@ def _about_pooling(columns: ScoreColumns) -> Iterator[Caution]:
             f"{'; '.join(map(_setting_in_words, columns.settings))}. Select one judge or one run.",
         )
     for mixed in columns.mixed_rules:
-        rules = "; ".join(f"{rule} in {few_names(list(runs), shown=3)}" for rule, runs in mixed.rules)
+        rules = "; ".join(
+            f"{rule} in {few_names(list(runs), shown=3)}" for rule, runs in mixed.rules
+        )
         yield Caution(
             code="mixed_rules",
             text=f"Different rules scored {few_names(list(mixed.tasks), shown=3)}, and the scores are pooled: {rules}. "
@@ -181,7 +204,9 @@ def _setting_in_words(setting: GradingSetting) -> str:
 
 
 def _undrawn_trials(columns: ScoreColumns) -> tuple[int, int]:
-    """Return the number of joint trials without a random candidate order, and of all joint trials."""
+    """Return the number of joint trials without a random candidate order, and of all joint
+    trials.
+    """
     if columns.unplaced is None or columns.by_rule is None or not columns.unplaced.any():
         return 0, 0
     graded, rows = np.unique(columns.trial[columns.joint & ~columns.by_rule], return_counts=True)

@@ -26,7 +26,8 @@ class VerdictAgreement:
         labels: the verdicts, best first.
         agreement: share of responses with the same verdict, averaged over tasks.
         kappa: agreement beyond chance.
-        calibration: compares the values of the verdicts; its `bias` is the judge's value minus people's.
+        calibration: compares the values of the verdicts; its `bias` is the judge's value minus
+            people's.
         confusion: number of responses by (people's verdict, judge's verdict).
         people_rates, judge_rates: share of each verdict, over all responses.
     """
@@ -56,12 +57,16 @@ def verdict_agreement(
         response: what distinguishes the responses to one task.
     """
     same = [float(given == judged) for given, judged in zip(people, judge, strict=True)]
-    table = ScoreTable.from_columns(task=task, candidate=[ALL] * len(same), trial=response, score=same)
+    table = ScoreTable.from_columns(
+        task=task, candidate=[ALL] * len(same), trial=response, score=same
+    )
     return VerdictAgreement(
         labels=tuple(scale),
         agreement=estimate(table, ALL),
         kappa=cohen_kappa(people, judge),
-        calibration=calibration([scale[verdict] for verdict in judge], [scale[verdict] for verdict in people]),
+        calibration=calibration(
+            [scale[verdict] for verdict in judge], [scale[verdict] for verdict in people]
+        ),
         confusion=Counter(zip(people, judge, strict=True)),
         people_rates={label: people.count(label) / len(people) for label in scale},
         judge_rates={label: judge.count(label) / len(judge) for label in scale},

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictRate:
-    """Rate of one verdict, as the weighted mean over tasks; `interval` is None if there are too few tasks or trials."""
+    """Rate of one verdict, as the weighted mean over tasks; `interval` is None if there are too few
+    tasks or trials.
+    """
 
     verdict: str
     rate: float
@@ -41,7 +43,10 @@ class CandidateVerdicts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictRates:
-    """Rates of all verdicts. `level`: confidence of each interval, chosen so that those of one candidate hold at once in 95%."""
+    """Rates of all verdicts.
+
+    `level`: confidence of each interval, chosen so that those of one candidate hold at once in 95%.
+    """
 
     labels: tuple[str, ...]
     level: float
@@ -72,7 +77,9 @@ class VerdictComparison:
 
 
 def verdict_rates(columns: VerdictColumns) -> VerdictRates:
-    """Compute the rate of each verdict with its interval: CR2 over tasks on the logit scale, as for any mean."""
+    """Compute the rate of each verdict with its interval: CR2 over tasks on the logit scale, as for
+    any mean.
+    """
     level = _level(columns)
     by_verdict = [estimates(_indicator(columns, value)) for value in columns.values]
     candidates = []
@@ -84,12 +91,19 @@ def verdict_rates(columns: VerdictColumns) -> VerdictRates:
         )
         named = each[0]
         candidates.append(
-            CandidateVerdicts(candidate=str(named.candidate), rates=rates, n_trials=named.n_trials, n_tasks=named.n_tasks)
+            CandidateVerdicts(
+                candidate=str(named.candidate),
+                rates=rates,
+                n_trials=named.n_trials,
+                n_tasks=named.n_tasks,
+            )
         )
     return VerdictRates(labels=columns.labels, level=level, candidates=tuple(candidates))
 
 
-def verdict_comparison(columns: VerdictColumns, a: str, b: str, *, scope: str | None = None) -> VerdictComparison:
+def verdict_comparison(
+    columns: VerdictColumns, a: str, b: str, *, scope: str | None = None
+) -> VerdictComparison:
     """Compare the rates of each verdict, and the verdicts as an order."""
     level = _level(columns)
     differences = []
@@ -100,7 +114,10 @@ def verdict_comparison(columns: VerdictColumns, a: str, b: str, *, scope: str | 
         interval = None
         if comparison.ci95 is not None and comparison.std_err and comparison.df is not None:
             half = float(t_quantile(0.5 + level / 2, comparison.df)) * comparison.std_err
-            interval = (max(comparison.difference - half, -1.0), min(comparison.difference + half, 1.0))
+            interval = (
+                max(comparison.difference - half, -1.0),
+                min(comparison.difference + half, 1.0),
+            )
         differences.append(
             RateDifference(
                 verdict=label,
@@ -112,8 +129,12 @@ def verdict_comparison(columns: VerdictColumns, a: str, b: str, *, scope: str | 
         )
     table = score_table(columns.scores)
     codes = [table.cells.candidate_code(name) for name in (a, b)]
-    win = None if codes[0] is None or codes[1] is None else win_probability(table, codes[0], codes[1])
-    return VerdictComparison(a=a, b=b, labels=columns.labels, level=level, differences=tuple(differences), win=win)
+    win = (
+        None if codes[0] is None or codes[1] is None else win_probability(table, codes[0], codes[1])
+    )
+    return VerdictComparison(
+        a=a, b=b, labels=columns.labels, level=level, differences=tuple(differences), win=win
+    )
 
 
 def _level(columns: VerdictColumns) -> float:

@@ -32,13 +32,17 @@ class Strength:
     """A candidate's Bradley-Terry strength from people's votes.
 
     Attributes:
-        wins, ties, losses: number of votes of each kind; `both_bad` votes count for neither candidate.
-        strength: log-odds against the average candidate; None if no chain of votes connects the candidate to the others.
+        wins, ties, losses: number of votes of each kind; `both_bad` votes count for neither
+            candidate.
+        strength: log-odds against the average candidate; None if no chain of votes connects the
+            candidate to the others.
         ci95: 95% interval of the strength; None without a strength, or with too few votes.
-        preferred: probability, with its range, that people prefer the candidate to an average candidate.
-        rank_low: best possible rank: 1 plus the number of candidates shown to be preferred to this one.
-        rank_high: worst possible rank: the number of candidates minus those that this one is shown to be preferred to. Both
-            ranks are None without a strength.
+        preferred: probability, with its range, that people prefer the candidate to an average
+            candidate.
+        rank_low: best possible rank: 1 plus the number of candidates shown to be preferred to this
+            one.
+        rank_high: worst possible rank: the number of candidates minus those that this one is shown
+            to be preferred to. Both ranks are None without a strength.
     """
 
     candidate: str
@@ -61,8 +65,10 @@ class PairVotes:
 
     Attributes:
         preferred: share of the `compared` votes for `a`; a tie counts half.
-        p_holm: p-value of the difference in strength, adjusted for all pairs; None if there is no p-value.
-        decision: `a` or `b` if the votes show at 5% (Holm) that people prefer that candidate, else `not_decided`.
+        p_holm: p-value of the difference in strength, adjusted for all pairs; None if there is no
+            p-value.
+        decision: `a` or `b` if the votes show at 5% (Holm) that people prefer that candidate, else
+            `not_decided`.
     """
 
     a: str
@@ -85,7 +91,9 @@ class PairVotes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAgreement:
-    """Agreement of a judge's scores with people's votes, leaving out `both_bad` votes and ungraded trials."""
+    """Agreement of a judge's scores with people's votes, leaving out `both_bad` votes and ungraded
+    trials.
+    """
 
     judge: str
     agreed: Proportion
@@ -98,7 +106,8 @@ class VoteFindings:
 
     Attributes:
         votes: number of valid votes: `compared` of them rank two candidates, and `both_bad` do not.
-        left: share of decided votes for the left side; None without such votes. Sides are drawn at random, so 50% is expected.
+        left: share of decided votes for the left side; None without such votes. Sides are drawn at
+            random, so 50% is expected.
         telling: number of votes on pairs in which a response reveals its author.
         again: number of votes cast again after the authors' names were shown.
         method: how ranges were computed.
@@ -125,17 +134,19 @@ class VoteFindings:
 
 
 def vote_findings(votes: Sequence[Vote], names: Sequence[str]) -> VoteFindings:
-    """Compute Bradley-Terry strengths (a tie counts as half a win), vote counts by pair, and the share of votes for the left side.
+    """Compute Bradley-Terry strengths (a tie counts as half a win), vote counts by pair, and the
+    share of votes for the left side.
 
-    Votes on one task are not independent, so ranges are clustered by task if votes cover at least two tasks, or by family if
-    tasks share families.
+    Votes on one task are not independent, so ranges are clustered by task if votes cover at least
+    two tasks, or by family if tasks share families.
 
     Args:
         votes: valid votes.
         names: candidates by their position in the run's order.
     """
     compared = [vote for vote in votes if vote.choice is not Choice.BOTH_BAD]
-    # A `both_bad` vote says nothing about the order of the two, and counting it as a tie would pull their strengths together.
+    # A `both_bad` vote says nothing about the order of the two, and counting it as a tie would pull
+    # their strengths together.
     tasks = [vote.task for vote in compared]
     families = [vote.family or f"\0{vote.task}" for vote in compared]
     clusters = families if len(set(families)) > 1 else tasks
@@ -149,14 +160,29 @@ def vote_findings(votes: Sequence[Vote], names: Sequence[str]) -> VoteFindings:
     for vote in votes:
         counts.update(_counted(vote))
     n = range(len(names))
-    pairs = _decided([_pair(names[a], names[b], _tally(counts, a, b), fitted) for a, b in combinations(n, 2)], fitted)
+    pairs = _decided(
+        [_pair(names[a], names[b], _tally(counts, a, b), fitted) for a, b in combinations(n, 2)],
+        fitted,
+    )
     strengths = [
         _placed(
-            _strength(names[place], [_tally(counts, place, other) for other in n if other != place], fitted), pairs, len(names)
+            _strength(
+                names[place],
+                [_tally(counts, place, other) for other in n if other != place],
+                fitted,
+            ),
+            pairs,
+            len(names),
         )
         for place in n
     ]
-    strengths.sort(key=lambda strength: (strength.strength is None, -(strength.strength or 0.0), strength.candidate))
+    strengths.sort(
+        key=lambda strength: (
+            strength.strength is None,
+            -(strength.strength or 0.0),
+            strength.candidate,
+        )
+    )
     decided = [vote.choice for vote in compared if vote.choice is not Choice.EQUAL]
     return VoteFindings(
         votes=len(votes),
@@ -169,7 +195,9 @@ def vote_findings(votes: Sequence[Vote], names: Sequence[str]) -> VoteFindings:
         strengths=tuple(strengths),
         pairs=tuple(pairs),
         # Ties say nothing about a habit of choosing one side.
-        left=proportion(sum(choice is Choice.LEFT for choice in decided), len(decided)) if decided else None,
+        left=proportion(sum(choice is Choice.LEFT for choice in decided), len(decided))
+        if decided
+        else None,
         method=fitted.method,
         reason=fitted.reason,
     )
@@ -182,7 +210,9 @@ def judge_agreement(judge: str, choices: Sequence[tuple[Choice, Choice]]) -> Jud
     return JudgeAgreement(
         judge=judge,
         agreed=proportion(sum(person is other for person, other in choices), len(choices)),
-        kappa=cohen_kappa([str(person) for person, _ in choices], [str(other) for _, other in choices]),
+        kappa=cohen_kappa(
+            [str(person) for person, _ in choices], [str(other) for _, other in choices]
+        ),
     )
 
 
@@ -201,10 +231,17 @@ def _counted(vote: Vote) -> list[tuple[int, int, str]]:
 
 
 def _tally(counts: Counter[tuple[int, int, str]], a: int, b: int) -> tuple[int, int, int, int]:
-    return (counts[a, b, "won"], counts[a, b, "tied"], counts[a, b, "lost"], counts[a, b, "both_bad"])
+    return (
+        counts[a, b, "won"],
+        counts[a, b, "tied"],
+        counts[a, b, "lost"],
+        counts[a, b, "both_bad"],
+    )
 
 
-def _strength(name: str, tallies: Sequence[tuple[int, int, int, int]], fitted: BradleyTerry) -> Strength:
+def _strength(
+    name: str, tallies: Sequence[tuple[int, int, int, int]], fitted: BradleyTerry
+) -> Strength:
     won, tied, lost, both_bad = (sum(column) for column in zip(*tallies, strict=True))
     at = fitted.items.index(name) if name in fitted.items else None
     strength = None if at is None else fitted.log_strength[at]
@@ -243,8 +280,11 @@ def _placed(strength: Strength, pairs: Sequence[PairVotes], n: int) -> Strength:
 
 def _decided(pairs: Sequence[PairVotes], fitted: BradleyTerry) -> list[PairVotes]:
     decided = []
-    # A share from only three votes was once shown alone and looked like a result, so every pair says if it is decided.
-    for pair, p_holm in zip(pairs, multiplicity([pair.p_value for pair in pairs]).holm, strict=True):
+    # A share from only three votes was once shown alone and looked like a result, so every pair
+    # says if it is decided.
+    for pair, p_holm in zip(
+        pairs, multiplicity([pair.p_value for pair in pairs]).holm, strict=True
+    ):
         decision = NOT_DECIDED
         if p_holm is not None and p_holm < ALPHA:
             decision = "a" if (fitted.contrast(pair.a, pair.b).difference or 0.0) > 0 else "b"

@@ -17,7 +17,8 @@ _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 def address_rules(settings: Settings, *, web: bool) -> AddressRules:
-    """Return the workspace's rules about addresses and keys; raises `SettingsError` for invalid `keys` or `web_allow_origins`.
+    """Return the workspace's rules about addresses and keys; raises `SettingsError` for invalid
+    `keys` or `web_allow_origins`.
 
     `web` is True if a browser or an HTTP request starts the model calls.
     """
@@ -36,15 +37,21 @@ def _bound(settings: Settings) -> dict[Origin, str]:
         origin = bare_origin(str(written), where=where)
         if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
             # The value may be the key itself, so the message does not repeat it.
-            remedy = "Write the name of the variable that holds the key, in capitals: EXAMPLE_API_KEY."
+            remedy = (
+                "Write the name of the variable that holds the key, in capitals: EXAMPLE_API_KEY."
+            )
             raise SettingsError(where, "does not name a variable.", remedy=remedy)
         bound[origin] = variable
     return bound
 
 
 def fetch_rules(settings: Settings) -> FetchRules:
-    """Return the rules for fetching the documents in templates; raises `SettingsError` for an invalid `fetch.allow`."""
-    return FetchRules(frozenset(_origins(settings, "fetch.allow")), bool(settings.values["local_only"]))
+    """Return the rules for fetching the documents in templates; raises `SettingsError` for an
+    invalid `fetch.allow`.
+    """
+    return FetchRules(
+        frozenset(_origins(settings, "fetch.allow")), bool(settings.values["local_only"])
+    )
 
 
 def _origins(settings: Settings, key: str) -> set[Origin]:
@@ -57,7 +64,8 @@ def _allowed(settings: Settings) -> frozenset[Origin]:
     judge = settings.values["judge"]
     for entry in judge if isinstance(judge, list) else [judge]:
         address = entry.get("base_url") if isinstance(entry, Mapping) else None
-        if isinstance(address, str):  # the owner named it; if it is invalid, the reader of judges reports that
+        # the owner named it; if it is invalid, the reader of judges reports that
+        if isinstance(address, str):
             try:
                 allowed.add(origin_of(address))
             except ValueError:

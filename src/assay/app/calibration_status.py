@@ -1,4 +1,6 @@
-"""Find out which judges have a current calibration, for labels, warnings and the tiers that suites require."""
+"""Find out which judges have a current calibration, for labels, warnings and the tiers that suites
+require.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ _RUNS_LOOKED_AT = 200
 
 
 class Stamps:
-    """Cached lookup of the current calibration of each judge in a run; `plans` contains run plans that were already read."""
+    """Cached lookup of the current calibration of each judge in a run; `plans` contains run plans
+    that were already read.
+    """
 
     def __init__(self, workspace: Workspace, *, plans: dict[RunId, RunPlan] | None = None) -> None:
         self._workspace = workspace
@@ -31,25 +35,35 @@ class Stamps:
         self._records: dict[JudgeIdentity, CalibrationRecord] | None = None
 
     def judges_of(self, run: RunId) -> dict[str, CalibrationRecord | None]:
-        """Return the current calibration of each judge in a run, by judge name; None for an uncalibrated judge."""
+        """Return the current calibration of each judge in a run, by judge name; None for an
+        uncalibrated judge.
+        """
         plan = self._plans.get(run)
         if plan is None:
             plan = self._plans[run] = self._workspace.journal.plan_of(run)
         return {
-            judge.name: self.current(identity_of(judge, plan.rubric)) for judge in plan.judges if judge.model.provider != PERSON
+            judge.name: self.current(identity_of(judge, plan.rubric))
+            for judge in plan.judges
+            if judge.model.provider != PERSON
         }
 
     def of(self, run: RunId, grader: str) -> CalibrationRecord | None:
-        """Return the current calibration of a grader in a run; None for a scorer or an uncalibrated judge."""
+        """Return the current calibration of a grader in a run; None for a scorer or an uncalibrated
+        judge.
+        """
         return self.judges_of(run).get(grader)
 
     def words_of(self, run: RunId, grader: str) -> str | None:
-        """Return the calibration label of a judge in a run, such as `uncalibrated` or `calibrated: good`; None for a scorer."""
+        """Return the calibration label of a judge in a run, such as `uncalibrated` or `calibrated:
+        good`; None for a scorer.
+        """
         judges = self.judges_of(run)
         return words(judges[grader]) if grader in judges else None
 
     def current(self, identity: JudgeIdentity) -> CalibrationRecord | None:
-        """Return the newest calibration with exactly these judge settings; None if no calibration has them."""
+        """Return the newest calibration with exactly these judge settings; None if no calibration
+        has them.
+        """
         if self._records is None:
             newest = self._workspace.calibrations.records(newest_only=True)
             self._records = {record.identity: record for record in newest}
@@ -61,16 +75,26 @@ def words(record: CalibrationRecord | None) -> str:
 
 
 def uncalibrated(workspace: Workspace, columns: ScoreColumns) -> tuple[Caution, ...]:
-    """Return a warning that lists the judges with counted grades but no current calibration; empty if every judge has one."""
-    return uncalibrated_judges(workspace, columns.runs, {columns.judges[code] for code in set(columns.judge.tolist())})
+    """Return a warning that lists the judges with counted grades but no current calibration; empty
+    if every judge has one.
+    """
+    return uncalibrated_judges(
+        workspace, columns.runs, {columns.judges[code] for code in set(columns.judge.tolist())}
+    )
 
 
-def uncalibrated_judges(workspace: Workspace, runs: Sequence[str], graded: Collection[str]) -> tuple[Caution, ...]:
-    """Return a warning that lists the uncalibrated judges in `graded`; empty if all of them are calibrated."""
+def uncalibrated_judges(
+    workspace: Workspace, runs: Sequence[str], graded: Collection[str]
+) -> tuple[Caution, ...]:
+    """Return a warning that lists the uncalibrated judges in `graded`; empty if all of them are
+    calibrated.
+    """
     stamps, names = Stamps(workspace), dict[str, None]()
     for run in runs[-_RUNS_LOOKED_AT:]:
         judges = stamps.judges_of(RunId(run))
-        names.update((name, None) for name, record in judges.items() if record is None and name in graded)
+        names.update(
+            (name, None) for name, record in judges.items() if record is None and name in graded
+        )
     if not names:
         return ()
     from assay.statistics.warnings import Caution  # loads NumPy, which most runs do not need
@@ -80,7 +104,9 @@ def uncalibrated_judges(workspace: Workspace, runs: Sequence[str], graded: Colle
 
 
 def check_demands(workspace: Workspace, plan: RunPlan) -> None:
-    """Raise `InputError` if a judge's current calibration is below the tier that the suite requires."""
+    """Raise `InputError` if a judge's current calibration is below the tier that the suite
+    requires.
+    """
     stamps = Stamps(workspace)
     for judge in plan.judges:
         if judge.require_calibration is None:
@@ -89,7 +115,11 @@ def check_demands(workspace: Workspace, plan: RunPlan) -> None:
         record = stamps.current(identity_of(judge, plan.rubric))
         if record is not None and record.tier.reaches(wanted):
             continue
-        problem = "has no current calibration" if record is None else f"was calibrated as {record.tier.words}"
+        problem = (
+            "has no current calibration"
+            if record is None
+            else f"was calibrated as {record.tier.words}"
+        )
         problem = f"{problem}, but the suite requires at least {wanted.words}."
         remedy = f"Calibrate it: assay calibrate {judge.model.ref} --suite {plan.copy.path} (may need more samples)"
         raise InputError(f"judge {judge.name}", problem, remedy=remedy)

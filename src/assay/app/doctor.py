@@ -36,7 +36,10 @@ EXTRAS = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Result of one check. `state` is `good`, `absent` (a problem only if you need the feature) or `broken`."""
+    """Result of one check.
+
+    `state` is `good`, `absent` (a problem only if you need the feature) or `broken`.
+    """
 
     what: str
     state: str
@@ -45,9 +48,20 @@ class Check:
 
 
 def examine(workspace: Workspace, *, whole_store: bool = False) -> tuple[Check, ...]:
-    """Check Python, the store, API keys, packages and the browser; `whole_store` reads every row. Keys are never shown."""
+    """Check Python, the store, API keys, packages and the browser; `whole_store` reads every row.
+
+    Keys are never shown.
+    """
     parts = _parts_of_store(workspace) if whole_store else ()
-    return (_python(), _store(workspace), *parts, *_keys(workspace), *_extras(), _chromium(workspace), _kept(workspace))
+    return (
+        _python(),
+        _store(workspace),
+        *parts,
+        *_keys(workspace),
+        *_extras(),
+        _chromium(workspace),
+        _kept(workspace),
+    )
 
 
 def _python() -> Check:
@@ -62,7 +76,10 @@ def _store(workspace: Workspace) -> Check:
         event, vote = workspace.event_log.first_broken(), workspace.arena.first_broken()
     except AssayError as error:
         return Check("store", "broken", error.problem, error.remedy)
-    for changed, name, kind in ((event, f"review event {event}", "Decisions"), (vote, f"vote {vote} of the arena", "Votes")):
+    for changed, name, kind in (
+        (event, f"review event {event}", "Decisions"),
+        (vote, f"vote {vote} of the arena", "Votes"),
+    ):
         if changed is not None:
             remedy = f"{kind} must never be changed. Restore the store from a backup."
             return Check("store", "broken", f"{name} was changed after it was stored", remedy)
@@ -82,14 +99,21 @@ def _parts_of_store(workspace: Workspace) -> Iterator[Check]:
     if not any(part.problems for part in parts):
         if not _is_the_projects_store(workspace):
             detail = "not compared, because --store names another store than this project's"
-            yield Check("store, results files", "absent", detail, "Run the check without --store for the project's own store.")
+            yield Check(
+                "store, results files",
+                "absent",
+                detail,
+                "Run the check without --store for the project's own store.",
+            )
             return
         remedy = "If the store is correct, `assay export results RUN` rewrites the files. Otherwise restore a backup."
         yield _checked(compare_records(workspace), remedy)
 
 
 def _is_the_projects_store(workspace: Workspace) -> bool:
-    """True unless an option names another store than the settings do; the results folder belongs to the store of the settings."""
+    """True unless an option names another store than the settings do; the results folder belongs to
+    the store of the settings.
+    """
     # A backup lags behind the folder, and every run since then was reported as damage.
     settings = workspace.settings
     if settings.origins["store"] != "option":
@@ -97,7 +121,9 @@ def _is_the_projects_store(workspace: Workspace) -> bool:
     configured = read_settings(workspace.folder, environment=settings.environment).store_url
     prefix = "sqlite:///"
     if settings.store_url.startswith(prefix) and configured.startswith(prefix):
-        named, own = (workspace.folder / url.removeprefix(prefix) for url in (settings.store_url, configured))
+        named, own = (
+            workspace.folder / url.removeprefix(prefix) for url in (settings.store_url, configured)
+        )
         return named.resolve() == own.resolve()
     return settings.store_url == configured
 
@@ -113,7 +139,12 @@ def _keys(workspace: Workspace) -> Iterator[Check]:
         if workspace.settings.environment.get(name):
             yield Check(name, "good", "set")
         else:
-            yield Check(name, "absent", "not set", f"Only needed for {use}: set it in the environment or in .env.")
+            yield Check(
+                name,
+                "absent",
+                "not set",
+                f"Only needed for {use}: set it in the environment or in .env.",
+            )
 
 
 def _extras() -> Iterator[Check]:
@@ -121,7 +152,12 @@ def _extras() -> Iterator[Check]:
         if find_spec(module) is not None:
             yield Check(f"extra {extra}", "good", "installed")
         else:
-            yield Check(f"extra {extra}", "absent", "not installed", f"For {use}: pip install 'assay-bench[{extra}]'.")
+            yield Check(
+                f"extra {extra}",
+                "absent",
+                "not installed",
+                f"For {use}: pip install 'assay-bench[{extra}]'.",
+            )
 
 
 def _kept(workspace: Workspace) -> Check:
@@ -139,7 +175,12 @@ def _chromium(workspace: Workspace) -> Check:
         return Check("chromium", "good", browser)
     if browser:
         remedy = "Run Assay as a user other than root, so that Chromium opens pages written by models in a sandbox."
-        return Check("chromium", "good", f"{browser}, without its own sandbox, because Assay runs as root", remedy)
+        return Check(
+            "chromium",
+            "good",
+            f"{browser}, without its own sandbox, because Assay runs as root",
+            remedy,
+        )
     if named:
         remedy = "Correct `chromium` in your own settings, or ASSAY_CHROMIUM."
         return Check("chromium", "broken", f"{named} is not a program", remedy)

@@ -26,8 +26,12 @@ _LIBRARIES = ("aiohttp", "numpy", "rapidfuzz", "regex", "scipy", "sqlalchemy")
 
 
 def surroundings(workspace: Workspace, plan: RunPlan) -> Mapping[str, JsonValue]:
-    """Return the run's environment: command, versions, machine, model addresses, prompt digests, and the repository's commit."""
-    libraries: dict[str, JsonValue] = {name: installed for name in _LIBRARIES if (installed := _version(name)) is not None}
+    """Return the run's environment: command, versions, machine, model addresses, prompt digests,
+    and the repository's commit.
+    """
+    libraries: dict[str, JsonValue] = {
+        name: installed for name in _LIBRARIES if (installed := _version(name)) is not None
+    }
     return {
         "assay": version("assay-bench"),
         "command": workspace.command,
@@ -36,10 +40,15 @@ def surroundings(workspace: Workspace, plan: RunPlan) -> Mapping[str, JsonValue]
         "machine": platform.machine(),
         "libraries": libraries,
         "endpoints": {
-            "candidates": _endpoints(workspace, {c.name: c.model for c in plan.candidates if c.model is not None}),
+            "candidates": _endpoints(
+                workspace, {c.name: c.model for c in plan.candidates if c.model is not None}
+            ),
             "judges": _endpoints(workspace, {judge.name: judge.model for judge in plan.judges}),
         },
-        "prompts": {**{name: text_digest(text) for name, text in OURS.items()}, "arena_rubric": ARENA_RUBRIC.digest},
+        "prompts": {
+            **{name: text_digest(text) for name, text in OURS.items()},
+            "arena_rubric": ARENA_RUBRIC.digest,
+        },
         "git": _git(workspace.folder),
         "count_scripted": bool(workspace.settings.values["count_scripted"]),
     }
@@ -65,7 +74,9 @@ def _version(library: str) -> str | None:
 
 
 def _git(folder: Path) -> JsonValue:
-    """Return the folder's git commit and whether tracked files differ from it; None outside a repository."""
+    """Return the folder's git commit and whether tracked files differ from it; None outside a
+    repository.
+    """
     commit = _said(folder, "rev-parse", "HEAD")
     if not commit:
         return None
@@ -77,12 +88,14 @@ def _git(folder: Path) -> JsonValue:
 def _said(folder: Path, *arguments: str) -> str | None:
     try:
         done = subprocess.run(
-            # A repository's own configuration may name a program under `core.fsmonitor`, which `git status` would run.
+            # A repository's own configuration may name a program under `core.fsmonitor`, which `git
+            # status` would run.
             ["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments],
             capture_output=True,
             timeout=_GIT_S,
             check=True,
-            # `git status` would otherwise lock and refresh the index, which could disturb a git command of the user.
+            # `git status` would otherwise lock and refresh the index, which could disturb a git
+            # command of the user.
             env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
         )
     except (OSError, subprocess.SubprocessError):

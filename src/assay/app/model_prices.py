@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def priced(settings: Settings, model: ModelSpec) -> ModelSpec:
-    """Return the model with the price that the settings state; its own price, from a suite, comes first."""
+    """Return the model with the price that the settings state; its own price, from a suite, comes
+    first.
+    """
     if model.price is not None:
         return model
     configured: Any = settings.values["prices"].get(model.ref)

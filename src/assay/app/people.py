@@ -19,7 +19,10 @@ LONGEST_NAME = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invitation:
-    """A new invitation. The token and link can be shown only now, because the store keeps only the token's hash."""
+    """A new invitation.
+
+    The token and link can be shown only now, because the store keeps only the token's hash.
+    """
 
     name: str
     role: str
@@ -45,22 +48,32 @@ class PeopleDocument:
 
 
 def checked_name(name: str) -> str:
-    """Return a name with single spaces; raises `InputError` for an empty or long name, a slash or invisible characters."""
+    """Return a name with single spaces; raises `InputError` for an empty or long name, a slash or
+    invisible characters.
+    """
     plain = " ".join(name.split())
     if not plain:
         raise InputError("name", "is empty.")
     # Names that differ only in an invisible character would look identical.
     if any(category(letter).startswith("C") for letter in plain):
-        raise InputError("name", "has invisible characters.", remedy="Type it instead of pasting it.")
+        raise InputError(
+            "name", "has invisible characters.", remedy="Type it instead of pasting it."
+        )
     if len(plain) > LONGEST_NAME:
         raise InputError("name", f"has {len(plain):,} characters, more than {LONGEST_NAME}.")
     if "/" in plain:
-        raise InputError("name", "has a slash, which a person's web address cannot contain.", remedy="Leave it out.")
+        raise InputError(
+            "name",
+            "has a slash, which a person's web address cannot contain.",
+            remedy="Leave it out.",
+        )
     return plain
 
 
 def invite(workspace: Workspace, name: str, *, role: str, base: str) -> Invitation:
-    """Invite a person and return the invitation. Earlier invitations with the same name become invalid.
+    """Invite a person and return the invitation.
+
+    Earlier invitations with the same name become invalid.
 
     Args:
         role: `reviewer` or `viewer`; raises `UnknownName` for any other role.
@@ -76,7 +89,9 @@ def invite(workspace: Workspace, name: str, *, role: str, base: str) -> Invitati
 
 
 def revoke(workspace: Workspace, name: str) -> None:
-    """Revoke a person's invitation at once, but keep the person's decisions; raises `UnknownName`."""
+    """Revoke a person's invitation at once, but keep the person's decisions; raises
+    `UnknownName`.
+    """
     workspace.store.people.revoke(" ".join(name.split()), at=workspace.clock.now())
 
 
@@ -84,7 +99,9 @@ def people(workspace: Workspace) -> PeopleDocument:
     """Return all invitations, oldest first, revoked ones included."""
     return PeopleDocument(
         reviewers=tuple(
-            PersonDocument(name=person.name, role=person.role, invited=person.invited, revoked=person.revoked)
+            PersonDocument(
+                name=person.name, role=person.role, invited=person.invited, revoked=person.revoked
+            )
             for person in workspace.store.people.read().values()
         )
     )

@@ -1,7 +1,9 @@
-"""Find and read a project's `assay.yaml` and `.env`. Files that another user could have written are refused.
+"""Find and read a project's `assay.yaml` and `.env`.
 
-The search starts in the working folder and moves up. It ends at the root of the repository, at the home folder, or
-before the first folder that another user can write to, such as `/tmp`.
+Files that another user could have written are refused.
+
+The search starts in the working folder and moves up. It ends at the root of the repository, at the
+home folder, or before the first folder that another user can write to, such as `/tmp`.
 """
 
 from __future__ import annotations
@@ -18,13 +20,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TRUSTED: Final = "ASSAY_TRUSTED_FOLDERS"
-"""Variable with folders whose files are read regardless of their owner, separated as in PATH; for containers."""
+"""Variable with folders whose files are read regardless of their owner, separated as in PATH; for
+containers.
+"""
 
 LARGEST: Final = 4 * 2**20
 
 
 def find_upwards(folder: Path, name: str, environment: Mapping[str, str]) -> Path | None:
-    """Return the nearest file with this name in the folder or its parents; None if no such file exists."""
+    """Return the nearest file with this name in the folder or its parents; None if no such file
+    exists.
+    """
     folder = folder.resolve()
     end = home(environment)
     for place in (folder, *folder.parents):
@@ -38,7 +44,9 @@ def find_upwards(folder: Path, name: str, environment: Mapping[str, str]) -> Pat
 
 
 def read_project_file(file: Path, environment: Mapping[str, str]) -> str:
-    """Return the text of a project file; raises `SettingsError` if it is unreadable, very large, or writable by others."""
+    """Return the text of a project file; raises `SettingsError` if it is unreadable, very large, or
+    writable by others.
+    """
     try:
         with file.open("rb") as opened:
             # The opened file is checked, so that it cannot be exchanged between check and use.
@@ -54,16 +62,24 @@ def read_project_file(file: Path, environment: Mapping[str, str]) -> str:
     except OSError as error:
         raise SettingsError(str(file), f"cannot be read: {error.strerror or error}.") from error
     if len(content) > LARGEST:
-        raise SettingsError(str(file), f"is larger than {LARGEST // 2**20} MB.", remedy="Settings are short; check the file.")
+        raise SettingsError(
+            str(file),
+            f"is larger than {LARGEST // 2**20} MB.",
+            remedy="Settings are short; check the file.",
+        )
     try:
         # Editors on Windows may begin a file with a byte order mark.
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SettingsError(str(file), f"cannot be read: {error}.", remedy="Save it as UTF-8.") from error
+        raise SettingsError(
+            str(file), f"cannot be read: {error}.", remedy="Save it as UTF-8."
+        ) from error
 
 
 def user_file(environment: Mapping[str, str]) -> Path | None:
-    """Return the path of the user's own settings file, which may not exist; None without a home folder."""
+    """Return the path of the user's own settings file, which may not exist; None without a home
+    folder.
+    """
     configured = environment.get("XDG_CONFIG_HOME", "")
     if configured and Path(configured).is_absolute():
         return Path(configured) / "assay" / "assay.yaml"
@@ -78,7 +94,9 @@ def home(environment: Mapping[str, str]) -> Path | None:
 
 
 def _trusted(file: Path, environment: Mapping[str, str]) -> bool:
-    folders = [Path(named).resolve() for named in environment.get(TRUSTED, "").split(os.pathsep) if named]
+    folders = [
+        Path(named).resolve() for named in environment.get(TRUSTED, "").split(os.pathsep) if named
+    ]
     return any(file.resolve().is_relative_to(folder) for folder in folders)
 
 
@@ -91,7 +109,9 @@ def _only_ours(folder: Path) -> bool:
 
 
 def _not_ours(status: os.stat_result, *, link: bool = False) -> str:
-    """Return why a file is not under this user's control; empty if only this user and root can change it."""
+    """Return why a file is not under this user's control; empty if only this user and root can
+    change it.
+    """
     if not hasattr(os, "geteuid"):  # Windows has other means of access control
         return ""
     if status.st_uid not in (os.geteuid(), 0):
@@ -106,7 +126,9 @@ def _not_ours(status: os.stat_result, *, link: bool = False) -> str:
 
 
 def _private_group(group: int, user: int) -> bool:
-    """True for a group without other members: root's group, or the private group that many systems create for each user."""
+    """True for a group without other members: root's group, or the private group that many systems
+    create for each user.
+    """
     import grp
     import pwd
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """A run with its plan, its call totals per model, and the number of its grades that people approved or corrected."""
+    """A run with its plan, its call totals per model, and the number of its grades that people
+    approved or corrected.
+    """
 
     summary: RunSummary
     plan: RunPlan
@@ -26,7 +28,11 @@ class Provenance:
     @property
     def seconds(self) -> float | None:
         """Seconds from the start to the end of the run; None for a run that has not ended."""
-        return None if self.summary.finished is None else between(self.summary.started, self.summary.finished)
+        return (
+            None
+            if self.summary.finished is None
+            else between(self.summary.started, self.summary.finished)
+        )
 
     @property
     def calls(self) -> int:
@@ -61,8 +67,8 @@ def provenance(rooms: ProvenanceSource, summary: RunSummary) -> Provenance:
 class RunCalls:
     """Model calls of a run.
 
-    `totals` sums the calls per model, `seconds` is the run's duration (None before it ends), and `stated_per_s` is the request
-    rate that an imported log states.
+    `totals` sums the calls per model, `seconds` is the run's duration (None before it ends), and
+    `stated_per_s` is the request rate that an imported log states.
     """
 
     totals: tuple[CallTotals, ...]
@@ -70,12 +76,17 @@ class RunCalls:
     stated_per_s: float | None
 
     def per_s(self, calls: int) -> float | None:
-        """Return the requests per second of a candidate that made `calls` calls; None if unknown."""
+        """Return the requests per second of a candidate that made `calls` calls; None if
+        unknown.
+        """
         return self.stated_per_s or (calls / self.seconds if self.seconds and calls else None)
 
 
 def calls_of(rooms: ProvenanceSource, summary: RunSummary) -> RunCalls:
-    """Return a run's calls. An imported run's duration comes from the imported files if they state one."""
+    """Return a run's calls.
+
+    An imported run's duration comes from the imported files if they state one.
+    """
     seconds = None if summary.finished is None else between(summary.started, summary.finished)
     environment = rooms.journal.plan_of(summary.id).environment if summary.imported else {}
     took, per_s = environment.get("duration_s"), environment.get("requests_per_s")

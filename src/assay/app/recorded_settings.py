@@ -1,4 +1,6 @@
-"""Settings of a run as its records state them: with the parameters that were sent, and the criteria that grades are about."""
+"""Settings of a run as its records state them: with the parameters that were sent, and the criteria
+that grades are about.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,18 @@ _ENDED: Final = frozenset({RunState.FINISHED, RunState.CANCELLED})
 
 
 def record_document(plan: RunPlan) -> dict[str, JsonValue]:
-    """Return the settings that determine questions and grading, with the parameters that requests contain."""
-    return _settings(plan, sent_parameters if plan.regrade_of is None else _nothing_sent, sent_parameters)
+    """Return the settings that determine questions and grading, with the parameters that requests
+    contain.
+    """
+    return _settings(
+        plan, sent_parameters if plan.regrade_of is None else _nothing_sent, sent_parameters
+    )
 
 
 def planned_settings(plan: RunPlan) -> dict[str, JsonValue]:
-    """Return the same settings with all planned parameters, also those that are not sent; digests of settings are built on it."""
+    """Return the same settings with all planned parameters, also those that are not sent; digests
+    of settings are built on it.
+    """
     # Not `record_document`: equal settings must keep the digest that they had in earlier versions.
     return _settings(plan, _all_planned, _all_planned)
 
@@ -38,25 +46,41 @@ def planned_settings(plan: RunPlan) -> dict[str, JsonValue]:
 def run_parameters(plan: RunPlan) -> Parameters:
     """Return the run's own parameters, reduced to those that its requests to candidates contain.
 
-    They are empty if the run asked no candidate. An imported run keeps the parameters that its file states.
+    They are empty if the run asked no candidate. An imported run keeps the parameters that its file
+    states.
     """
     if plan.imported:
         return plan.parameters
-    asked = [] if plan.regrade_of is not None else [c.model for c in plan.candidates if c.model is not None]
+    asked = (
+        []
+        if plan.regrade_of is not None
+        else [c.model for c in plan.candidates if c.model is not None]
+    )
     sent: set[str] = set()
     for model in asked:
         sent |= sent_parameters(model, model.parameters.over(plan.parameters)).as_json().keys()
-    unsent = Parameters.__slots__ if not sent else [name for name in Parameters.__slots__ if name not in sent]
+    unsent = (
+        Parameters.__slots__
+        if not sent
+        else [name for name in Parameters.__slots__ if name not in sent]
+    )
     return replace(plan.parameters, **dict.fromkeys(unsent))
 
 
 def graded_rubric(plan: RunPlan, summary: RunSummary) -> Rubric:
-    """Return the criteria that a run's grades are about; none if only scorers graded, or if the run ended without a grade."""
+    """Return the criteria that a run's grades are about; none if only scorers graded, or if the run
+    ended without a grade.
+    """
     nothing = Rubric(criteria=())
     graded = any(summary.assessments.values())
     if graded:
-        # A plan always has a rubric, but scorers do not use it. A scenario's rubric is that of its rules, which have grades.
-        used = plan.judges or plan.imported or any(criterion.name in summary.criteria for criterion in plan.rubric.criteria)
+        # A plan always has a rubric, but scorers do not use it. A scenario's rubric is that of its
+        # rules, which have grades.
+        used = (
+            plan.judges
+            or plan.imported
+            or any(criterion.name in summary.criteria for criterion in plan.rubric.criteria)
+        )
         return plan.rubric if used else nothing
     return plan.rubric if plan.judges and summary.state not in _ENDED else nothing
 
@@ -75,7 +99,9 @@ def _settings(
             candidate.name: {
                 "model": candidate.model.ref,
                 "base_url": _bare(candidate.model.base_url),
-                "parameters": _without_seed(of_candidate(candidate.model, candidate.model.parameters.over(plan.parameters))),
+                "parameters": _without_seed(
+                    of_candidate(candidate.model, candidate.model.parameters.over(plan.parameters))
+                ),
                 **prompts_of(candidate),
             }
             for candidate in plan.candidates
@@ -86,7 +112,9 @@ def _settings(
                 "model": judge.model.ref,
                 "base_url": _bare(judge.model.base_url),
                 "mode": judge.mode.value,
-                "turn": None if judge.turn is None else {"place": judge.turn[0] + 1, "of": judge.turn[1]},
+                "turn": None
+                if judge.turn is None
+                else {"place": judge.turn[0] + 1, "of": judge.turn[1]},
                 "parameters": _without_seed(of_judge(judge.model, parameters_of(judge))),
                 "persona": judge.persona,
                 "prompt_path": judge.prompt_path,

@@ -31,7 +31,9 @@ _MARK: Final = "last decision"
 
 
 def compare_records(workspace: Workspace) -> CheckedPart:
-    """Compare the record of each ended run with the store, except decisions and votes that are not written to it yet."""
+    """Compare the record of each ended run with the store, except decisions and votes that are not
+    written to it yet.
+    """
     checked, problems = 0, list[str]()
     folder = workspace.results.folder
     if folder is None:
@@ -42,7 +44,10 @@ def compare_records(workspace: Workspace) -> CheckedPart:
             continue
         checked += 1
         try:
-            stored, written = _lines(workspace.archive.records.whole(run.id)), _lines(results_folder.record_lines(path))
+            stored, written = (
+                _lines(workspace.archive.records.whole(run.id)),
+                _lines(results_folder.record_lines(path)),
+            )
         except (InputError, OSError, ValueError, KeyError, TypeError) as error:
             problems.append(f"{path}: {error}")
             continue
@@ -56,7 +61,9 @@ def compare_records(workspace: Workspace) -> CheckedPart:
 
 
 def _lines(lines: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """Return digests of the run, each task and each trial in a record, by the names used in messages."""
+    """Return digests of the run, each task and each trial in a record, by the names used in
+    messages.
+    """
     digests: dict[str, str] = {}
     content: object
     for line in lines:
@@ -64,7 +71,10 @@ def _lines(lines: Iterable[dict[str, Any]]) -> dict[str, str]:
             case "run":
                 name, content = "the run", {key: line[key] for key in _OF_THE_RUN}
             case "trial":
-                name, content = f"trial t{line['key']}", {key: line[key] for key in line if key not in _LATE}
+                name, content = (
+                    f"trial t{line['key']}",
+                    {key: line[key] for key in line if key not in _LATE},
+                )
             case "mark":
                 name, content = _MARK, line["last_event"]
             case kind:

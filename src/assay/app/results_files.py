@@ -1,4 +1,6 @@
-"""Write a run's files to the results folder: its record, and each candidate's answers, log and description."""
+"""Write a run's files to the results folder: its record, and each candidate's answers, log and
+description.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ _PARTS: Final = ("model", "dataset", "execution", "results", "files")
 STRUCTURED: Final = ".structured.jsonl"
 """File name suffix for structured answers; only runs with structuring have this file."""
 
-_COMPLETED: Final = frozenset({RunState.FINISHED, RunState.IMPORTING, RunState.DELETED, RunState.REPLACED})
+_COMPLETED: Final = frozenset(
+    {RunState.FINISHED, RunState.IMPORTING, RunState.DELETED, RunState.REPLACED}
+)
 
 
 def project(rooms: ProvenanceSource, folder: Path, run: RunId) -> None:
@@ -46,8 +50,12 @@ def project(rooms: ProvenanceSource, folder: Path, run: RunId) -> None:
         register(folder, described)
     with results_folder.locked(folder, run), ExitStack() as files:
         sheets = {
-            folded(candidate.name): _Sheet(candidate, own_file, frozenset({folded(candidate.name), folded(now)}))
-            for candidate, now, own_file in zip(origin.plan.candidates, summary.candidates, described, strict=True)
+            folded(candidate.name): _Sheet(
+                candidate, own_file, frozenset({folded(candidate.name), folded(now)})
+            )
+            for candidate, now, own_file in zip(
+                origin.plan.candidates, summary.candidates, described, strict=True
+            )
         }
         for sheet in sheets.values():
             sheet.open(files)
@@ -62,7 +70,9 @@ def project(rooms: ProvenanceSource, folder: Path, run: RunId) -> None:
                     sheet.trial(line, place, run)
                     sheet.structures(line, place, of_ideal=not number)
 
-        results_folder.write_record(results_folder.record_of(folder, run), rooms.archive.records.whole(run), also=also)
+        results_folder.write_record(
+            results_folder.record_of(folder, run), rooms.archive.records.whole(run), also=also
+        )
         files.close()
         for sheet in sheets.values():
             sheet.write_log(origin)
@@ -71,27 +81,51 @@ def project(rooms: ProvenanceSource, folder: Path, run: RunId) -> None:
 
 
 def register_all(folder: Path) -> int:
-    """Rebuild the registry from the descriptions, keep entries of other programs, and return the number of Assay's entries."""
+    """Rebuild the registry from the descriptions, keep entries of other programs, and return the
+    number of Assay's entries.
+    """
     with results_folder.locked(folder):
-        documents = [(path, document) for path, document in results_folder.metas(folder) if _is_ours(document)]
+        documents = [
+            (path, document)
+            for path, document in results_folder.metas(folder)
+            if _is_ours(document)
+        ]
         known = results_folder.registry(folder)
-        known["runs"] = [entry for entry in known["runs"] if not (isinstance(entry, dict) and "assay_run" in entry)]
+        known["runs"] = [
+            entry
+            for entry in known["runs"]
+            if not (isinstance(entry, dict) and "assay_run" in entry)
+        ]
         results_folder.write_document(inside(folder, REGISTRY), known)
-        register(folder, [(Path(str(path).removesuffix(".meta.json")), document) for path, document in documents])
+        register(
+            folder,
+            [
+                (Path(str(path).removesuffix(".meta.json")), document)
+                for path, document in documents
+            ],
+        )
     return len(documents)
 
 
 def set_aside(folder: Path, event: RunEvent) -> None:
-    """Move all files of a run to the folder of deleted runs, record the reason, and remove the run from the registry."""
+    """Move all files of a run to the folder of deleted runs, record the reason, and remove the run
+    from the registry.
+    """
     run = event.run_id
     home = results_folder.aside_of(folder, run)
     with results_folder.locked(folder):
         for path, document in results_folder.metas(folder):
             if document.get("assay_run") == run:
                 for ending in (".jsonl", STRUCTURED, ".log", ".meta.json"):
-                    results_folder.move(Path(str(path).removesuffix(".meta.json") + ending), home / path.parent.name)
+                    results_folder.move(
+                        Path(str(path).removesuffix(".meta.json") + ending), home / path.parent.name
+                    )
         known = results_folder.registry(folder)
-        known["runs"] = [entry for entry in known["runs"] if not (isinstance(entry, dict) and entry.get("assay_run") == run)]
+        known["runs"] = [
+            entry
+            for entry in known["runs"]
+            if not (isinstance(entry, dict) and entry.get("assay_run") == run)
+        ]
         results_folder.write_document(inside(folder, REGISTRY), known)
         register(folder, [])
     with results_folder.locked(folder, run):
@@ -100,7 +134,9 @@ def set_aside(folder: Path, event: RunEvent) -> None:
 
 
 def forget_aside(folder: Path, run: RunId) -> None:
-    """Delete the set-aside files of a deleted run, before its files are written again from the store."""
+    """Delete the set-aside files of a deleted run, before its files are written again from the
+    store.
+    """
     rmtree(results_folder.aside_of(folder, run), ignore_errors=True)
 
 
@@ -108,8 +144,8 @@ def forget_aside(folder: Path, run: RunId) -> None:
 class _Place:
     """Task data for answer lines.
 
-    `several` is True if the task has more than one trial; `brought` lists the candidates whose answer is a snippet in the
-    suite.
+    `several` is True if the task has more than one trial; `brought` lists the candidates whose
+    answer is a snippet in the suite.
     """
 
     task: str
@@ -119,7 +155,10 @@ class _Place:
 
 @dataclass(slots=True)
 class _Sheet:
-    """One candidate's output files of a run. `names` contains the candidate's name during the run and its current name."""
+    """One candidate's output files of a run.
+
+    `names` contains the candidate's name during the run and its current name.
+    """
 
     candidate: CandidateSpec
     described: tuple[Path, dict[str, Any]]
@@ -144,23 +183,44 @@ class _Sheet:
             self.file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
 
     def snippet(self, task: str, text: str) -> None:
-        """Write one line for a snippet from the suite, which is the candidate's answer in every trial of the task."""
+        """Write one line for a snippet from the suite, which is the candidate's answer in every
+        trial of the task.
+        """
         self.total += 1
         self.success += 1
-        self.write(_answer(task, text, model=None, finish=None, usage=None, assay={"task": task, "snippet": True}))
+        self.write(
+            _answer(
+                task,
+                text,
+                model=None,
+                finish=None,
+                usage=None,
+                assay={"task": task, "snippet": True},
+            )
+        )
 
     def trial(self, line: Mapping[str, Any], place: _Place, run: RunId) -> None:
-        """Write the candidate's answer or failure in one trial. A candidate that has not been called gets no line."""
+        """Write the candidate's answer or failure in one trial.
+
+        A candidate that has not been called gets no line.
+        """
         if not self.names.isdisjoint(place.brought):
             return
         self.total += 1
         custom = f"{place.task}#{line['k']}" if place.several else place.task
-        about: dict[str, Any] = {"run": run, "task": place.task, "trial": line["k"], "id": shown_trial(line["key"])}
+        about: dict[str, Any] = {
+            "run": run,
+            "task": place.task,
+            "trial": line["k"],
+            "id": shown_trial(line["key"]),
+        }
         given = [entry for entry in line["responses"] if folded(entry["candidate"]) in self.names]
         calls = [entry for entry in line["calls"] if folded(entry["candidate"] or "") in self.names]
         if given:
             latest = max(given, key=lambda entry: entry["round"])
-            call = next((entry for entry in line["calls"] if entry["key"] == latest["call_key"]), None)
+            call = next(
+                (entry for entry in line["calls"] if entry["key"] == latest["call_key"]), None
+            )
             self.success += 1
             text = results_folder.text_of(latest["body"])
             usage = None
@@ -177,7 +237,11 @@ class _Sheet:
         failure = failed or line
         kind, detail = failure["fail_kind"], failure["fail_detail"]
         self.failures.append(f"{custom}: {kind}: {detail}")
-        status = int(kind[5:]) if isinstance(kind, str) and kind.startswith("http_") and kind[5:].isdigit() else None
+        status = (
+            int(kind[5:])
+            if isinstance(kind, str) and kind.startswith("http_") and kind[5:].isdigit()
+            else None
+        )
         self.write(
             {
                 "custom_id": custom,
@@ -188,14 +252,23 @@ class _Sheet:
         )
 
     def structures(self, line: Mapping[str, Any], place: _Place, *, of_ideal: bool) -> None:
-        """Write the structured version of the candidate's answer in one trial; `of_ideal` adds the structured model solution."""
+        """Write the structured version of the candidate's answer in one trial; `of_ideal` adds the
+        structured model solution.
+        """
         for call in line["calls"]:
             of_candidate = call["candidate"] is not None and folded(call["candidate"]) in self.names
             wanted = of_candidate or (of_ideal and call["candidate"] is None)
-            if call["role"] != Role.STRUCTURER.value or not wanted or call["fail_kind"] or call["body"] is None:
+            if (
+                call["role"] != Role.STRUCTURER.value
+                or not wanted
+                or call["fail_kind"]
+                or call["body"] is None
+            ):
                 continue
             if self.structured is None and self.files is not None:
-                self.structured = self.files.enter_context(AtomicFile(Path(f"{self.described[0]}{STRUCTURED}"), force=True))
+                self.structured = self.files.enter_context(
+                    AtomicFile(Path(f"{self.described[0]}{STRUCTURED}"), force=True)
+                )
             parts = read_structure(Reply(text=results_folder.text_of(call["body"])))
             trial = f"{place.task}#{line['k']}" if place.several else place.task
             custom = trial if of_candidate else f"{place.task}#ideal"
@@ -204,7 +277,10 @@ class _Sheet:
                 self.structured.write(json.dumps(row, ensure_ascii=False) + "\n")
 
     def _usage(self, call: Mapping[str, Any]) -> dict[str, int | None]:
-        for sums, tokens in ((self.input_tokens, call["input_tokens"]), (self.output_tokens, call["output_tokens"])):
+        for sums, tokens in (
+            (self.input_tokens, call["input_tokens"]),
+            (self.output_tokens, call["output_tokens"]),
+        ):
             if tokens is not None:
                 sums[0] += tokens
                 sums[1] += 1
@@ -217,7 +293,9 @@ class _Sheet:
 
     def write_log(self, origin: Provenance) -> None:
         stem, _ = self.described
-        lines = [f"run {origin.summary.id} of {origin.summary.suite}, candidate {self.candidate.name}"]
+        lines = [
+            f"run {origin.summary.id} of {origin.summary.suite}, candidate {self.candidate.name}"
+        ]
         lines.append(f"started {origin.summary.started}")
         took = self.described[1]["execution"].get("duration_seconds")
         if origin.summary.finished is not None and took is not None:
@@ -246,7 +324,10 @@ class _Sheet:
         execution = document["execution"]
         if self.candidate.model is not None:
             seconds = execution["duration_seconds"]
-            execution = {**execution, "req_per_sec": round(self.success / seconds, 4) if seconds else None}
+            execution = {
+                **execution,
+                "req_per_sec": round(self.success / seconds, 4) if seconds else None,
+            }
         status = document["status"]
         if status == "completed" and self.total and not self.success:
             status = "failed"
@@ -254,10 +335,14 @@ class _Sheet:
 
 
 def recount(folder: Path, summary: RunSummary, plan: RunPlan) -> None:
-    """Update the review counts in a run's descriptions after a decision; all other counts were final when the run ended."""
+    """Update the review counts in a run's descriptions after a decision; all other counts were
+    final when the run ended.
+    """
     described = []
     for candidate in plan.candidates:
-        stem = results_folder.stem_of(folder, model=candidate.name, dataset=summary.suite, at=summary.started, run=summary.id)
+        stem = results_folder.stem_of(
+            folder, model=candidate.name, dataset=summary.suite, at=summary.started, run=summary.id
+        )
         meta = results_folder.document(Path(f"{stem}.meta.json"))
         if meta is not None and _is_ours(meta):
             described.append((stem, {**meta, "review": _review(summary)}))
@@ -273,20 +358,35 @@ def all_described(folder: Path, origin: Provenance) -> list[tuple[Path, dict[str
     return [_described(folder, origin, candidate, now) for candidate, now in pairs]
 
 
-def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: str) -> tuple[Path, dict[str, Any]]:
-    """Return the path of a candidate's files and their description. Counts of an earlier description are kept for now."""
+def _described(
+    folder: Path, origin: Provenance, candidate: CandidateSpec, now: str
+) -> tuple[Path, dict[str, Any]]:
+    """Return the path of a candidate's files and their description.
+
+    Counts of an earlier description are kept for now.
+    """
     summary, plan = origin.summary, origin.plan
     dataset = plan.suite
-    stem = results_folder.stem_of(folder, model=candidate.name, dataset=dataset, at=summary.started, run=summary.id)
+    stem = results_folder.stem_of(
+        folder, model=candidate.name, dataset=dataset, at=summary.started, run=summary.id
+    )
     before = results_folder.document(Path(f"{stem}.meta.json")) or {}
-    # Other programs and people may edit these files, so a changed description is replaced instead of trusted.
+    # Other programs and people may edit these files, so a changed description is replaced instead
+    # of trusted.
     if before.get("assay_run") != summary.id or not _is_ours(before):
         before = {key: {} for key in _PARTS}
     name = folder.name
-    slug, stamp = stem.parent.name, summary.started[:19].replace("-", "").replace(":", "").replace("T", "-")
+    slug, stamp = (
+        stem.parent.name,
+        summary.started[:19].replace("-", "").replace(":", "").replace("T", "-"),
+    )
     model = candidate.model
     metadata = {**(model.metadata if model is not None else {}), **candidate.metadata}
-    mine = [total for total in origin.totals if total.role == "candidate" and folded(total.name) == folded(now)]
+    mine = [
+        total
+        for total in origin.totals
+        if total.role == "candidate" and folded(total.name) == folded(now)
+    ]
     environment = dict(plan.environment)
     imported = environment.get("imported")
     source = imported if plan.imported and isinstance(imported, dict) else {}
@@ -302,12 +402,16 @@ def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: 
             "answered": sorted({part.model_version for part in mine if part.model_version}),
         },
         "dataset": {
-            "name": source.get("input") or (dataset if source else Path(plan.copy.path).name or dataset),
+            "name": source.get("input")
+            or (dataset if source else Path(plan.copy.path).name or dataset),
             "suite": dataset,
             "count": before["dataset"].get("count"),
             "digest": plan.copy.digest,
             "prompt_template": plan.prompt_version or None,
-            "criteria": {criterion.name: criterion.guidance for criterion in graded_rubric(plan, summary).criteria},
+            "criteria": {
+                criterion.name: criterion.guidance
+                for criterion in graded_rubric(plan, summary).criteria
+            },
         },
         "execution": _imported_execution(origin, source)
         if source
@@ -327,7 +431,16 @@ def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: 
             "seed": plan.seed,
         },
         "results": before["results"]
-        or dict.fromkeys(("total", "success", "errors", "success_rate", "avg_prompt_tokens", "avg_completion_tokens")),
+        or dict.fromkeys(
+            (
+                "total",
+                "success",
+                "errors",
+                "success_rate",
+                "avg_prompt_tokens",
+                "avg_completion_tokens",
+            )
+        ),
         "review": _review(summary),
         "files": {
             "results": f"{name}/{slug}/{stem.name}.jsonl",
@@ -339,7 +452,9 @@ def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: 
 
 
 def _command(environment: Mapping[str, Any]) -> str | None:
-    """Return the command that made the run, masked again, because earlier versions stored commands of logs with their secrets."""
+    """Return the command that made the run, masked again, because earlier versions stored commands
+    of logs with their secrets.
+    """
     command = environment.get("command")
     return masked_line(command) if isinstance(command, str) else None
 
@@ -347,10 +462,14 @@ def _command(environment: Mapping[str, Any]) -> str | None:
 def _imported_execution(origin: Provenance, source: Mapping[str, Any]) -> dict[str, Any]:
     """Return the execution facts that the imported files state; unknown facts are left out."""
     plan, environment = origin.plan, origin.plan.environment
-    seconds = environment.get("duration_s", origin.seconds if source.get("finished_known") else None)
+    seconds = environment.get(
+        "duration_s", origin.seconds if source.get("finished_known") else None
+    )
     known = {
         # Absent if the file states the time itself.
-        "started_from": origin.summary.started_from if origin.summary.started_from is StartedFrom.FILE_DATE else None,
+        "started_from": origin.summary.started_from
+        if origin.summary.started_from is StartedFrom.FILE_DATE
+        else None,
         "completed_at": origin.summary.finished if source.get("finished_known") else None,
         "duration_seconds": seconds,
         "req_per_sec": environment.get("requests_per_s"),
@@ -358,7 +477,10 @@ def _imported_execution(origin: Provenance, source: Mapping[str, Any]) -> dict[s
         "command": _command(environment),
         "parameters": run_parameters(plan).as_json() or None,
     }
-    return {"started_at": plan.started, **{name: value for name, value in known.items() if value is not None}}
+    return {
+        "started_at": plan.started,
+        **{name: value for name, value in known.items() if value is not None},
+    }
 
 
 def register(folder: Path, described: Sequence[tuple[Path, dict[str, Any]]]) -> None:
@@ -367,7 +489,8 @@ def register(folder: Path, described: Sequence[tuple[Path, dict[str, Any]]]) -> 
     entries = [
         entry
         for entry in known["runs"]
-        if not isinstance(entry, dict) or (entry.get("assay_run"), folded(str(entry.get("model")))) not in mine
+        if not isinstance(entry, dict)
+        or (entry.get("assay_run"), folded(str(entry.get("model")))) not in mine
     ]
     for stem, document in described:
         results_folder.write_document(Path(f"{stem}.meta.json"), document)
@@ -394,11 +517,19 @@ def register(folder: Path, described: Sequence[tuple[Path, dict[str, Any]]]) -> 
             "criteria": document["dataset"]["criteria"],
         }
         slug = stem.parent.name
-        known["models"][slug] = {"name": document["model"]["name"], "hf_id": document["model"]["id"], "runs": 0}
-    known["runs"] = sorted(entries, key=lambda entry: str(entry.get("timestamp")) if isinstance(entry, dict) else "")
+        known["models"][slug] = {
+            "name": document["model"]["name"],
+            "hf_id": document["model"]["id"],
+            "runs": 0,
+        }
+    known["runs"] = sorted(
+        entries, key=lambda entry: str(entry.get("timestamp")) if isinstance(entry, dict) else ""
+    )
     for slug, model in known["models"].items():
         if isinstance(model, dict):
-            model["runs"] = sum(_slug_of(entry) == slug for entry in known["runs"] if isinstance(entry, dict))
+            model["runs"] = sum(
+                _slug_of(entry) == slug for entry in known["runs"] if isinstance(entry, dict)
+            )
     results_folder.write_document(inside(folder, REGISTRY), known)
 
 
@@ -408,7 +539,11 @@ def _is_ours(document: Mapping[str, Any]) -> bool:
 
 
 def _slug_of(entry: Mapping[str, Any]) -> str:
-    return str(entry.get("results_file", "")).split("/")[-2:-1][0] if "/" in str(entry.get("results_file", "")) else ""
+    return (
+        str(entry.get("results_file", "")).split("/")[-2:-1][0]
+        if "/" in str(entry.get("results_file", ""))
+        else ""
+    )
 
 
 def _task_seen(line: Mapping[str, Any], sheets: dict[str, _Sheet]) -> _Place:
@@ -418,7 +553,9 @@ def _task_seen(line: Mapping[str, Any], sheets: dict[str, _Sheet]) -> _Place:
         name = folded(snippet["candidate"])
         if name in sheets:
             brought.add(name)
-            sheets[name].snippet(line["task_id"], "\n\n".join(file["content"] for file in snippet["files"]))
+            sheets[name].snippet(
+                line["task_id"], "\n\n".join(file["content"] for file in snippet["files"])
+            )
     for sheet in sheets.values():
         dataset = sheet.described[1]["dataset"]
         dataset["count"] = line["position"] + 1
@@ -436,7 +573,9 @@ def _answer(
 ) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": model,
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}],
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}
+        ],
     }
     if usage is not None:
         body["usage"] = usage

@@ -1,8 +1,9 @@
 """Update the results folder when a run starts, when it ends, and after decisions.
 
-The store is authoritative, but other programs read the folder, and a store can be rebuilt from it. Writing the folder never
-delays other work. The start of a run writes a few small files. Decisions are queued and written when the process ends or
-a server is idle. If the folder cannot be written, Assay logs a warning and continues.
+The store is authoritative, but other programs read the folder, and a store can be rebuilt from it.
+Writing the folder never delays other work. The start of a run writes a few small files. Decisions
+are queued and written when the process ends or a server is idle. If the folder cannot be written,
+Assay logs a warning and continues.
 """
 
 from __future__ import annotations
@@ -13,7 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from assay.app.provenance import ProvenanceSource, provenance
-from assay.app.results_files import all_described, forget_aside, project, recount, register, set_aside
+from assay.app.results_files import (
+    all_described,
+    forget_aside,
+    project,
+    recount,
+    register,
+    set_aside,
+)
 from assay.domain.errors import AssayError, SettingsError
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
 from assay.domain.lifecycle import AssessmentPurpose, RunState
@@ -30,7 +38,9 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger("assay.results")
 
 ADOPTED_WHOLE: Final = 20_000
-"""Maximum number of trials for which an imported run is written automatically; a few thousand take a second."""
+"""Maximum number of trials for which an imported run is written automatically; a few thousand take
+a second.
+"""
 
 BEGIN_PATIENCE_S: Final = 1.0
 
@@ -41,7 +51,9 @@ def folder_of(setting: object, project: Path) -> Path | None:
     if setting is False or setting in ("", "off", "no", "false"):
         return None
     if not isinstance(setting, str):
-        raise SettingsError("results", f"is {setting!r}.", remedy="Give a folder, or set `results: off`.")
+        raise SettingsError(
+            "results", f"is {setting!r}.", remedy="Give a folder, or set `results: off`."
+        )
     return project / setting
 
 
@@ -51,10 +63,13 @@ class Projector:
     Args:
         rooms: stores that the runs are read from.
         folder: the results folder; None writes no files.
-        idle_s: seconds that an idle server waits before it writes decisions; with None, only `flush` writes them.
+        idle_s: seconds that an idle server waits before it writes decisions; with None, only
+            `flush` writes them.
     """
 
-    def __init__(self, rooms: ProvenanceSource, folder: Path | None, *, idle_s: float | None = None) -> None:
+    def __init__(
+        self, rooms: ProvenanceSource, folder: Path | None, *, idle_s: float | None = None
+    ) -> None:
         self.folder = folder
         self.idle_s = idle_s
         self._rooms = rooms
@@ -71,7 +86,10 @@ class Projector:
         self._quietly(lambda folder: project(self._rooms, folder, run))
 
     def adopt(self, run: RunId) -> None:
-        """Write the files of an imported run. A very large run is only registered, and `assay export results` writes its files."""
+        """Write the files of an imported run.
+
+        A very large run is only registered, and `assay export results` writes its files.
+        """
         if self.folder is None:
             return
         (summary,) = self._rooms.archive.runs.matching(Selection(runs=(run,)))
@@ -81,7 +99,9 @@ class Projector:
             self.begin(run)
 
     def set_aside(self, event: RunEvent) -> None:
-        """Move the files of a deleted or replaced run to the folder of deleted runs; `event` is the recorded reason."""
+        """Move the files of a deleted or replaced run to the folder of deleted runs; `event` is the
+        recorded reason.
+        """
         self.flush()  # otherwise its record would lack the queued decisions
         self._quietly(lambda folder: set_aside(folder, event))
 
@@ -90,7 +110,10 @@ class Projector:
         self.adopt(run)
 
     def note(self, events: Iterable[ReviewEvent]) -> None:
-        """Queue decisions for the next write, without waiting. Decisions on control items are skipped."""
+        """Queue decisions for the next write, without waiting.
+
+        Decisions on control items are skipped.
+        """
         numbers = [event.id for event in events if event.decision.purpose is AssessmentPurpose.WORK]
         if numbers:
             before = min(numbers) - 1
@@ -105,10 +128,13 @@ class Projector:
         self._soon()
 
     def note_opinions(self, assessments: Sequence[AssessmentKey]) -> None:
-        """Queue the runs of these assessments, because a person gave or withdrew one of two opinions."""
+        """Queue the runs of these assessments, because a person gave or withdrew one of two
+        opinions.
+        """
         if self.folder is None:
             return
-        for detail in self._rooms.archive.assessments.details(assessments):  # control items are not among them
+        # control items are not among them
+        for detail in self._rooms.archive.assessments.details(assessments):
             self.touch(detail.row.run_id, detail.row.trial)
 
     def flush(self) -> None:
@@ -126,7 +152,8 @@ class Projector:
             return
         with self._lock:
             if self._timer is None:
-                # A daemon thread, because an ending process need not wait: closing the workspace writes the rest.
+                # A daemon thread, because an ending process need not wait: closing the workspace
+                # writes the rest.
                 self._timer = threading.Timer(self.idle_s, self.flush)
                 self._timer.daemon = True
                 self._timer.start()
@@ -145,7 +172,9 @@ class Projector:
             if last is None:
                 project(self._rooms, folder, run)
                 continue
-            lines = archive.records.changes(run, since_event=last, trials=tuple(trials.get(run, ())))
+            lines = archive.records.changes(
+                run, since_event=last, trials=tuple(trials.get(run, ()))
+            )
             with results_folder.locked(folder, run):
                 added = results_folder.add_to_record(path, lines)
             if added:
@@ -165,16 +194,37 @@ class Projector:
         try:
             write(self.folder)
         except results_folder.FolderBusy:
-            _LOG.warning("results folder %s: another process is writing it; the next update includes this change", self.folder)
-        except (OSError, AssayError, ValueError, KeyError, TypeError) as error:  # others may have changed the files
+            _LOG.warning(
+                "results folder %s: another process is writing it; the next update includes this change",
+                self.folder,
+            )
+        except (
+            OSError,
+            AssayError,
+            ValueError,
+            KeyError,
+            TypeError,
+        ) as error:  # others may have changed the files
             why = str(error).rstrip(".")
-            _LOG.warning("results folder %s is not up to date: %s; `assay export results` repairs it", self.folder, why)
+            _LOG.warning(
+                "results folder %s is not up to date: %s; `assay export results` repairs it",
+                self.folder,
+                why,
+            )
 
 
 class ProjectingDecisions:
-    """Decisions of the store. Each new decision is queued for the results folder, and `after` is called once it is stored."""
+    """Decisions of the store.
 
-    def __init__(self, decisions: StoreDecisions, projector: Projector, after: Callable[[Sequence[ReviewEvent]], None]) -> None:
+    Each new decision is queued for the results folder, and `after` is called once it is stored.
+    """
+
+    def __init__(
+        self,
+        decisions: StoreDecisions,
+        projector: Projector,
+        after: Callable[[Sequence[ReviewEvent]], None],
+    ) -> None:
         self._decisions = decisions
         self._projector = projector
         self._after = after

@@ -15,19 +15,26 @@ if TYPE_CHECKING:
 
 
 def start_project(folder: Path, *, rubric: str | None = None) -> tuple[Path, ...]:
-    """Write the files of a new project and return their paths; raises `Refused` if one of the files exists."""
+    """Write the files of a new project and return their paths; raises `Refused` if one of the files
+    exists.
+    """
     files = {folder / name: text for name, text in starter_files(rubric).items()}
-    # An existing .gitignore is kept as it is; it usually belongs to a repository around the project.
+    # An existing .gitignore is kept as it is; it usually belongs to a repository around the
+    # project.
     present = [path for path in files if path.exists() and path.name != ".gitignore"]
     if present:
-        raise Refused(str(present[0]), "exists already.", remedy="Choose an empty folder: assay init my-bench")
+        raise Refused(
+            str(present[0]), "exists already.", remedy="Choose an empty folder: assay init my-bench"
+        )
     return _write(folder, files)
 
 
 def start_scenario(folder: Path, name: str, *, example: str) -> Path:
-    """Write a copy of an example as the scenario `SUITE/NAME` below a project's folder, and return its folder.
+    """Write a copy of an example as the scenario `SUITE/NAME` below a project's folder, and return
+    its folder.
 
-    Writes nothing and raises InputError for an invalid name or an unknown example, or Refused if the folder exists.
+    Writes nothing and raises InputError for an invalid name or an unknown example, or Refused if
+    the folder exists.
     """
     suite, _, scenario = name.partition("/")
     if not (KEBAB.fullmatch(suite) and KEBAB.fullmatch(scenario)):
@@ -36,23 +43,31 @@ def start_scenario(folder: Path, name: str, *, example: str) -> Path:
     place = folder / "suites" / suite / "scenarios" / scenario
     files = example_scenario(example)
     if place.exists():
-        raise Refused(str(place), "exists already.", remedy="Choose another name, or remove the folder first.")
+        raise Refused(
+            str(place), "exists already.", remedy="Choose another name, or remove the folder first."
+        )
     _write(place, {place / path: text for path, text in files.items()})
     return place
 
 
 def start_specialist(folder: Path, name: str) -> Path:
-    """Write a commented specialist template to `templates` below a project's folder, and return its path.
+    """Write a commented specialist template to `templates` below a project's folder, and return its
+    path.
 
-    Raises `InputError` for a name that is not `@org/name` or `name`, and `Refused` if the file exists.
+    Raises `InputError` for a name that is not `@org/name` or `name`, and `Refused` if the file
+    exists.
     """
     scope, slash, short = name.rpartition("/")
-    if not KEBAB.fullmatch(short) or (slash and not (scope[:1] == "@" and KEBAB.fullmatch(scope[1:]))):
+    if not KEBAB.fullmatch(short) or (
+        slash and not (scope[:1] == "@" and KEBAB.fullmatch(scope[1:]))
+    ):
         remedy = "Use small letters, digits and hyphens: --specialist @org/react-expert"
         raise InputError("--specialist", f"is {name!r}, expected @ORG/NAME or NAME.", remedy=remedy)
     path = folder / "templates" / f"{short}.json5"
     if path.exists():
-        raise Refused(str(path), "exists already.", remedy="Choose another name, or remove the file first.")
+        raise Refused(
+            str(path), "exists already.", remedy="Choose another name, or remove the file first."
+        )
     _write(path.parent, {path: starter_specialist(name)})
     return path
 

@@ -1,8 +1,11 @@
-"""Read the settings and their origins. `assay.yaml` overrides defaults, ASSAY_* variables override both, options override all.
+"""Read the settings and their origins.
 
-A project's files (`assay.yaml` and `.env`) may come from somebody else, for example with a repository. They may set only what
-`settings.toml` marks with `project = true`. Everything else (programs to run, keys, tokens, addresses that receive notices or
-results) comes from the user's own file, the environment or the command line.
+`assay.yaml` overrides defaults, ASSAY_* variables override both, options override all.
+
+A project's files (`assay.yaml` and `.env`) may come from somebody else, for example with a
+repository. They may set only what `settings.toml` marks with `project = true`. Everything else
+(programs to run, keys, tokens, addresses that receive notices or results) comes from the user's own
+file, the environment or the command line.
 """
 
 from __future__ import annotations
@@ -31,7 +34,10 @@ FILE: Final = "assay.yaml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting: its key, purpose, default and JSON type. `project`: True if a project's files may set it."""
+    """One setting: its key, purpose, default and JSON type.
+
+    `project`: True if a project's files may set it.
+    """
 
     key: str
     about: str
@@ -50,7 +56,10 @@ SETTINGS: Final = tuple(
 )
 
 _OTHER_VARIABLES: Final = ("ASSAY_TOKEN", "ASSAY_HOSTS", "ASSAY_TRUSTED_FOLDERS", "ASSAY_DEBUG")
-"""Variables that are no setting; a project's `.env` cannot set them. A known `ASSAY_TOKEN` would open the user's server."""
+"""Variables that are no setting; a project's `.env` cannot set them.
+
+A known `ASSAY_TOKEN` would open the user's server.
+"""
 
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
 
@@ -63,7 +72,8 @@ class Settings:
         values: value of every setting, by key.
         origins: origin of each value, by key: `default`, a file, a variable or an option.
         folder: the folder of `assay.yaml`, or the working folder if there is no such file.
-        environment: environment variables and those of `.env`; never printed, because they contain keys.
+        environment: environment variables and those of `.env`; never printed, because they contain
+            keys.
         project_variables: variables that `.env` sets.
     """
 
@@ -75,7 +85,9 @@ class Settings:
 
     @property
     def read_from(self) -> tuple[Path, ...]:
-        """Folders from which suites may read files: the project folder and the folders in the settings."""
+        """Folders from which suites may read files: the project folder and the folders in the
+        settings.
+        """
         return self.folder, *(self.folder / str(named) for named in self.values["read_from"])
 
     @property
@@ -87,13 +99,19 @@ class Settings:
 
     @property
     def store_url(self) -> str:
-        """Address of the store; a plain path is a SQLite file. The default is a file in the project folder."""
+        """Address of the store; a plain path is a SQLite file.
+
+        The default is a file in the project folder.
+        """
         named = str(self.values["store"] or self.folder / ".assay" / "assay.db")
         return named if "://" in named else f"sqlite:///{named}"
 
 
 def read_settings(
-    folder: Path, *, environment: Mapping[str, str] | None = None, options: Mapping[str, JsonValue] | None = None
+    folder: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    options: Mapping[str, JsonValue] | None = None,
 ) -> Settings:
     """Read the settings of a folder.
 
@@ -102,24 +120,36 @@ def read_settings(
         environment: environment variables; None for those of this process.
         options: command-line values by key; None values are ignored.
 
-    Raises SettingsError for an unreadable file, a file that another user may have written, an unknown key, a value of the wrong
-    type, or a setting in a project file that only the user may set.
+    Raises SettingsError for an unreadable file, a file that another user may have written, an
+    unknown key, a value of the wrong type, or a setting in a project file that only the user may
+    set.
     """
     process = os.environ if environment is None else environment
     own_file = user_file(process)
     file = find_upwards(folder, FILE, process)
     if file is not None and file == own_file:
         file = None
-    dotenv = {name: value for name, value in _dotenv(folder, process).items() if name not in process}
+    dotenv = {
+        name: value for name, value in _dotenv(folder, process).items() if name not in process
+    }
     variables = {**dotenv, **process}
     own = _from_file(own_file, process) if own_file is not None and os.path.isfile(own_file) else {}
     project = _from_file(file, process) if file else {}
-    _refuse_own({key: _BY_KEY[key].variable for key in project if not _BY_KEY[key].project}, str(file), own_file)
-    forbidden = {setting.key: setting.variable for setting in SETTINGS if not setting.project and dotenv.get(setting.variable)}
+    _refuse_own(
+        {key: _BY_KEY[key].variable for key in project if not _BY_KEY[key].project},
+        str(file),
+        own_file,
+    )
+    forbidden = {
+        setting.key: setting.variable
+        for setting in SETTINGS
+        if not setting.project and dotenv.get(setting.variable)
+    }
     forbidden |= {variable: variable for variable in _OTHER_VARIABLES if dotenv.get(variable)}
     _refuse_own(forbidden, str(find_upwards(folder, ".env", process)), own_file)
     if own.get("local_only"):
-        project.pop("local_only", None)  # a project may restrict the network further, but never loosen a restriction
+        # a project may restrict the network further, but never loosen a restriction
+        project.pop("local_only", None)
         if "ASSAY_LOCAL_ONLY" in dotenv:
             del variables["ASSAY_LOCAL_ONLY"]
     values: dict[str, Any] = {setting.key: setting.default for setting in SETTINGS}
@@ -132,7 +162,8 @@ def read_settings(
     ]
     for layer, origin in layers:
         for key, value in layer.items():
-            if value is None:  # `keys:` without a value; code that expects a list or a mapping would fail on None
+            # `keys:` without a value; code that expects a list or a mapping would fail on None
+            if value is None:
                 continue
             values[key] = value
             origins[key] = origin or _BY_KEY[key].variable
@@ -146,11 +177,20 @@ def read_settings(
         _refuse_results(values["results"], of_project["results"], settings_folder, process)
     if "web_allow_origins" in of_project:
         _refuse_remote_origins(values["web_allow_origins"], of_project["web_allow_origins"])
-    if "budget" in of_project and own.get("budget") is not None and values["budget"] > own["budget"]:
-        values["budget"] = own["budget"]  # a project may lower the user's own maximum, but never raise it
+    if (
+        "budget" in of_project
+        and own.get("budget") is not None
+        and values["budget"] > own["budget"]
+    ):
+        # a project may lower the user's own maximum, but never raise it
+        values["budget"] = own["budget"]
         origins["budget"] = str(own_file)
     return Settings(
-        values=values, origins=origins, folder=settings_folder, environment=variables, project_variables=frozenset(dotenv)
+        values=values,
+        origins=origins,
+        folder=settings_folder,
+        environment=variables,
+        project_variables=frozenset(dotenv),
     )
 
 
@@ -168,7 +208,9 @@ def settings_schema() -> dict[str, Any]:
         "title": "Assay settings",
         "type": "object",
         "additionalProperties": False,
-        "properties": {s.key: {"description": s.about, **own.get(s.key, types[s.kind])} for s in SETTINGS},
+        "properties": {
+            s.key: {"description": s.about, **own.get(s.key, types[s.kind])} for s in SETTINGS
+        },
     }
 
 
@@ -178,7 +220,11 @@ def _refuse_own(forbidden: Mapping[str, str], where: str, own_file: Path | None)
     `forbidden`: the variable that sets it, by the name to show.
     """
     for key, variable in forbidden.items():
-        place = f"Write it into {own_file}, or set" if own_file is not None and key != variable else "Set"
+        place = (
+            f"Write it into {own_file}, or set"
+            if own_file is not None and key != variable
+            else "Set"
+        )
         raise SettingsError(
             f"{where}, {key}",
             "cannot be set by a project's file, which may come from somebody else. A project's file may set only: "
@@ -187,7 +233,9 @@ def _refuse_own(forbidden: Mapping[str, str], where: str, own_file: Path | None)
         )
 
 
-def _refuse_outside(named: Iterable[object], origin: str, folder: Path, environment: Mapping[str, str]) -> None:
+def _refuse_outside(
+    named: Iterable[object], origin: str, folder: Path, environment: Mapping[str, str]
+) -> None:
     """Raise `SettingsError` if a project file lets suites read folders outside the project."""
     for name in named:
         if not _inside(str(name), folder, folder, environment):
@@ -199,8 +247,12 @@ def _refuse_outside(named: Iterable[object], origin: str, folder: Path, environm
             )
 
 
-def _refuse_results(results: str, origin: str, folder: Path, environment: Mapping[str, str]) -> None:
-    """Raise `SettingsError` if a project file would let Assay write its results folder outside the project."""
+def _refuse_results(
+    results: str, origin: str, folder: Path, environment: Mapping[str, str]
+) -> None:
+    """Raise `SettingsError` if a project file would let Assay write its results folder outside the
+    project.
+    """
     if results and not _inside(results, folder, folder, environment):
         raise SettingsError(
             f"results ({origin})",
@@ -210,8 +262,12 @@ def _refuse_results(results: str, origin: str, folder: Path, environment: Mappin
         )
 
 
-def _refuse_store(store: str, origin: str, working_folder: Path, folder: Path, environment: Mapping[str, str]) -> None:
-    """Raise `SettingsError` if a project file names a store on another machine, or a file outside the project."""
+def _refuse_store(
+    store: str, origin: str, working_folder: Path, folder: Path, environment: Mapping[str, str]
+) -> None:
+    """Raise `SettingsError` if a project file names a store on another machine, or a file outside
+    the project.
+    """
     if store.startswith("postgres"):
         if not all(name.startswith("/") or is_local(name) for name in _postgres_hosts(store)):
             raise SettingsError(
@@ -233,14 +289,20 @@ def _refuse_store(store: str, origin: str, working_folder: Path, folder: Path, e
 
 
 def _postgres_hosts(store: str) -> list[str]:
-    """Return every host that a PostgreSQL address names, also as a parameter; an address that cannot be read names itself."""
+    """Return every host that a PostgreSQL address names, also as a parameter; an address that
+    cannot be read names itself.
+    """
     try:
         parts = urlsplit(store)
         host = parts.hostname
     except ValueError:
         return [store]
     parameters = parse_qs(parts.query)
-    listed = [*parameters.get("host", []), *parameters.get("hostaddr", []), *([host] if host else [])]
+    listed = [
+        *parameters.get("host", []),
+        *parameters.get("hostaddr", []),
+        *([host] if host else []),
+    ]
     return [name for text in listed for name in text.split(",")]
 
 
@@ -261,7 +323,9 @@ def _refuse_remote_origins(named: Iterable[object], origin: str) -> None:
 
 
 def _inside(name: str, start: Path, folder: Path, environment: Mapping[str, str]) -> bool:
-    """True if a path, seen from `start`, lies in the project of `folder` (its repository, if it is in one) and not in `.git`."""
+    """True if a path, seen from `start`, lies in the project of `folder` (its repository, if it is
+    in one) and not in `.git`.
+    """
     user_home, bottom = home(environment), folder.resolve()
     above = takewhile(lambda place: place != user_home, (bottom, *bottom.parents))
     root = next((place for place in above if (place / ".git").exists()), bottom)
@@ -272,14 +336,20 @@ def _inside(name: str, start: Path, folder: Path, environment: Mapping[str, str]
 
 
 def _refuse_borrowed_password(store: str, origin: str, environment: Mapping[str, str]) -> None:
-    """Raise `SettingsError` if a project file names a PostgreSQL server that would receive the user's own password."""
+    """Raise `SettingsError` if a project file names a PostgreSQL server that would receive the
+    user's own password.
+    """
     if not store.startswith("postgres"):
         return
     with suppress(ValueError):
         if urlsplit(store).password:
             return
     user_home = home(environment) or Path.home()
-    kept = [name for name in ("PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE") if environment.get(name)]
+    kept = [
+        name
+        for name in ("PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE")
+        if environment.get(name)
+    ]
     kept += [f"~/{name}" for name in (".pgpass", ".pg_service.conf") if (user_home / name).exists()]
     if kept:
         raise SettingsError(
@@ -296,8 +366,11 @@ def _dotenv(folder: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
         return {}
     from dotenv import dotenv_values  # only needed if the file exists
 
-    # With interpolation, OPENAI_BASE_URL=http://elsewhere/${OPENAI_API_KEY} would send a key of the environment away.
-    content = dotenv_values(stream=StringIO(read_project_file(file, environment)), interpolate=False)
+    # With interpolation, OPENAI_BASE_URL=http://elsewhere/${OPENAI_API_KEY} would send a key of the
+    # environment away.
+    content = dotenv_values(
+        stream=StringIO(read_project_file(file, environment)), interpolate=False
+    )
     return {key: value for key, value in content.items() if value is not None}
 
 
@@ -306,7 +379,9 @@ def _from_file(file: Path, environment: Mapping[str, str]) -> dict[str, Any]:
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise SettingsError(str(file), f"holds {type(content).__name__}, but must be a mapping of settings.")
+        raise SettingsError(
+            str(file), f"holds {type(content).__name__}, but must be a mapping of settings."
+        )
     for key, value in content.items():
         if key not in _BY_KEY:
             problem = f"{key!r} is not a setting.{did_you_mean(str(key), _BY_KEY)}"
@@ -321,7 +396,8 @@ def _from_variables(variables: Mapping[str, str]) -> dict[str, Any]:
         name = setting.variable
         text = variables.get(name)
         if text:
-            # Text is taken literally: as YAML, a reviewer named `on` or `007` would become another value.
+            # Text is taken literally: as YAML, a reviewer named `on` or `007` would become another
+            # value.
             values[setting.key] = text if setting.kind == "string" else _yaml(text, name)
             _check(setting, values[setting.key], name)
     return values
@@ -329,7 +405,8 @@ def _from_variables(variables: Mapping[str, str]) -> dict[str, Any]:
 
 def _yaml(text: str, where: str) -> Any:
     """Parse YAML with the limits that suites have: depth, size and unique keys."""
-    from assay.suites.located_yaml import UnreadableText, plain, read_yaml  # only where there is something to read
+    # only where there is something to read
+    from assay.suites.located_yaml import UnreadableText, plain, read_yaml
 
     try:
         document = read_yaml(text)
@@ -337,13 +414,27 @@ def _yaml(text: str, where: str) -> Any:
         place = f"{where}:{error.line}" if error.line else where
         raise SettingsError(place, error.problem, remedy=error.remedy) from error
     for misuse in document.misuses:
-        raise SettingsError(f"{where}, {'.'.join(map(str, misuse.path))}", misuse.problem, remedy=misuse.remedy)
+        raise SettingsError(
+            f"{where}, {'.'.join(map(str, misuse.path))}", misuse.problem, remedy=misuse.remedy
+        )
     return plain(document.value)
 
 
 def _check(setting: Setting, value: object, where: str) -> None:
-    fits = {"string": str, "boolean": bool, "integer": int, "number": int | float, "object": dict, "array": list, "any": object}
+    fits = {
+        "string": str,
+        "boolean": bool,
+        "integer": int,
+        "number": int | float,
+        "object": dict,
+        "array": list,
+        "any": object,
+    }
     # In Python True is an integer, but `concurrency: true` must not mean 1.
     wrong_number = isinstance(value, bool) and setting.kind in {"integer", "number"}
     if value is not None and (wrong_number or not isinstance(value, fits[setting.kind])):
-        raise SettingsError(where, f"is {value!r}, but must be of type {setting.kind}.", remedy=f"It sets {setting.about}.")
+        raise SettingsError(
+            where,
+            f"is {value!r}, but must be of type {setting.kind}.",
+            remedy=f"It sets {setting.about}.",
+        )

@@ -1,7 +1,9 @@
-"""Spell the options in a message as the caller writes them: `--run ID` is `runs="ID"` in Python and `run=ID` over HTTP.
+"""Spell the options in a message as the caller writes them: `--run ID` is `runs="ID"` in Python and
+`run=ID` over HTTP.
 
-Messages are worded once, for the command line. Python and the web server respell them on the way out. Whole commands, such as
-`assay doctor --check-store`, stay as they are, because they are typed in a terminal.
+Messages are worded once, for the command line. Python and the web server respell them on the way
+out. Whole commands, such as `assay doctor --check-store`, stay as they are, because they are typed
+in a terminal.
 """
 
 from __future__ import annotations
@@ -14,9 +16,19 @@ if TYPE_CHECKING:
 
     from assay.domain.errors import AssayError
 
-_FLAGS: Final = frozenset({
-    "all", "all-runs", "allow-http-keys", "anonymise", "discard-reviews", "force", "no-sandbox", "pool-anyway", "read-only",
-})  # fmt: skip
+_FLAGS: Final = frozenset(
+    {
+        "all",
+        "all-runs",
+        "allow-http-keys",
+        "anonymise",
+        "discard-reviews",
+        "force",
+        "no-sandbox",
+        "pool-anyway",
+        "read-only",
+    }
+)
 """Options without a value that messages name."""
 
 _PYTHON: Final[Mapping[str, str]] = {
@@ -38,13 +50,16 @@ _PYTHON: Final[Mapping[str, str]] = {
 
 _HTTP: Final[Mapping[str, str]] = {"budget": "budget", "candidate": "candidates"}
 
-_COMMAND: Final = r"`assay [^`]*`|\bassay [a-z][\w-]* .*?(?=[.;]? [A-Z(]|[.;]?\s*$)|`(?!--)[^`]* --[^`]*`"
+_COMMAND: Final = (
+    r"`assay [^`]*`|\bassay [a-z][\w-]* .*?(?=[.;]? [A-Z(]|[.;]?\s*$)|`(?!--)[^`]* --[^`]*`"
+)
 _VALUE: Final = (
     r"(?:[ =](?P<value>'[^']*'|\"[^\"]*\"|(?:vetted|verdict|latest|every|flagged|none|contains)\b"
     r"|(?=[^\s`]*[A-Z0-9/=])[^\s`,;()]*[^\s`,;().:]))?"
 )
 _OPTION: Final = re.compile(
-    rf"(?P<command>{_COMMAND})|(?P<before>`?)(?<![\w/'\"-])--(?P<name>[a-z][a-z0-9-]*){_VALUE}(?P<after>`?)", re.MULTILINE
+    rf"(?P<command>{_COMMAND})|(?P<before>`?)(?<![\w/'\"-])--(?P<name>[a-z][a-z0-9-]*){_VALUE}(?P<after>`?)",
+    re.MULTILINE,
 )
 _NUMBER: Final = re.compile(r"(?:-?\d+(?:\.\d+)?|N)$")
 
@@ -74,7 +89,8 @@ def _python(match: re.Match[str]) -> str:
     if value is None:
         return _alone(name, match)
     bare = value.strip("'\"")
-    name = "suite" if bare == "FILE" and option == "suite" else name  # a file to grade by, and not a filter
+    # a file to grade by, and not a filter
+    name = "suite" if bare == "FILE" and option == "suite" else name
     return _marked(f"{name}={bare}" if _NUMBER.match(bare) else f'{name}="{bare}"', match)
 
 
@@ -92,7 +108,9 @@ def _http(match: re.Match[str]) -> str:
 
 
 def _alone(name: str, match: re.Match[str]) -> str:
-    """Mark a name without a value, except where it is the place of an error: the whole text, or a word before a colon."""
+    """Mark a name without a value, except where it is the place of an error: the whole text, or a
+    word before a colon.
+    """
     is_place = match.group(0) == match.string or match.string[match.end() :].startswith(":")
     return name if is_place else f"`{name}`"
 

@@ -30,27 +30,37 @@ def copy_to(workspace: Workspace, target_url: str) -> StoreCopyDocument:
 
 
 def copy_from(workspace: Workspace, source_url: str) -> StoreCopyDocument:
-    """Copy another store into the workspace's store, which must be new or empty, and compare the two row by row."""
+    """Copy another store into the workspace's store, which must be new or empty, and compare the
+    two row by row.
+    """
     if workspace.read_only:
         problem = "is open for reading only."
         raise Refused("store", problem, remedy="Restore without --read-only.")
     return _copy(workspace, source_url, workspace.settings.store_url)
 
 
-def _copy(workspace: Workspace, source_url: str, target_url: str, *, read_only: bool = False) -> StoreCopyDocument:
+def _copy(
+    workspace: Workspace, source_url: str, target_url: str, *, read_only: bool = False
+) -> StoreCopyDocument:
     from assay.store.opening import new_file_of, open_store
 
     source = open_store(source_url, clock=workspace.clock, create=False, read_only=read_only)
     try:
         file = new_file_of(target_url)
-        rows = _to_store(workspace, source, target_url) if file is None else _to_new_file(workspace, source, file)
+        rows = (
+            _to_store(workspace, source, target_url)
+            if file is None
+            else _to_new_file(workspace, source, file)
+        )
         return StoreCopyDocument(rows=rows)
     finally:
         source.close()
 
 
 def _to_store(workspace: Workspace, source: Store, target_url: str) -> int:
-    """Copy into an empty database that exists already; it is marked as unfinished until the copy is complete."""
+    """Copy into an empty database that exists already; it is marked as unfinished until the copy is
+    complete.
+    """
     from assay.store.copying import copy_rows, mark_unfinished
     from assay.store.opening import open_store
 
@@ -63,7 +73,9 @@ def _to_store(workspace: Workspace, source: Store, target_url: str) -> int:
 
 
 def _to_new_file(workspace: Workspace, source: Store, file: Path) -> int:
-    """Copy into a new SQLite file, which gets its name once the copy is complete, verified and on disk."""
+    """Copy into a new SQLite file, which gets its name once the copy is complete, verified and on
+    disk.
+    """
     from assay.exchange.results_folder.atomic_files import force_folder, give_name, part_of
     from assay.store.copying import copy_rows, settle_file
     from assay.store.opening import open_store
@@ -87,7 +99,9 @@ def _to_new_file(workspace: Workspace, source: Store, file: Path) -> int:
 
 @contextmanager
 def _held(part: Path) -> Iterator[None]:
-    """Hold a lock beside an unfinished file, so that other processes can tell it from one that a killed process left."""
+    """Hold a lock beside an unfinished file, so that other processes can tell it from one that a
+    killed process left.
+    """
     from assay.store.claims.process_locks import try_lock
 
     lock = part.with_name(f"{part.name}.lock")

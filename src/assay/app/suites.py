@@ -42,7 +42,9 @@ def read_suite(
     text: str | None = None,
     given: GivenSuite | None = None,
 ) -> Suite:
-    """Read and check a suite, from its file, `text` or the document `given`; the settings supply prices and a missing judge."""
+    """Read and check a suite, from its file, `text` or the document `given`; the settings supply
+    prices and a missing judge.
+    """
     suite = load_suite(
         path,
         judge=judge,
@@ -57,17 +59,25 @@ def read_suite(
     return replace(
         suite,
         candidates=tuple(
-            c if c.model is None else replace(c, model=priced(workspace.settings, _placed(workspace, c.model)))
+            c
+            if c.model is None
+            else replace(c, model=priced(workspace.settings, _placed(workspace, c.model)))
             for c in suite.candidates
         ),
         judges=tuple(replace(j, model=priced(workspace.settings, j.model)) for j in suite.judges),
-        user=None if suite.user is None else replace(suite.user, model=priced(workspace.settings, suite.user.model)),
-        rubric=default_rubric(workspace) if suite.rubric is None else _rubric(workspace, suite.rubric),
+        user=None
+        if suite.user is None
+        else replace(suite.user, model=priced(workspace.settings, suite.user.model)),
+        rubric=default_rubric(workspace)
+        if suite.rubric is None
+        else _rubric(workspace, suite.rubric),
     )
 
 
 def rubric_of_file(workspace: Workspace, path: Path) -> Rubric:
-    """Return the rubric in a file, with the price of its structuring model; raises `SuiteErrors`."""
+    """Return the rubric in a file, with the price of its structuring model; raises
+    `SuiteErrors`.
+    """
     return _rubric(workspace, load_rubric(path, checks()))
 
 
@@ -75,7 +85,11 @@ def default_rubric(workspace: Workspace) -> Rubric | None:
     """Return the rubric in the setting `rubric`; None if it is not set. Raises `SuiteErrors`."""
     settings = workspace.settings
     given = settings.values["rubric"]
-    return None if given is None else _rubric(workspace, described_rubric(given, settings.folder, checks()))
+    return (
+        None
+        if given is None
+        else _rubric(workspace, described_rubric(given, settings.folder, checks()))
+    )
 
 
 def _rubric(workspace: Workspace, rubric: Rubric) -> Rubric:
@@ -85,8 +99,12 @@ def _rubric(workspace: Workspace, rubric: Rubric) -> Rubric:
     return replace(rubric, structuring=replace(rubric.structuring, model=model))
 
 
-def problems(workspace: Workspace, path: Path, *, text: str | None = None) -> tuple[SuiteError, ...]:
-    """Return all problems in a suite file, set file, scenario or template, or in `text` before it is saved as a suite."""
+def problems(
+    workspace: Workspace, path: Path, *, text: str | None = None
+) -> tuple[SuiteError, ...]:
+    """Return all problems in a suite file, set file, scenario or template, or in `text` before it
+    is saved as a suite.
+    """
     settings = workspace.settings
     if path.suffix == ".json5" and text is None:
         return template_problems_in(path)
@@ -94,18 +112,30 @@ def problems(workspace: Workspace, path: Path, *, text: str | None = None) -> tu
         path /= SCENARIO_FILE
     if path.name == SCENARIO_FILE and text is None:
         return scenario_problems(path)
-    return problems_in(path, default_judge=settings.values["judge"], read_from=settings.read_from, checks=checks(), text=text)
+    return problems_in(
+        path,
+        default_judge=settings.values["judge"],
+        read_from=settings.read_from,
+        checks=checks(),
+        text=text,
+    )
 
 
 def json_schema(kind: str) -> dict[str, JsonValue]:
-    """Return the JSON Schema of suite files, set files, scenarios, templates of specialists or snapshots, for editors."""
+    """Return the JSON Schema of suite files, set files, scenarios, templates of specialists or
+    snapshots, for editors.
+    """
     if kind in ("template", "snapshot"):
         return read_schema(kind)
-    return {"suite": suite_json_schema, "set": set_json_schema, "scenario": scenario_json_schema}[kind]()
+    return {"suite": suite_json_schema, "set": set_json_schema, "scenario": scenario_json_schema}[
+        kind
+    ]()
 
 
 def model_candidate(workspace: Workspace, ref: str) -> CandidateSpec:
-    """Return a candidate that calls the referenced model; raises `InputError` for an invalid reference."""
+    """Return a candidate that calls the referenced model; raises `InputError` for an invalid
+    reference.
+    """
     return CandidateSpec(name=ref, model=priced(workspace.settings, _model(ref)))
 
 
@@ -119,7 +149,9 @@ def _model(ref: str) -> ModelSpec:
 
 
 def _placed(workspace: Workspace, model: ModelSpec) -> ModelSpec:
-    """Store the folder of a model's program relative to the working folder if possible, so that a project can be moved."""
+    """Store the folder of a model's program relative to the working folder if possible, so that a
+    project can be moved.
+    """
     if model.program is None:
         return model
     folder, root = Path(model.program.folder), workspace.folder.resolve()
@@ -129,13 +161,17 @@ def _placed(workspace: Workspace, model: ModelSpec) -> ModelSpec:
 
 
 def checks() -> ExternalChecks:
-    """Return the checks of model references, scoring methods and scorer options, including those of installed packages."""
+    """Return the checks of model references, scoring methods and scorer options, including those of
+    installed packages.
+    """
     offered = dict.fromkeys((*SCORER_REGISTRY.plugin_names(), *GRADERS.plugin_names()))
     plugins = tuple(name for name in offered if name not in METHODS)
 
     def problems_of(method: str, options: Mapping[str, JsonValue]) -> tuple[str, ...]:
         if method == MATH and find_spec("math_verify") is None:
-            return ("`math` needs a package that is not installed. Install it with: pip install 'assay-bench[math]'",)
+            return (
+                "`math` needs a package that is not installed. Install it with: pip install 'assay-bench[math]'",
+            )
         return () if method in plugins else option_problems(method, options)
 
     return ExternalChecks(

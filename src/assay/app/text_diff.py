@@ -34,7 +34,9 @@ class Part:
 
 
 def marked(text: str, other: str, *, by_line: bool = False) -> tuple[Part, ...]:
-    """Split `text` into parts and mark those that differ from the other text; joined, the parts equal `text`."""
+    """Split `text` into parts and mark those that differ from the other text; joined, the parts
+    equal `text`.
+    """
     if text == other:
         return (Part(text),)
     ours, others = (_pieces(side, by_line=by_line) for side in (text, other))
@@ -43,7 +45,8 @@ def marked(text: str, other: str, *, by_line: bool = False) -> tuple[Part, ...]:
     if max(len(ours), len(others)) > MOST_LINES:
         return (Part(text),)
     changed = [True] * len(ours)
-    # Sorted, so that both directions find the same alignment; otherwise two texts could leave different words unmarked.
+    # Sorted, so that both directions find the same alignment; otherwise two texts could leave
+    # different words unmarked.
     for block in LCSseq.opcodes(*sorted((ours, others))):
         if block.tag == "equal":
             start = block.src_start if ours < others else block.dest_start
@@ -54,7 +57,10 @@ def marked(text: str, other: str, *, by_line: bool = False) -> tuple[Part, ...]:
 
 def too_long(text: str, other: str, *, by_line: bool = False) -> bool:
     """True if two texts have too many lines for `marked`, which then marks no differences."""
-    if not by_line and max(len(_pieces(side, by_line=False)) for side in (text, other)) <= MOST_WORDS:
+    if (
+        not by_line
+        and max(len(_pieces(side, by_line=False)) for side in (text, other)) <= MOST_WORDS
+    ):
         return False
     return max(len(_pieces(side, by_line=True)) for side in (text, other)) > MOST_LINES
 
@@ -64,7 +70,9 @@ def _pieces(text: str, *, by_line: bool) -> list[str]:
 
 
 def _joined(pieces: Sequence[str], changed: Sequence[bool]) -> tuple[Part, ...]:
-    """Merge adjacent pieces with the same mark into parts; a space between two changed words counts as changed."""
+    """Merge adjacent pieces with the same mark into parts; a space between two changed words counts
+    as changed.
+    """
     marks = list(changed)
     for place in range(1, len(pieces) - 1):
         if pieces[place].isspace() and marks[place - 1] and marks[place + 1]:
@@ -79,7 +87,9 @@ def _joined(pieces: Sequence[str], changed: Sequence[bool]) -> tuple[Part, ...]:
 
 
 def document_of(text: str) -> JsonValue:
-    """Return the valid JSON object in an answer: the whole text, its last code fence, or its end; None if there is none."""
+    """Return the valid JSON object in an answer: the whole text, its last code fence, or its end;
+    None if there is none.
+    """
     if len(text) > MOST_JSON or "{" not in text:
         return None
     fenced, last = extracted(text, "fenced"), text.rfind("\n{")
@@ -97,37 +107,54 @@ def document_of(text: str) -> JsonValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldRow:
-    """Values of one field in several answers (None if missing); `differs` ignores candidates that did not answer."""
+    """Values of one field in several answers (None if missing); `differs` ignores candidates that
+    did not answer.
+    """
 
     path: str
     values: tuple[str | None, ...]
     differs: bool
 
 
-def field_rows(documents: Sequence[JsonValue], answered: Sequence[int] | None = None) -> tuple[FieldRow, ...]:
-    """Return the first `MOST_FIELDS` fields of the documents; only the documents at indexes `answered` are compared."""
+def field_rows(
+    documents: Sequence[JsonValue], answered: Sequence[int] | None = None
+) -> tuple[FieldRow, ...]:
+    """Return the first `MOST_FIELDS` fields of the documents; only the documents at indexes
+    `answered` are compared.
+    """
     places = range(len(documents)) if answered is None else answered
     flat = [_flat(document) for document in documents]
     paths = list(dict.fromkeys(path for fields in flat for path in fields))[:MOST_FIELDS]
     rows = []
     for path in paths:
         values = tuple(fields.get(path) for fields in flat)
-        rows.append(FieldRow(path=path, values=values, differs=len({values[place] for place in places}) > 1))
+        rows.append(
+            FieldRow(path=path, values=values, differs=len({values[place] for place in places}) > 1)
+        )
     return tuple(rows)
 
 
 def _flat(document: JsonValue) -> dict[str, str]:
-    """Return the leaf values of a JSON document by path, such as `a.b[0]`; empty objects and lists are leaves."""
+    """Return the leaf values of a JSON document by path, such as `a.b[0]`; empty objects and lists
+    are leaves.
+    """
     fields: dict[str, str] = {}
     waiting: list[tuple[str, JsonValue]] = [("", document)]
     # An explicit stack, because an answer may be nested deeper than Python's recursion limit.
     while waiting and len(fields) < MOST_FIELDS:
         path, value = waiting.pop()
         if isinstance(value, Mapping) and value:
-            inner = [(f"{path}.{key}" if path else str(key), inner_value) for key, inner_value in value.items()]
+            inner = [
+                (f"{path}.{key}" if path else str(key), inner_value)
+                for key, inner_value in value.items()
+            ]
             waiting += reversed(inner)
         elif isinstance(value, list) and value:
-            waiting += reversed([(f"{path}[{place}]", inner_value) for place, inner_value in enumerate(value)])
+            waiting += reversed(
+                [(f"{path}[{place}]", inner_value) for place, inner_value in enumerate(value)]
+            )
         elif path:
-            fields[path] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            fields[path] = (
+                value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            )
     return fields

@@ -1,8 +1,9 @@
 """Send a webhook notice when a run ends or items await review, without delaying the run.
 
-A notice contains the run, its progress and an address, but never a response, a candidate's or judge's name, or a score.
-Assay sends it directly to the address in the settings, without redirects or proxies. With `local_only`, an address on
-another machine is refused before the run starts. A notice that cannot be delivered causes a warning.
+A notice contains the run, its progress and an address, but never a response, a candidate's or
+judge's name, or a score. Assay sends it directly to the address in the settings, without redirects
+or proxies. With `local_only`, an address on another machine is refused before the run starts. A
+notice that cannot be delivered causes a warning.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def check_webhook(settings: Settings) -> None:
         host = None
     odd = any(not c.isprintable() or c.isspace() for c in str(url))
     if host is None or parts.scheme not in {"http", "https"} or odd:
-        raise SettingsError(where, "is not a valid address.", remedy="Write https://host/path, or leave it out.")
+        raise SettingsError(
+            where, "is not a valid address.", remedy="Write https://host/path, or leave it out."
+        )
     if settings.values["local_only"] and not is_local(host):
         problem = f"sends notices to {host}, but local_only allows only this machine and network, so no notice was sent."
         remedy = "Use a local address, leave the webhook out, or set local_only: false."
@@ -74,7 +77,9 @@ def check_webhook(settings: Settings) -> None:
 
 
 def without_secrets(url: str) -> str:
-    """Return only the host and port of a webhook address, because its path and query often contain a key."""
+    """Return only the host and port of a webhook address, because its path and query often contain
+    a key.
+    """
     try:
         parts = urlsplit(url)
         place = parts.netloc.rpartition("@")[2]
@@ -95,21 +100,28 @@ class WebhookSource(Protocol):
 
 
 class Notices:
-    """Sends the webhook notices of one workspace; `base` is the address of its server, if it is running. Thread-safe."""
+    """Sends the webhook notices of one workspace; `base` is the address of its server, if it is
+    running. Thread-safe.
+    """
 
     def __init__(self, workspace: WebhookSource) -> None:
         values = workspace.settings.values
         self._workspace = workspace
         self._url = str(values["webhook"]) if values["webhook"] else None
-        self._pinned = bool(values["local_only"])  # the host name must resolve to this machine or network
+        # the host name must resolve to this machine or network
+        self._pinned = bool(values["local_only"])
         self._secret = str(values["webhook_secret"]).encode() if values["webhook_secret"] else None
         self._waiting: queue.Queue[Callable[[], None] | None] = queue.Queue(_MOST_WAITING)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self.base: str | None = None
 
-    def watch(self, plan: RunPlan, before: RunSummary, listener: Listener) -> tuple[Listener, Watch]:
-        """Return a listener that also reports the first pending item, and a `Watch` that reports the end of the run."""
+    def watch(
+        self, plan: RunPlan, before: RunSummary, listener: Listener
+    ) -> tuple[Listener, Watch]:
+        """Return a listener that also reports the first pending item, and a `Watch` that reports
+        the end of the run.
+        """
         watching = Watch(self, plan, before)
         if self._url is None:
             return listener, watching
@@ -128,7 +140,9 @@ class Notices:
         self._soon(lambda: self._send(document))
 
     def begun_to_wait(self, plan: RunPlan, told: threading.Event) -> None:
-        """Check in another thread whether items of a run are pending, and send a notice the first time."""
+        """Check in another thread whether items of a run are pending, and send a notice the first
+        time.
+        """
         self._soon(lambda: self._look(plan, told))
 
     def close(self) -> None:
@@ -154,7 +168,9 @@ class Notices:
             return
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="assay-notices", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._work, name="assay-notices", daemon=True
+                )
                 self._thread.start()
         try:
             self._waiting.put_nowait(what)
@@ -203,7 +219,9 @@ class Notices:
         body = json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
         headers = {"Content-Type": "application/json", "User-Agent": "assay"}
         if self._secret is not None:
-            headers[SIGNATURE] = f"sha256={hmac.new(self._secret, body, hashlib.sha256).hexdigest()}"
+            headers[SIGNATURE] = (
+                f"sha256={hmac.new(self._secret, body, hashlib.sha256).hexdigest()}"
+            )
         why = ""
         for wait in (*WAITS_S, None):
             again, why = asyncio.run(posted(self._url or "", body, headers, pinned=self._pinned))
@@ -212,7 +230,13 @@ class Notices:
             if not again or wait is None:
                 break
             time.sleep(wait)
-        _log.warning("the notice %s of run %s did not reach %s: %s", document["event"], document["run_id"], self._place, why)
+        _log.warning(
+            "the notice %s of run %s did not reach %s: %s",
+            document["event"],
+            document["run_id"],
+            self._place,
+            why,
+        )
 
 
 class Watch:
@@ -228,8 +252,15 @@ class Watch:
             self._told.set()  # items were already pending
 
     def hear(self, event: Event) -> None:
-        """Check for a pending item after a trial, but only from time to time because each check costs a query."""
-        if not isinstance(event, TrialEnded) or event.failure is not None or self._told.is_set() or not self._may_wait:
+        """Check for a pending item after a trial, but only from time to time because each check
+        costs a query.
+        """
+        if (
+            not isinstance(event, TrialEnded)
+            or event.failure is not None
+            or self._told.is_set()
+            or not self._may_wait
+        ):
             return
         now = time.monotonic()
         # Each check costs a query, and a fast run ends many trials per second.
@@ -238,13 +269,17 @@ class Watch:
             self._notices.begun_to_wait(self._plan, self._told)
 
     def ended(self, summary: RunSummary) -> None:
-        """Send a notice if the run has ended, and another if there are pending items not yet reported in a notice."""
+        """Send a notice if the run has ended, and another if there are pending items not yet
+        reported in a notice.
+        """
         if summary.assessments.get(AssessmentState.PENDING, 0) and not self._told.is_set():
             self._told.set()
             self._notices.tell(WAITS, summary)
         if summary.state in _OVER:
             counts = _counts(summary)
-            self._notices.tell(FAILED if counts["failed"] and not counts["done"] else FINISHED, summary)
+            self._notices.tell(
+                FAILED if counts["failed"] and not counts["done"] else FINISHED, summary
+            )
 
     def broke(self, summary: RunSummary) -> None:
         self._notices.tell(FAILED, summary)
@@ -258,20 +293,31 @@ def _counts(summary: RunSummary) -> dict[str, int]:
     return {"total": total, "done": total - failed - open_, "failed": failed}
 
 
-def _text(event: str, summary: RunSummary, trials: dict[str, int], waiting: int, address: str | None) -> str:
+def _text(
+    event: str, summary: RunSummary, trials: dict[str, int], waiting: int, address: str | None
+) -> str:
     what = {FINISHED: f"is {summary.state}", FAILED: "failed", WAITS: "has pending reviews"}[event]
     parts = [f"{trials['done']} of {trials['total']} trials done"]
     parts += [f"{trials['failed']} failed"] if trials["failed"] else []
-    parts += [f"{waiting} {'assessment awaits' if waiting == 1 else 'assessments await'} review"] if waiting else []
+    parts += (
+        [f"{waiting} {'assessment awaits' if waiting == 1 else 'assessments await'} review"]
+        if waiting
+        else []
+    )
     message = f"Assay: run {summary.id} of {summary.suite} {what}: {', '.join(parts)}."
-    message = " ".join(message.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    message = (
+        " ".join(message.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    )
     return f"{message} {address}" if address else message
 
 
 async def posted(
     url: str, body: bytes, headers: dict[str, str], *, pinned: bool, timeout_s: float = TIMEOUT_S
 ) -> tuple[bool, str]:
-    """Send a POST request once. Return (True if a retry makes sense, reason for the failure); the reason is empty on success."""
+    """Send a POST request once.
+
+    Return (True if a retry makes sense, reason for the failure); the reason is empty on success.
+    """
     import aiohttp  # only needed with a webhook
 
     from assay.providers.session import CheckedResolver
@@ -281,7 +327,10 @@ async def posted(
         connector = aiohttp.TCPConnector(resolver=CheckedResolver() if pinned else None)
         async with (
             aiohttp.ClientSession(
-                connector=connector, timeout=timeout, trust_env=False, cookie_jar=aiohttp.DummyCookieJar()
+                connector=connector,
+                timeout=timeout,
+                trust_env=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
             ) as session,
             session.post(url, data=body, headers=headers, allow_redirects=False) as answer,
         ):

@@ -1,10 +1,14 @@
-"""JSON documents as frozen dataclasses; each class defines both the written JSON and the published schema.
+"""JSON documents as frozen dataclasses; each class defines both the written JSON and the published
+schema.
 
-A document class lists its fields in the order of the JSON. `fill` copies the fields from the attributes with the same names
-in a record, so only computed values need code. Three rules apply to every document:
+A document class lists its fields in the order of the JSON. `fill` copies the fields from the
+attributes with the same names in a record, so only computed values need code. Three rules apply to
+every document:
 
-* A value that is unknown or does not apply is null. A field may be left out only if its type includes `| Absent`.
-* A trailing underscore is not part of the key; it allows names such as `from` and `global`, which Python reserves.
+* A value that is unknown or does not apply is null. A field may be left out only if its type
+  includes `| Absent`.
+* A trailing underscore is not part of the key; it allows names such as `from` and `global`, which
+  Python reserves.
 * Tuples are written as arrays and enumerations as their values. Numbers are never NaN or infinite.
 """
 
@@ -45,13 +49,17 @@ class Absent(Enum):
     ABSENT = "absent"
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        cls, source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         from pydantic_core import core_schema
 
         return core_schema.is_instance_schema(cls)
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
         from pydantic_core import PydanticOmit
 
         raise PydanticOmit  # absent fields have no separate schema; they are just not required
@@ -65,7 +73,9 @@ def _absent() -> Absent:
 
 
 def source(path: str) -> Any:
-    """Declare that `fill` reads this field from another attribute of the record: `trial: int = source("k")`."""
+    """Declare that `fill` reads this field from another attribute of the record: `trial: int =
+    source("k")`.
+    """
     return field(metadata={"source": path})
 
 
@@ -74,9 +84,13 @@ def optional() -> Any:
     return field(default_factory=_absent)
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field, source, optional))
+@dataclass_transform(
+    frozen_default=True, kw_only_default=True, field_specifiers=(field, source, optional)
+)
 def document(cls: type[Document]) -> type[Document]:
-    """Turn a class into a document: a keyword-only dataclass without comparison, hashing and repr, to save start time."""
+    """Turn a class into a document: a keyword-only dataclass without comparison, hashing and repr,
+    to save start time.
+    """
     made = dataclass(slots=True, kw_only=True, eq=False, repr=False, match_args=False)(cls)
     made.__pydantic_config__ = {"alias_generator": key_of}  # type: ignore[attr-defined] # read by pydantic alone
     return made
@@ -87,15 +101,18 @@ def key_of(name: str) -> str:
 
 
 def fill(cls: type[Document], record: object, /, **given: object) -> Document:
-    """Create a document from the attributes of a record; arguments in `given` add or replace fields.
+    """Create a document from the attributes of a record; arguments in `given` add or replace
+    fields.
 
-    A field whose type is a document is converted too, even in `given`. A missing attribute raises AttributeError, and an
-    unknown name in `given` raises TypeError.
+    A field whose type is a document is converted too, even in `given`. A missing attribute raises
+    AttributeError, and an unknown name in `given` raises TypeError.
     """
     kind = type(record)
     plan = _filling(cls, kind if _is_document(kind) else None)  # type: ignore[arg-type] # every class is hashable
     if given:
-        values = {name: get(record) for name, get in plan.getters.items() if name not in given} | given
+        values = {
+            name: get(record) for name, get in plan.getters.items() if name not in given
+        } | given
     else:  # the usual case of a nested document, and twice as fast
         values = dict(zip(plan.getters, plan.get_all(record), strict=True))
     for name, convert in plan.converters:
@@ -110,11 +127,18 @@ def attributes(record: object, *names: str) -> dict[str, Any]:
 
 
 def to_json(value: object) -> dict[str, object]:
-    """Return the fields of one document or record; the `default` function of a JSON writer. Values may be documents."""
+    """Return the fields of one document or record; the `default` function of a JSON writer.
+
+    Values may be documents.
+    """
     if is_dataclass(value):
         keys, get, may_be_absent = _writing(type(value))  # type: ignore[arg-type] # every class is hashable
         written = dict(zip(keys, get(value), strict=True))
-        return {key: part for key, part in written.items() if part is not ABSENT} if may_be_absent else written
+        return (
+            {key: part for key, part in written.items() if part is not ABSENT}
+            if may_be_absent
+            else written
+        )
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is not a document.")
@@ -136,7 +160,9 @@ def schema(cls: type[object]) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Filling:
-    """Functions that fill a document class: one getter per field, one getter for all fields, and value converters."""
+    """Functions that fill a document class: one getter per field, one getter for all fields, and
+    value converters.
+    """
 
     getters: dict[str, _Get]
     get_all: _Get
@@ -145,14 +171,24 @@ class _Filling:
 
 @cache
 def _filling(cls: type[object], smaller: type[object] | None) -> _Filling:
-    """Return the functions that fill a document from a record or, if `smaller` is given, from a document with fewer fields."""
+    """Return the functions that fill a document from a record or, if `smaller` is given, from a
+    document with fewer fields.
+    """
     hints = get_type_hints(cls)
     parts = fields(cls)  # type: ignore[arg-type] # every document is a dataclass
     if smaller is None:
-        paths = {part.name: part.metadata.get("source", part.name) for part in parts if part.default_factory is not _absent}
+        paths = {
+            part.name: part.metadata.get("source", part.name)
+            for part in parts
+            if part.default_factory is not _absent
+        }
     else:
         known = {part.name for part in fields(smaller)}  # type: ignore[arg-type] # every document is a dataclass
-        paths = {part.name: part.name for part in parts if part.name in known or part.default_factory is not _absent}
+        paths = {
+            part.name: part.name
+            for part in parts
+            if part.name in known or part.default_factory is not _absent
+        }
     converters = [(part.name, _converter(hints[part.name])) for part in parts]
     return _Filling(
         getters={name: attrgetter(path) for name, path in paths.items()},
@@ -165,7 +201,11 @@ def _filling(cls: type[object], smaller: type[object] | None) -> _Filling:
 def _writing(cls: type[object]) -> tuple[tuple[str, ...], _Get, bool]:
     names = [part.name for part in fields(cls)]  # type: ignore[arg-type] # every document is a dataclass
     hints = get_type_hints(cls) if _is_document(cls) else {}
-    return tuple(map(key_of, names)), _get_all(*names), any(Absent in get_args(hint) for hint in hints.values())
+    return (
+        tuple(map(key_of, names)),
+        _get_all(*names),
+        any(Absent in get_args(hint) for hint in hints.values()),
+    )
 
 
 def _get_all(*paths: str) -> _Get:
@@ -179,7 +219,9 @@ def _is_document(cls: object) -> bool:
 
 
 def _converter(hint: Any) -> _Get | None:
-    """Return a function that converts a record's value to the type in the hint; None if the value needs no conversion."""
+    """Return a function that converts a record's value to the type in the hint; None if the value
+    needs no conversion.
+    """
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         converters = [made for part in arguments if (made := _converter(part)) is not None]
@@ -188,7 +230,9 @@ def _converter(hint: Any) -> _Get | None:
         documents = tuple(part for part in arguments if _is_document(part))
         # Of several documents, the caller fills the one that fits.
         return (
-            partial(_unless_none, converters[0]) if len(documents) < 2 else partial(_unless_document, documents, converters[0])
+            partial(_unless_none, converters[0])
+            if len(documents) < 2
+            else partial(_unless_document, documents, converters[0])
         )
     if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
         each = _converter(arguments[0])
@@ -217,4 +261,5 @@ def _each_value(convert: _Get, values: Mapping[str, object]) -> dict[str, object
 
 
 def _filled(cls: type[object], value: object) -> object:
-    return value if isinstance(value, cls | Mapping) else fill(cls, value)  # a mapping is JSON already
+    # a mapping is JSON already
+    return value if isinstance(value, cls | Mapping) else fill(cls, value)

@@ -59,11 +59,15 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
-NO_CHROMIUM = "no Chromium was found on this machine; install it, or set `chromium`, and see `assay doctor`"
+NO_CHROMIUM = (
+    "no Chromium was found on this machine; install it, or set `chromium`, and see `assay doctor`"
+)
 
 
 def browser_of(settings: Settings) -> str | None:
-    """Return the path of the browser in the settings, otherwise of an installed Chromium; None without a browser."""
+    """Return the path of the browser in the settings, otherwise of an installed Chromium; None
+    without a browser.
+    """
     from assay.sandbox.pages import found_chromium
 
     named = settings.values["chromium"]
@@ -75,18 +79,31 @@ def browser_notes(settings: Settings) -> tuple[str, ...]:
 
     if browser_of(settings) is None or has_own_sandbox():
         return ()
-    return ("Chromium shows the pages without its own sandbox, because Assay runs as root; run Assay as another user.",)
+    return (
+        "Chromium shows the pages without its own sandbox, because Assay runs as root; run Assay as another user.",
+    )
 
 
 class Workspace:
-    """A folder with its settings, and its store and providers, which are opened on first use. Use it in a `with` block."""
+    """A folder with its settings, and its store and providers, which are opened on first use.
 
-    def __init__(self, settings: Settings, *, folder: Path, clock: Clock | None = None, read_only: bool = False) -> None:
+    Use it in a `with` block.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        folder: Path,
+        clock: Clock | None = None,
+        read_only: bool = False,
+    ) -> None:
         self.read_only = read_only
         self.settings = settings
         self.folder = folder
         self.clock: Clock = clock or SystemClock()
-        # The command line that opened the workspace, without secrets; None in Python and on the server.
+        # The command line that opened the workspace, without secrets; None in Python and on the
+        # server.
         self.command: str | None = None
         self._borrowed = False
         self._for_web = False
@@ -101,7 +118,10 @@ class Workspace:
         clock: Clock | None = None,
         read_only: bool = False,
     ) -> Self:
-        """Open a folder's workspace; `options` override settings. With `read_only`, store and results stay unchanged."""
+        """Open a folder's workspace; `options` override settings.
+
+        With `read_only`, store and results stay unchanged.
+        """
         place = folder or Path.cwd()
         settings = read_settings(place, environment=environment, options=options)
         return cls(settings, folder=place, clock=clock, read_only=read_only)
@@ -109,7 +129,8 @@ class Workspace:
     @cached_property
     def store(self) -> Store:
         """The store, opened on first use and upgraded to the current schema if needed."""
-        from assay.store.opening import open_store  # SQLAlchemy costs a tenth of a second; help does not need it
+        # SQLAlchemy costs a tenth of a second; help does not need it
+        from assay.store.opening import open_store
 
         return open_store(self.settings.store_url, clock=self.clock, read_only=self.read_only)
 
@@ -119,7 +140,10 @@ class Workspace:
 
     @cached_property
     def decisions(self) -> ProjectingDecisions:
-        """Review decisions in the store. Each new decision is queued for the results folder; the last one mints snapshots."""
+        """Review decisions in the store.
+
+        Each new decision is queued for the results folder; the last one mints snapshots.
+        """
         from assay.app.results_folder import ProjectingDecisions
 
         return ProjectingDecisions(self.store.decisions, self.results, self._mint_due)
@@ -127,10 +151,12 @@ class Workspace:
     def _mint_due(self, events: Sequence[ReviewEvent]) -> None:
         """Mint the snapshots that awaited these decisions."""
         numbers = [event.id for event in events if event.decision.purpose is AssessmentPurpose.WORK]
-        with suppress(AssayError):  # the decisions are stored; `assay mint --pending` repeats what is lost here
+        # the decisions are stored; `assay mint --pending` repeats what is lost here
+        with suppress(AssayError):
             runs = self.archive.runs.decided_after(min(numbers) - 1) if numbers else ()
             if any(self.observations.read(kinds=(ObservationKind.MINT,), run=run) for run in runs):
-                # By name, because minting uses this class. Few projects wait for a mint, and the others load nothing.
+                # By name, because minting uses this class. Few projects wait for a mint, and the
+                # others load nothing.
                 import_module("assay.app.specialists.waiting").mint_due(self, runs)
 
     @cached_property
@@ -158,7 +184,10 @@ class Workspace:
 
     @cached_property
     def store_id(self) -> str:
-        """Unique id of the store. It does not depend on the address, and a copy of the store has the same id."""
+        """Unique id of the store.
+
+        It does not depend on the address, and a copy of the store has the same id.
+        """
         return self.store.identity()
 
     @property
@@ -192,7 +221,8 @@ class Workspace:
     @cached_property
     def directory(self) -> Directory:
         """Model providers, created on first use."""
-        from assay.app.address_rules import address_rules  # only commands that call models need this
+        # only commands that call models need this
+        from assay.app.address_rules import address_rules
         from assay.providers.directory import Directory
 
         return Directory(
@@ -212,10 +242,15 @@ class Workspace:
             from assay.app.model_prices import priced
 
             return self.directory.gate(
-                provider, network=scenario.network, limits=scenario.limits, priced=lambda model: priced(self.settings, model)
+                provider,
+                network=scenario.network,
+                limits=scenario.limits,
+                priced=lambda model: priced(self.settings, model),
             )
 
-        return Workspaces(choose=self.commands.choose, base=self.folder, kept=self.kept_workspaces, gate=gate)
+        return Workspaces(
+            choose=self.commands.choose, base=self.folder, kept=self.kept_workspaces, gate=gate
+        )
 
     @cached_property
     def kept_workspaces(self) -> KeptWorkspaces:
@@ -223,7 +258,9 @@ class Workspace:
         from assay.agents.kept import KeptWorkspaces  # most runs have no agent
 
         most = float(self.settings.values["kept_workspaces_gb"])
-        return KeptWorkspaces(self.settings.folder / ".assay" / "workspaces", most_bytes=int(most * 10**9))
+        return KeptWorkspaces(
+            self.settings.folder / ".assay" / "workspaces", most_bytes=int(most * 10**9)
+        )
 
     def _own_agent(self, program: Agent) -> Provider | None:
         from assay.agents.opening import open_agent
@@ -245,28 +282,40 @@ class Workspace:
 
     @cached_property
     def pages(self) -> Pages:
-        """Browser that renders pages for judges. Without an installed browser, each page fails with a message."""
+        """Browser that renders pages for judges.
+
+        Without an installed browser, each page fails with a message.
+        """
         from assay.sandbox.pages import ChromiumPages  # most runs need none
 
         named = self.settings.values["chromium"]
-        missing = f"there is no browser at {named} (the setting `chromium`)" if named else NO_CHROMIUM
+        missing = (
+            f"there is no browser at {named} (the setting `chromium`)" if named else NO_CHROMIUM
+        )
         return ChromiumPages(browser_of(self.settings), missing=missing)
 
     @property
     def reviewer(self) -> str:
-        """Name under which decisions are recorded by default: the setting `reviewer`, otherwise the login name."""
+        """Name under which decisions are recorded by default: the setting `reviewer`, otherwise the
+        login name.
+        """
         return str(self.settings.values["reviewer"] or self.login)
 
     @cached_property
     def login(self) -> str:
-        """Name of the operating system's user. Unlike `reviewer`, no environment and no settings file changes it."""
+        """Name of the operating system's user.
+
+        Unlike `reviewer`, no environment and no settings file changes it.
+        """
         try:
             return pwd.getpwuid(os.getuid()).pw_name
         except KeyError:  # a container may run as a number that no user has
             return f"user {os.getuid()}"
 
     def start_web(self) -> None:
-        """Restrict calls to a `base_url` to the allowed origins from now on, because a browser may send one."""
+        """Restrict calls to a `base_url` to the allowed origins from now on, because a browser may
+        send one.
+        """
         self._for_web = True
         self.__dict__.pop("directory", None)
 
@@ -279,25 +328,39 @@ class Workspace:
         return secrets.randbelow(2**31)
 
     def beside(self) -> Workspace:
-        """Return a workspace with the same settings and store, but separate providers, for a second task in this process."""
-        other = Workspace(self.settings, folder=self.folder, clock=self.clock, read_only=self.read_only)
-        other.__dict__.update(store=self.store, decisions=self.decisions, results=self.results, notices=self.notices)
+        """Return a workspace with the same settings and store, but separate providers, for a second
+        task in this process.
+        """
+        other = Workspace(
+            self.settings, folder=self.folder, clock=self.clock, read_only=self.read_only
+        )
+        other.__dict__.update(
+            store=self.store, decisions=self.decisions, results=self.results, notices=self.notices
+        )
         other._borrowed = True
         other._for_web = self._for_web
         return other
 
     def damage(self, *, within_s: float = 10.0) -> str:
-        """Return the first damage in the store, or an empty text. The search ends after `within_s` seconds."""
+        """Return the first damage in the store, or an empty text.
+
+        The search ends after `within_s` seconds.
+        """
         from assay.store.opening import open_store
 
-        store = open_store(self.settings.store_url, clock=self.clock, create=False, read_only=self.read_only)
+        store = open_store(
+            self.settings.store_url, clock=self.clock, create=False, read_only=self.read_only
+        )
         try:
             return store.check.first_damage(within_s=within_s)
         finally:
             store.close()
 
     def close(self) -> None:
-        """Update the results folder and close everything that this workspace opened. A workspace from `beside` closes nothing."""
+        """Update the results folder and close everything that this workspace opened.
+
+        A workspace from `beside` closes nothing.
+        """
         if self._borrowed:
             return
         if "results" in self.__dict__:
@@ -315,7 +378,13 @@ class Workspace:
 
 
 def existing_folder(folder: str | Path | None) -> Path | None:
-    """Return the folder that a program names, or None for the working folder; raises `InputError` if it does not exist."""
+    """Return the folder that a program names, or None for the working folder; raises `InputError`
+    if it does not exist.
+    """
     if folder is None or Path(folder).is_dir():
         return None if folder is None else Path(folder)
-    raise InputError("folder", f"{str(folder)!r} is no folder.", remedy="Name the folder of assay.yaml, or create it first.")
+    raise InputError(
+        "folder",
+        f"{str(folder)!r} is no folder.",
+        remedy="Name the folder of assay.yaml, or create it first.",
+    )

@@ -1,1 +1,4 @@
-"""The command line. Each command parses its options, calls one function of `app`, and prints the result."""
+"""The command line.
+
+Each command parses its options, calls one function of `app`, and prints the result.
+"""

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.options import STAGE, common, file_option, keys_over_http, of_a_run, without_sandbox, workspace
+from assay.cli.options import (
+    STAGE,
+    common,
+    file_option,
+    keys_over_http,
+    of_a_run,
+    without_sandbox,
+    workspace,
+)
 from assay.cli.output import counted, print_json, remaining_words, say, say_result, say_table, tell
 from assay.cli.progress import progress_on
 from assay.domain.lifecycle import TrialState
@@ -31,8 +39,13 @@ _TO_FILE = click.option(
 )
 
 
-_PLAIN = {**dict.fromkeys(("trials", "judge", "review", "batch_id", "limit", "rubric")), "candidates": (), "benchmark": False}
-"""Values for run options that `assay batch exec` does not have, so that the suite's settings apply."""
+_PLAIN = {
+    **dict.fromkeys(("trials", "judge", "review", "batch_id", "limit", "rubric")),
+    "candidates": (),
+    "benchmark": False,
+}
+"""Values for run options that `assay batch exec` does not have, so that the suite's settings apply.
+"""
 
 
 @click.group()
@@ -55,25 +68,48 @@ def batch() -> None:
 @without_sandbox
 @common
 def submit(
-    suite: Path | None, run_id: str | None, to_file: Path | None, store: str | None, as_json: bool, **options: Any
+    suite: Path | None,
+    run_id: str | None,
+    to_file: Path | None,
+    store: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> int:
-    """Store a run of SUITE and send its first requests as a batch. `assay batch collect` continues it."""
+    """Store a run of SUITE and send its first requests as a batch.
+
+    `assay batch collect` continues it.
+    """
     if (suite is None) == (run_id is None):
-        raise click.UsageError("Give a SUITE, or a stored run with --run.", click.get_current_context())
+        raise click.UsageError(
+            "Give a SUITE, or a stored run with --run.", click.get_current_context()
+        )
     with workspace(store, budget=options["budget"]) as opened, progress_on(sys.stderr) as listener:
         from assay.app.runs import batch as batches
 
         _collect_garbage_rarely()
-        how: Any = {"to_file": to_file, "only_structure": options["stage"] is not None, "listener": listener}
+        how: Any = {
+            "to_file": to_file,
+            "only_structure": options["stage"] is not None,
+            "listener": listener,
+        }
         if suite is None:
-            done = [batches.submit_stored(opened, run_id or "", budget_usd=options["budget"], **how)]
+            done = [
+                batches.submit_stored(opened, run_id or "", budget_usd=options["budget"], **how)
+            ]
         else:
-            done = [batches.submit(opened, plan, tasks, **how) for plan, tasks in _planned(opened, suite, options)]
+            done = [
+                batches.submit(opened, plan, tasks, **how)
+                for plan, tasks in _planned(opened, suite, options)
+            ]
     return _show(done, as_json=as_json, single=len(done) == 1)
 
 
-def _planned(opened: Workspace, suite: Path, options: dict[str, Any]) -> Iterator[tuple[RunPlan, Iterable[PlannedTask]]]:
-    """Yield the plan of a suite's run, or the plan of each run that grades a file of answers with a rubric."""
+def _planned(
+    opened: Workspace, suite: Path, options: dict[str, Any]
+) -> Iterator[tuple[RunPlan, Iterable[PlannedTask]]]:
+    """Yield the plan of a suite's run, or the plan of each run that grades a file of answers with a
+    rubric.
+    """
     from assay.app.imports.raw_answers import is_raw
     from assay.app.runs import regrade as regrading
     from assay.app.runs.start import tasks_of
@@ -95,13 +131,21 @@ def _planned(opened: Workspace, suite: Path, options: dict[str, Any]) -> Iterato
         budget = opened.settings.values["budget"]
         gradings = 1 if options["trials"] is None else options["trials"]
         regraded = regrading.planned(
-            opened, run, judge=judge, rubric=of_answers, review=review, gradings=gradings, budget_usd=budget
+            opened,
+            run,
+            judge=judge,
+            rubric=of_answers,
+            review=review,
+            gradings=gradings,
+            budget_usd=budget,
         )
         yield regraded.plan, regraded.tasks
 
 
 def _collect_garbage_rarely() -> None:
-    """Exempt long-lived objects from garbage collection, which took a third of a large batch's time."""
+    """Exempt long-lived objects from garbage collection, which took a third of a large batch's
+    time.
+    """
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
 
@@ -113,10 +157,18 @@ def _collect_garbage_rarely() -> None:
 @keys_over_http
 @without_sandbox
 @common
-def execute(suite: Path | None, run_id: str | None, command: tuple[str, ...], store: str | None, as_json: bool) -> int:
-    """Answer the requests of SUITE with COMMAND, such as `vllm run-batch --model M`, until the run is done.
+def execute(
+    suite: Path | None,
+    run_id: str | None,
+    command: tuple[str, ...],
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Answer the requests of SUITE with COMMAND, such as `vllm run-batch --model M`, until the run
+    is done.
 
-    {input} and {output} in COMMAND stand for the files of requests and answers; without them, COMMAND gets -i and -o.
+    {input} and {output} in COMMAND stand for the files of requests and answers; without them,
+    COMMAND gets -i and -o.
     """
     from assay.app.runs import batch as batches
 
@@ -128,7 +180,9 @@ def execute(suite: Path | None, run_id: str | None, command: tuple[str, ...], st
                 batches.submit_stored(opened, run_id, by_files=True, listener=listener)
         elif suite is not None:
             for plan, tasks in _planned(opened, suite, _PLAIN):
-                run_id = batches.submit(opened, plan, tasks, by_files=True, listener=listener).result.summary.id
+                run_id = batches.submit(
+                    opened, plan, tasks, by_files=True, listener=listener
+                ).result.summary.id
         done = batches.execute(opened, run_id or "", command, listener=listener)
     return _show([done], as_json=as_json, single=True)
 
@@ -137,7 +191,9 @@ def execute(suite: Path | None, run_id: str | None, command: tuple[str, ...], st
 @click.argument("run_id", metavar="[RUN]", required=False)
 @common
 def status(run_id: str | None, store: str | None, as_json: bool) -> int:
-    """Show the last known state of RUN's jobs, or of all waiting runs' jobs, without asking a provider."""
+    """Show the last known state of RUN's jobs, or of all waiting runs' jobs, without asking a
+    provider.
+    """
     from assay.app.runs import batch as batches
 
     with workspace(store) as opened:
@@ -165,19 +221,35 @@ def status(run_id: str | None, store: str | None, as_json: bool) -> int:
 @keys_over_http
 @without_sandbox
 @common
-def collect(run_ids: tuple[str, ...], results: tuple[Path, ...], store: str | None, as_json: bool, **how: Any) -> int:
-    """Store the answers of finished jobs and send the next requests, for each RUN or for all waiting runs."""
+def collect(
+    run_ids: tuple[str, ...],
+    results: tuple[Path, ...],
+    store: str | None,
+    as_json: bool,
+    **how: Any,
+) -> int:
+    """Store the answers of finished jobs and send the next requests, for each RUN or for all
+    waiting runs.
+    """
     from assay.app.runs import batch as batches
 
     if results and len(run_ids) != 1:
         raise click.UsageError("--from-file needs one RUN.", click.get_current_context())
     _collect_garbage_rarely()
     with workspace(store) as opened:
-        done = batches.collect_all(opened, run_ids, results=results, listening=lambda: progress_on(sys.stderr), **how)
+        done = batches.collect_all(
+            opened, run_ids, results=results, listening=lambda: progress_on(sys.stderr), **how
+        )
     return _show(done, as_json=as_json)
 
 
-def _show(results: Sequence[BatchResult], *, as_json: bool, single: bool = False, failures_count: bool = True) -> int:
+def _show(
+    results: Sequence[BatchResult],
+    *,
+    as_json: bool,
+    single: bool = False,
+    failures_count: bool = True,
+) -> int:
     from assay.app.runs.batch import batch_document
 
     documents = [batch_document(result) for result in results]
@@ -188,7 +260,9 @@ def _show(results: Sequence[BatchResult], *, as_json: bool, single: bool = False
             _say(result)
         if not results:
             say("no run waits for a batch")
-    trouble = any(document.troubles or document.run.failures or document.run.paused for document in documents)
+    trouble = any(
+        document.troubles or document.run.failures or document.run.paused for document in documents
+    )
     return int(failures_count and trouble)
 
 
@@ -210,7 +284,9 @@ def _say(done: BatchResult) -> None:
     if waits(summary):
         n = summary.trials.get(TrialState.SUBMITTED, 0)
         waiting = f"{counted(n, 'trial')} {'waits' if n == 1 else 'wait'}"
-        say(f"run {summary.id}: {waiting} at a provider; continue with: assay batch collect {summary.id}")
+        say(
+            f"run {summary.id}: {waiting} at a provider; continue with: assay batch collect {summary.id}"
+        )
         if done.result.remaining is not None and done.result.remaining.total_usd:
             say(remaining_words(done.result.remaining, summary.budget_usd))
     else:

@@ -32,21 +32,41 @@ _WHY_NOT = {
     "--samples",
     about="Reference samples to use instead of the built-in ones: JSONL, CSV or YAML, or an imported RUN that people graded.",
 )
-@click.option("--built-in", "with_built_in", is_flag=True, help="With --samples: use the built-in samples too.")
+@click.option(
+    "--built-in",
+    "with_built_in",
+    is_flag=True,
+    help="With --samples: use the built-in samples too.",
+)
 @file_option("--suite", about="Measure with this suite's rubric, prompt and settings.")
-@click.option("--repeat", type=int, default=1, metavar="N", help="Judge each reference N times to measure the spread.")
+@click.option(
+    "--repeat",
+    type=int,
+    default=1,
+    metavar="N",
+    help="Judge each reference N times to measure the spread.",
+)
 @click.option("--budget", type=float, metavar="USD", help="Maximum cost of the calibration.")
-@click.option("--dry-run", is_flag=True, help="Show the planned calls and their cost without making them.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show the planned calls and their cost without making them."
+)
 @click.option("--list", "as_list", is_flag=True, help="List stored calibrations, newest first.")
 @keys_over_http
 @common
 def calibrate(
-    model: str | None, budget: float | None, dry_run: bool, as_list: bool, store: str | None, as_json: bool, **how: Any
+    model: str | None,
+    budget: float | None,
+    dry_run: bool,
+    as_list: bool,
+    store: str | None,
+    as_json: bool,
+    **how: Any,
 ) -> int:
-    """Measure the judge MODEL against references with known scores, and against people's corrections.
+    """Measure the judge MODEL against references with known scores, and against people's
+    corrections.
 
-    Without --suite, the prompt and rubric come from the newest run that the judge graded, or are Assay's own. The result applies
-    only to this model, prompt, rubric and parameters.
+    Without --suite, the prompt and rubric come from the newest run that the judge graded, or are
+    Assay's own. The result applies only to this model, prompt, rubric and parameters.
     """
     from assay.app.calibration import documents, measure
 
@@ -62,7 +82,9 @@ def calibrate(
             raise click.UsageError(usage, click.get_current_context())
         cap = opened.settings.values["budget"]
         if dry_run:
-            return _say_estimate(measure.foreseen(opened, model, **how, budget_usd=cap), cap, as_json=as_json)
+            return _say_estimate(
+                measure.foreseen(opened, model, **how, budget_usd=cap), cap, as_json=as_json
+            )
         try:
             done = measure.calibrate(opened, model, **how, budget_usd=cap)
         except Unanswered as error:
@@ -90,7 +112,9 @@ def _say(done: Calibrated) -> None:
     trust = done.trust
     say(f"{done.record.identity.model}, as in {done.setting.source}: {trust.tier.words}")
     if trust.tier is not trust.tier_at_face_value:
-        say(f"  the point estimates say {trust.tier_at_face_value.words}, but {trust.n} references are too few to show it")
+        say(
+            f"  the point estimates say {trust.tier_at_face_value.words}, but {trust.n} references are too few to show it"
+        )
     rows = [
         (
             reference.id,
@@ -101,31 +125,45 @@ def _say(done: Calibrated) -> None:
         )
         for reference in done.judged[:60]
     ]
-    say_table(("reference", "kind", "deserves", "judged", "within tolerance"), rows, numbers=frozenset({2, 3}))
+    say_table(
+        ("reference", "kind", "deserves", "judged", "within tolerance"),
+        rows,
+        numbers=frozenset({2, 3}),
+    )
     say()
     say(
         f"within tolerance: {_share(trust.pass_rate)}; with empty answers counted as passed: "
         f"{_share(trust.pass_rate_with_bypassed)}"
     )
     largest = "–" if trust.max_error is None else f"{100 * trust.max_error:.1f} points"
-    say(f"mean error {_points(trust.mae)}; largest {largest}; bias {_points(trust.bias, signed=True)}")
+    say(
+        f"mean error {_points(trust.mae)}; largest {largest}; bias {_points(trust.bias, signed=True)}"
+    )
     say(f"Pearson {_ratio(trust.pearson)}; Spearman {_ratio(trust.spearman)}")
     say(
         f"order: swapping the two answers changed the winner in {_share(trust.position_flips)}; "
         f"being first is worth {_points(trust.first_place_bonus, signed=True)}"
     )
-    say(f"length: longer versions of the same answer get {_points(trust.length_bias, signed=True)} more than they deserve")
-    say(f"own family: {_points(trust.self_preference, signed=True)} more than the judge gives other model families")
+    say(
+        f"length: longer versions of the same answer get {_points(trust.length_bias, signed=True)} more than they deserve"
+    )
+    say(
+        f"own family: {_points(trust.self_preference, signed=True)} more than the judge gives other model families"
+    )
     say(f"repeated judging: standard deviation {_points(trust.repeat_sd)}")
     if trust.unread:
         say(f"{trust.unread} replies could not be parsed and count as outside tolerance")
     for name, failure in done.failures[:10]:
         say(f"  failed: {name}: {failure.kind} ({failure.fault}): {failure.detail}")
     if trust.more_pairs:
-        say(f"{trust.n} references; {trust.more_pairs} more are needed to show that a judge is excellent")
+        say(
+            f"{trust.n} references; {trust.more_pairs} more are needed to show that a judge is excellent"
+        )
     if done.taken_over:
         say(f"{done.taken_over} of {done.calls} answers are from an interrupted attempt")
-    say(f"stored as version {done.record.version}; it is valid only for this model, prompt, rubric and parameters")
+    say(
+        f"stored as version {done.record.version}; it is valid only for this model, prompt, rubric and parameters"
+    )
 
 
 def _say_records(records: tuple[CalibrationRecord, ...]) -> None:
@@ -162,7 +200,9 @@ def _share(figure: Figure) -> str:
     if figure.value is None:
         return _why_not(figure)
     low, high = figure.ci95 or (figure.value, figure.value)
-    return f"{100 * figure.value:.0f}% of {figure.n} (95% range {100 * low:.0f} to {100 * high:.0f})"
+    return (
+        f"{100 * figure.value:.0f}% of {figure.n} (95% range {100 * low:.0f} to {100 * high:.0f})"
+    )
 
 
 def _points(figure: Figure, *, signed: bool = False) -> str:

@@ -29,7 +29,10 @@ def list_command(store: str | None, as_json: bool) -> int:
     if as_json:
         print_json(verbs.list_document(known, changes))
         return 0
-    rows = [(candidate.name, str(candidate.runs), candidate.last[:10], ", ".join(candidate.written)) for candidate in known]
+    rows = [
+        (candidate.name, str(candidate.runs), candidate.last[:10], ", ".join(candidate.written))
+        for candidate in known
+    ]
     say_table(("candidate", "runs", "last", "also written"), rows, numbers=frozenset({1}))
     for event in changes:
         undone = "" if event.undone_by is None else f" (undone by n{event.undone_by})"
@@ -42,12 +45,21 @@ def _name_change(name: str, about: str) -> click.Command:
     @click.argument("target", metavar="B")
     @event_options
     @common
-    def command(source: str, target: str, reason: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
+    def command(
+        source: str,
+        target: str,
+        reason: str,
+        reviewer: str | None,
+        store: str | None,
+        as_json: bool,
+    ) -> int:
         from assay.app.registry import candidates as verbs
 
         verb = verbs.rename if name == "rename" else verbs.merge
         with workspace(store) as opened:
-            return _print_event(verb(opened, source, target, reason=reason, reviewer=reviewer), as_json=as_json)
+            return _print_event(
+                verb(opened, source, target, reason=reason, reviewer=reviewer), as_json=as_json
+            )
 
     return click.command(name, help=about)(command)
 
@@ -65,7 +77,9 @@ def undo(event: str, reason: str, reviewer: str | None, store: str | None, as_js
     from assay.app.registry import candidates as verbs
 
     with workspace(store) as opened:
-        return _print_event(verbs.undo(opened, event, reason=reason, reviewer=reviewer), as_json=as_json)
+        return _print_event(
+            verbs.undo(opened, event, reason=reason, reviewer=reviewer), as_json=as_json
+        )
 
 
 def _print_event(event: NameEvent, *, as_json: bool) -> int:

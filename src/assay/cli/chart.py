@@ -13,11 +13,18 @@ from assay.domain.errors import InputError
 
 @click.command()
 @click.argument("kind", type=click.Choice(["forest", "ranks", "pairs", "scores"]))
-@click.option("--output", required=True, metavar="FILE", help="FILE.svg, .png, .csv (the table) or .json (title and rows).")
+@click.option(
+    "--output",
+    required=True,
+    metavar="FILE",
+    help="FILE.svg, .png, .csv (the table) or .json (title and rows).",
+)
 @click.option("--dark", is_flag=True, help="Use colours for dark pages.")
 @filters
 @common
-def chart(kind: str, output: str, dark: bool, store: str | None, as_json: bool, **chosen: Any) -> int:
+def chart(
+    kind: str, output: str, dark: bool, store: str | None, as_json: bool, **chosen: Any
+) -> int:
     """Draw approved results: scores with intervals, ranks, all pairs, or single trials."""
     from assay.app.statistics import charts, results
 
@@ -30,6 +37,12 @@ def chart(kind: str, output: str, dark: bool, store: str | None, as_json: bool, 
     except OSError as error:
         raise InputError("--output", f"{output!r} cannot be written: {error.strerror}.") from error
     runs = ranking.basis.runs
-    document = {"chart": kind, "output": str(path), "rows": len(drawing.rows), "about": drawing.about, "runs": runs}
+    document = {
+        "chart": kind,
+        "output": str(path),
+        "rows": len(drawing.rows),
+        "about": drawing.about,
+        "runs": runs,
+    }
     text = f"{results.wording.runs_line(ranking.basis.read)}\n{path}: {drawing.about}"
     return answer(document, text, as_json=as_json)

@@ -33,8 +33,9 @@ def _taking_out(command: Command) -> Command:
 def delete(runs: tuple[str, ...], store: str | None, as_json: bool, **how: Any) -> int:
     """Take runs out of every list, statistic and export.
 
-    Their results and reviews stay in the store, and their files in the results folder move to `_assay/deleted`.
-    `--undo` brings a run back, even one that a later import replaced. The audit log records who deleted it, when and why.
+    Their results and reviews stay in the store, and their files in the results folder move to
+    `_assay/deleted`. `--undo` brings a run back, even one that a later import replaced. The audit
+    log records who deleted it, when and why.
     """
     return _take_out("delete", runs, store, as_json=as_json, **how)
 
@@ -45,30 +46,47 @@ def delete(runs: tuple[str, ...], store: str | None, as_json: bool, **how: Any) 
 def archive(runs: tuple[str, ...], store: str | None, as_json: bool, **how: Any) -> int:
     """Take runs out of lists and statistics, but keep them readable by id.
 
-    Commands still read an archived run if you give its id, such as `assay show RUN` and `assay stats --run RUN`; nothing can
-    change it. `--undo` brings a run back. The audit log records who archived it, when and why.
+    Commands still read an archived run if you give its id, such as `assay show RUN` and `assay
+    stats --run RUN`; nothing can change it. `--undo` brings a run back. The audit log records who
+    archived it, when and why.
     """
     return _take_out("archive", runs, store, as_json=as_json, **how)
 
 
 def _take_out(
-    verb: str, runs: tuple[str, ...], store: str | None, *, as_json: bool, yes: bool, undo: bool, listed: bool, **event: Any
+    verb: str,
+    runs: tuple[str, ...],
+    store: str | None,
+    *,
+    as_json: bool,
+    yes: bool,
+    undo: bool,
+    listed: bool,
+    **event: Any,
 ) -> int:
     from assay.app.registry import removal
 
     archived = verb == "archive"
     if bool(runs) == listed:
-        raise click.UsageError(f"give the ids of the runs to {verb}, or list the {verb}d runs with --list.")
+        raise click.UsageError(
+            f"give the ids of the runs to {verb}, or list the {verb}d runs with --list."
+        )
     with workspace(store) as opened:
         if listed:
-            events = tuple(each for each in removal.events(opened) if not archived or each.verb in ("archive", "restore"))
+            events = tuple(
+                each
+                for each in removal.events(opened)
+                if not archived or each.verb in ("archive", "restore")
+            )
         elif undo:
             events = tuple(removal.restore(opened, run, **event, archived=archived) for run in runs)
         else:
             leaving = removal.runs_to_take_out(opened, runs)
             if not yes:
                 _ask(verb, leaving)
-            events = removal.take_out(opened, [run.id for run in leaving], **event, archived=archived)
+            events = removal.take_out(
+                opened, [run.id for run in leaving], **event, archived=archived
+            )
     if as_json:
         print_json(removal.events_document(events))
     for each in () if as_json else events:
@@ -83,7 +101,9 @@ def _ask(verb: str, leaving: tuple[RunSummary, ...]) -> None:
     for run in leaving:
         decided = sum(run.assessments.get(state, 0) for state in DECIDED.values())
         trials = counted(sum(run.trials.values()), "trial")
-        click.echo(f"{run.id}: {run.suite}, {trials}, {counted(decided, 'reviewed assessment')}", err=True)
+        click.echo(
+            f"{run.id}: {run.suite}, {trials}, {counted(decided, 'reviewed assessment')}", err=True
+        )
     click.confirm(f"{verb.capitalize()} {counted(len(leaving), 'run')}?", abort=True, err=True)
 
 
@@ -93,7 +113,11 @@ def _sentence(event: RunEvent) -> str:
     by = f" by {event.reviewer}" if event.reviewer else ""
     match event.verb:
         case "delete" | "archive":
-            back = f" `assay {event.verb} {event.run_id} --undo` brings it back." if event.stands else ""
+            back = (
+                f" `assay {event.verb} {event.run_id} --undo` brings it back."
+                if event.stands
+                else ""
+            )
             return f"{when}  {event.run_id} was {event.verb}d{by}{reason}.{back}"
         case "replace":
             return f"{when}  {event.run_id} was replaced by {event.replaced_by}{reason}."

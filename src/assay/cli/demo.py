@@ -21,11 +21,15 @@ STORE = ".assay/demo.db"
 
 
 @click.command()
-@click.option("--no-serve", is_flag=True, help="Apply the recorded review, print the statistics and exit.")
+@click.option(
+    "--no-serve", is_flag=True, help="Apply the recorded review, print the statistics and exit."
+)
 @click.option("--port", type=int, default=8000, help="Port of the review page; default 8000.")
 @common
 def demo(no_serve: bool, port: int, store: str | None, as_json: bool) -> int:
-    """Run, review and decide on seven Things, three candidates and five trials each. No key is needed.
+    """Run, review and decide on seven Things, three candidates and five trials each.
+
+    No key is needed.
 
     The judge's answers and the review in --no-serve are recorded; everything else is real.
     """
@@ -38,12 +42,16 @@ def demo(no_serve: bool, port: int, store: str | None, as_json: bool) -> int:
         run = result.summary.id
         waiting = result.summary.assessments.get("pending", 0)  # type: ignore[call-overload] # a StrEnum's value
         wait = f"{counted(waiting, 'assessment')} {'waits' if waiting == 1 else 'wait'}"
-        tell(f"run {run}: {counted(sum(result.summary.trials.values()), 'trial')} judged; {wait} for review")
+        tell(
+            f"run {run}: {counted(sum(result.summary.trials.values()), 'trial')} judged; {wait} for review"
+        )
         if no_serve:
             return _decided(opened, run, store or STORE, port, as_json=as_json)
         from assay.cli.serve import serve_workspace
 
-        say(f"{wait}. Once you have decided a few of them, run: assay stats --run {run} --store {store or STORE}")
+        say(
+            f"{wait}. Once you have decided a few of them, run: assay stats --run {run} --store {store or STORE}"
+        )
         # Never served beyond this machine, because the demo has no token.
         return serve_workspace(opened, host="127.0.0.1", port=port, path=f"/review?run={run}")
 
@@ -60,7 +68,11 @@ def _decided(opened: Workspace, run: RunId, store: str, port: int, *, as_json: b
     selection = Selection(runs=(run,))
     standing, ranks = results.stats(opened, selection), results.rank(opened, selection)
     names = [candidate.candidate for candidate in ranks.ranking.candidates]
-    verdicts = [results.compare(opened, selection, str(a), str(b)).verdict for i, a in enumerate(names) for b in names[i + 1 :]]
+    verdicts = [
+        results.compare(opened, selection, str(a), str(b)).verdict
+        for i, a in enumerate(names)
+        for b in names[i + 1 :]
+    ]
     if as_json:
         print_json(
             {
@@ -81,5 +93,7 @@ def _decided(opened: Workspace, run: RunId, store: str, port: int, *, as_json: b
         f"{reviewed.rejected} rejected, {counted(reviewed.rerun, 'rerun')}\n"
     )
     say_standing(standing, ranks, results.leading_verdict(opened, ranks))
-    say(f"\nstatistics: http://127.0.0.1:{port}/results?run={run} after `assay serve --store {store} --port {port}`")
+    say(
+        f"\nstatistics: http://127.0.0.1:{port}/results?run={run} after `assay serve --store {store} --port {port}`"
+    )
     return 0

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.options import common, filters, margin_option, require_vetted_option, selection, workspace
+from assay.cli.options import (
+    common,
+    filters,
+    margin_option,
+    require_vetted_option,
+    selection,
+    workspace,
+)
 from assay.cli.output import counted, print_json, tell, visible
 
 if TYPE_CHECKING:
@@ -19,11 +26,22 @@ if TYPE_CHECKING:
 @click.argument("format", metavar="FORMAT")
 @click.option("--output", metavar="PATH", help="File to write; without it, text goes to stdout.")
 @click.option(
-    "--all", "everything", is_flag=True, help="Also write the trials that do not count, with their states, to a second file."
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Also write the trials that do not count, with their states, to a second file.",
 )
-@click.option("--anonymise", is_flag=True, help="Replace names of candidates and reviewers with pseudonyms.")
-@margin_option("--threshold", about="junit: a task passes if its mean is at least this value: 0.7, or 70pts.")
-@click.option("--against", metavar="NAME", help="junit: a task passes if its result is not worse than this candidate's.")
+@click.option(
+    "--anonymise", is_flag=True, help="Replace names of candidates and reviewers with pseudonyms."
+)
+@margin_option(
+    "--threshold", about="junit: a task passes if its mean is at least this value: 0.7, or 70pts."
+)
+@click.option(
+    "--against",
+    metavar="NAME",
+    help="junit: a task passes if its result is not worse than this candidate's.",
+)
 @margin_option("--margin", about="junit: how much worse the result may be: 0.03, or 3pts.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @require_vetted_option
@@ -39,12 +57,14 @@ def export(
 ) -> int:
     """Write approved results in one of these formats.
 
-    csv, parquet, jsonl, json, html, markdown, latex, junit, inspect, hf_jsonl, evaluations, final-results or results.
+    csv, parquet, jsonl, json, html, markdown, latex, junit, inspect, hf_jsonl, evaluations,
+    final-results or results.
     """
     from assay.app.exports import export as exporting
     from assay.app.exports.exporters import ExportRequest
 
-    # A JSON export is itself the only document on stdout; text in another format becomes a field of the document.
+    # A JSON export is itself the only document on stdout; text in another format becomes a field of
+    # the document.
     in_field = as_json and output is None and format not in {"json", "results"}
     texts: list[str] = []
     with workspace(store) as opened:
@@ -68,7 +88,9 @@ def export(
 
 
 def _tell(exported: Exported) -> None:
-    """Print the runs and the names of the written files to stderr, because stdout may contain the export."""
+    """Print the runs and the names of the written files to stderr, because stdout may contain the
+    export.
+    """
     from assay.app.statistics.results import wording
 
     if exported.read is not None:
@@ -94,5 +116,6 @@ def _tell(exported: Exported) -> None:
 
 def _to_stdout(text: str) -> None:
     """Print text to stdout; a terminal gets it without control characters."""
-    # A pipe receives the exact bytes, otherwise a checksum of the export would differ from the checksum of the file.
+    # A pipe receives the exact bytes, otherwise a checksum of the export would differ from the
+    # checksum of the file.
     sys.stdout.write(visible(text) if sys.stdout.isatty() else text)

@@ -37,22 +37,37 @@ def diff(before: str, after: str, exit_code: bool, store: str | None, as_json: b
     with workspace(store) as opened:
         difference = run_diff.diff(opened, before, after)
     if exit_code and difference.worse and difference.measured_differently:
-        problem = (
-            f"the runs differ in {difference.measured_differently}, so lower scores do not show that a candidate became worse."
-        )
+        changed = difference.measured_differently
+        problem = f"the runs differ in {changed}, so lower scores do not show that a candidate became worse."
         raise InputError(
-            "--exit-code", problem, remedy="Run or regrade the suite, so that both runs are graded in the same way."
+            "--exit-code",
+            problem,
+            remedy="Run or regrade the suite, so that both runs are graded in the same way.",
         )
-    answer(fill(run_diff.RunDiffDocument, difference), lambda: _say_diff(difference), as_json=as_json)
+    answer(
+        fill(run_diff.RunDiffDocument, difference), lambda: _say_diff(difference), as_json=as_json
+    )
     return EXIT_GATE_CLOSED if exit_code and difference.worse else 0
 
 
 @click.command()
 @click.argument("suite")
-@click.option("--candidate", "candidates", multiple=True, metavar="NAME", help="Only this candidate. May be repeated.")
-@click.option("--output", metavar="FILE", help="Also draw a chart: FILE.svg, .png, .csv (the table) or .json (title and rows).")
+@click.option(
+    "--candidate",
+    "candidates",
+    multiple=True,
+    metavar="NAME",
+    help="Only this candidate. May be repeated.",
+)
+@click.option(
+    "--output",
+    metavar="FILE",
+    help="Also draw a chart: FILE.svg, .png, .csv (the table) or .json (title and rows).",
+)
 @common
-def trend(suite: str, candidates: tuple[str, ...], output: str | None, store: str | None, as_json: bool) -> int:
+def trend(
+    suite: str, candidates: tuple[str, ...], output: str | None, store: str | None, as_json: bool
+) -> int:
     """Show each candidate's score in every run of a suite."""
     from assay.app.registry import trend as trending
     from assay.app.statistics import charts
@@ -72,7 +87,9 @@ def trend(suite: str, candidates: tuple[str, ...], output: str | None, store: st
         mean = point.estimate.mean or 0.0
         change = "" if point.candidate not in last else wording.signed(mean - last[point.candidate])
         last[point.candidate] = mean
-        ranged = "no range" if point.estimate.ci95 is None else wording.range_words(point.estimate.ci95)
+        ranged = (
+            "no range" if point.estimate.ci95 is None else wording.range_words(point.estimate.ci95)
+        )
         bar = "█" * round(_WIDTH * mean)
         rows.append(
             (
@@ -146,7 +163,11 @@ def _set_up_rows(entry: SetUp) -> Iterator[tuple[str, str, str]]:
         before, after = _values(entry.before), _values(entry.after)
         for path in dict.fromkeys((*before, *after)):
             if before.get(path) != after.get(path):
-                yield f"{name}, {path.removeprefix('asked ')}", before.get(path, "–"), after.get(path, "–")
+                yield (
+                    f"{name}, {path.removeprefix('asked ')}",
+                    before.get(path, "–"),
+                    after.get(path, "–"),
+                )
     else:
         yield name, _in_words(entry.before), _in_words(entry.after)
 
@@ -169,7 +190,10 @@ def _in_words(value: Any) -> str:
         case bool():
             return "yes" if value else "no"
         case dict():
-            return ", ".join(f"{path} {text}" for path, text in _values(value).items() if text != "–") or "none"
+            return (
+                ", ".join(f"{path} {text}" for path, text in _values(value).items() if text != "–")
+                or "none"
+            )
         case list() | tuple():
             return ", ".join(map(_in_words, value)) or "none"
         case _:

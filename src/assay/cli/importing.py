@@ -24,29 +24,53 @@ _EVERY_S = 2.0
 @click.command("import")
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--format", metavar="NAME", default="auto", show_default=True, help="Read every file as this format; `auto` detects it."
+    "--format",
+    metavar="NAME",
+    default="auto",
+    show_default=True,
+    help="Read every file as this format; `auto` detects it.",
 )
 @file_option("--map", "mapping", about="Mapping of columns to task, candidate, answer and score.")
 @click.option("--run-name", metavar="NAME", help="Name of the run.")
-@click.option("--candidate", metavar="NAME", help="Name of the candidate, if the file has no suitable name.")
+@click.option(
+    "--candidate", metavar="NAME", help="Name of the candidate, if the file has no suitable name."
+)
 @click.option("--dataset", metavar="NAME", help="Suite that the rows belong to.")
-@file_option("--input", "inputs", multiple=True, about="File with the requests that the results answer. May be repeated.")
+@file_option(
+    "--input",
+    "inputs",
+    multiple=True,
+    about="File with the requests that the results answer. May be repeated.",
+)
 @file_option("--log", "logs", multiple=True, about="Log of the run. May be repeated.")
 @file_option("--criteria", about="Text file with the criteria by which answers are judged.")
 @file_option("--model-info", about="YAML or JSON with details of the model: size, vram_gb, hf_id.")
-@file_option("--fields", about="File with the fields to extract from each answer, and the title to extract from the prompt.")
+@file_option(
+    "--fields",
+    about="File with the fields to extract from each answer, and the title to extract from the prompt.",
+)
 @click.option("--no-copy", is_flag=True, help="Do not copy the files to the folder of the store.")
 @click.option("--move", is_flag=True, help="Delete the files after their copies are verified.")
-@click.option("--rebuild", is_flag=True, help="Restore the runs of the results folder PATH, with reviews and statistics.")
+@click.option(
+    "--rebuild",
+    is_flag=True,
+    help="Restore the runs of the results folder PATH, with reviews and statistics.",
+)
 @common
 def import_command(
-    paths: tuple[Path, ...], no_copy: bool, rebuild: bool, store: str | None, as_json: bool, **given: Any
+    paths: tuple[Path, ...],
+    no_copy: bool,
+    rebuild: bool,
+    store: str | None,
+    as_json: bool,
+    **given: Any,
 ) -> int:
     """Import results made elsewhere: batch output, score tables, sets, other harnesses' logs.
 
-    Folders are searched, and the format of a file is detected by its content. AI grades await review, except rows of a score table
-    whose `state` records a decision made elsewhere; their number is shown. Importing the same content again, or an export of this
-    store, changes nothing. Exit 1 if lines were skipped; every skipped line is listed.
+    Folders are searched, and the format of a file is detected by its content. AI grades await
+    review, except rows of a score table whose `state` records a decision made elsewhere; their
+    number is shown. Importing the same content again, or an export of this store, changes nothing.
+    Exit 1 if lines were skipped; every skipped line is listed.
     """
     from assay.app.imports.importer import import_paths
     from assay.app.imports.options import ImportOptions, import_document
@@ -54,7 +78,9 @@ def import_command(
     options = ImportOptions(copy=not no_copy, **given)
     if rebuild:
         if len(paths) != 1 or options != ImportOptions():
-            raise click.UsageError("--rebuild takes one results folder and cannot be combined with other options.")
+            raise click.UsageError(
+                "--rebuild takes one results folder and cannot be combined with other options."
+            )
         return _rebuild(paths[0], store, as_json=as_json)
     if no_copy and options.move:
         raise click.UsageError("--move needs a copy, so it cannot be used with --no-copy.")
@@ -78,10 +104,15 @@ def _rebuild(folder: Path, store: str | None, *, as_json: bool) -> int:
         f"{len(rebuilt.there)} {_were(rebuilt.there)} already there"
     )
     for run in rebuilt.aside:
-        tell(f"run {run} was deleted or replaced; `assay delete {run} --undo` restores it if the store contains the run")
+        tell(
+            f"run {run} was deleted or replaced; `assay delete {run} --undo` restores it if the store contains the run"
+        )
     if rebuilt.renumbered:
         tell("the store already had runs, so the restored trials and assessments got new numbers")
-    for noun, done, altered in (("decision", "made", rebuilt.altered), ("vote", "cast", rebuilt.altered_votes)):
+    for noun, done, altered in (
+        ("decision", "made", rebuilt.altered),
+        ("vote", "cast", rebuilt.altered_votes),
+    ):
         if altered:
             numbers = ", ".join(map(str, altered[:10]))
             since = f"{_were(altered)} changed in the folder after being {done}"
@@ -92,7 +123,11 @@ def _rebuild(folder: Path, store: str | None, *, as_json: bool) -> int:
 
 
 def _replacement(replaced: ReplacedRun) -> str:
-    counts = ((replaced.changed, "changed"), (replaced.added, "new"), (replaced.lacking, "no longer there"))
+    counts = (
+        (replaced.changed, "changed"),
+        (replaced.added, "new"),
+        (replaced.lacking, "no longer there"),
+    )
     differing = ", ".join(f"{n:,} {what}" for n, what in counts if n)
     text = f"{replaced.where} is a later version of run {replaced.run}, which {replaced.by} replaces: {differing}"
     if replaced.kept or replaced.left:
@@ -123,7 +158,9 @@ def _say(result: ImportResult) -> None:
     for replaced in result.replaced:
         say(_replacement(replaced))
     for held in result.held:
-        say(f"{held.where}: {held.rows:,} rows were already imported as part of run {held.run} and were not added again")
+        say(
+            f"{held.where}: {held.rows:,} rows were already imported as part of run {held.run} and were not added again"
+        )
     for note in result.notes:
         tell(f"note: {note.where}: {note.what}")
     for skipped in result.skipped[:_SHOWN]:
@@ -146,5 +183,7 @@ class _Progress:
         if not rows or now - self._printed_at < _EVERY_S:
             return
         self._printed_at = now
-        sys.stderr.write(f"{visible(name)}: {rows:,} rows, {rows / max(now - self._began, 1e-3):,.0f}/s\n")
+        sys.stderr.write(
+            f"{visible(name)}: {rows:,} rows, {rows / max(now - self._began, 1e-3):,.0f}/s\n"
+        )
         sys.stderr.flush()

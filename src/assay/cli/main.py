@@ -1,4 +1,6 @@
-"""The `assay` command: imports the module of a subcommand when it is called, and maps errors to exit codes."""
+"""The `assay` command: imports the module of a subcommand when it is called, and maps errors to
+exit codes.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,25 @@ from assay.domain.errors import MORE_FILES, AssayError, ConnectionLost, Interrup
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     name: (module, about)
-    for name, (module, about) in json.loads((files(__package__) / "commands.json").read_text("utf-8")).items()
+    for name, (module, about) in json.loads(
+        (files(__package__) / "commands.json").read_text("utf-8")
+    ).items()
 }
 
 _READING: Final = frozenset(
-    {"stats", "compare", "rank", "plan", "gate", "runs", "show", "diff", "trend", "review list", "candidates list"}
+    {
+        "stats",
+        "compare",
+        "rank",
+        "plan",
+        "gate",
+        "runs",
+        "show",
+        "diff",
+        "trend",
+        "review list",
+        "candidates list",
+    }
 )
 """Commands that can be repeated after an error, because they only read and print at the end."""
 
@@ -38,7 +54,15 @@ _OUTPUT_TROUBLES = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
 _UNREACHABLE: Final = frozenset(
-    {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR}
+    {
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENAMETOOLONG,
+        errno.ELOOP,
+        errno.ENOTDIR,
+        errno.EISDIR,
+    }
 )
 """Error numbers of files and folders that this user may not access."""
 
@@ -54,18 +78,28 @@ class Verbs(click.Group):
             return None
         module = import_module(COMMANDS[cmd_name][0])
         # `import` is a keyword of Python, so its function cannot have that name.
-        command: click.Command = getattr(module, "import_command" if cmd_name == "import" else cmd_name.replace("-", "_"))
+        command: click.Command = getattr(
+            module, "import_command" if cmd_name == "import" else cmd_name.replace("-", "_")
+        )
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
-            raise click.UsageError(f"there is no command {name!r}.{did_you_mean(name, COMMANDS)}", ctx)
+            raise click.UsageError(
+                f"there is no command {name!r}.{did_you_mean(name, COMMANDS)}", ctx
+            )
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the name of a command without importing any command."""
-        names = [CompletionItem(name, help=about) for name, (_, about) in COMMANDS.items() if name.startswith(incomplete)]
+        names = [
+            CompletionItem(name, help=about)
+            for name, (_, about) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
         return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -86,14 +120,20 @@ def _show_version(ctx: click.Context, _option: click.Parameter, asked: bool) -> 
     epilog="Start with `assay demo`, or `assay init` in an empty folder.",
 )
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version and exit."
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
 )
 def cli() -> None:
     """Decide which candidate is better, with every AI grade vetted by a person first."""
 
 
 def main(arguments: list[str] | None = None) -> None:
-    for stream in (sys.stdout, sys.stderr):  # a terminal without UTF-8 shows characters that it lacks as \u2192
+    # a terminal without UTF-8 shows characters that it lacks as \u2192
+    for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     code = exit_code(sys.argv[1:] if arguments is None else arguments)
@@ -106,12 +146,18 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _unwritten(error: OSError) -> int:
-    """Report that output could not be written. The command itself is complete, and its results are stored."""
+    """Report that output could not be written.
+
+    The command itself is complete, and its results are stored.
+    """
     with suppress(OSError, ValueError):
-        sys.stdout.close()  # otherwise the interpreter flushes once more at exit and prints a traceback
+        # otherwise the interpreter flushes once more at exit and prints a traceback
+        sys.stdout.close()
     with suppress(OSError, ValueError):
         if not isinstance(error, BrokenPipeError):
-            tell(f"assay: the output cannot be written: {error.strerror or error}. Stored results are safe.")
+            tell(
+                f"assay: the output cannot be written: {error.strerror or error}. Stored results are safe."
+            )
     return EXIT_OUR_ERROR
 
 
@@ -127,7 +173,9 @@ def _invoke(arguments: list[str]) -> Any:
 
 
 def exit_code(arguments: list[str]) -> int:
-    """Run a command and return its exit code: 0 done, 1 failed, 2 bad input, 3 gate not passed, 130 interrupted."""
+    """Run a command and return its exit code: 0 done, 1 failed, 2 bad input, 3 gate not passed, 130
+    interrupted.
+    """
     as_json = "--json" in arguments  # even if the arguments cannot be parsed
     try:
         code = _invoke(arguments)
@@ -146,8 +194,10 @@ def exit_code(arguments: list[str]) -> int:
         complain(str(error), as_json=as_json)
         return EXIT_BAD_INPUT
     except BrokenPipeError:
-        # Closed, because otherwise the interpreter would print "Exception ignored" about the flush at exit.
-        sys.stderr.close()  # the program that reads the output has ended, as with `assay runs | head`
+        # Closed, because otherwise the interpreter would print "Exception ignored" about the flush
+        # at exit.
+        # the program that reads the output has ended, as with `assay runs | head`
+        sys.stderr.close()
         return EXIT_OUR_ERROR
     except OSError as error:
         if error.errno in _OUTPUT_TROUBLES:
@@ -180,12 +230,16 @@ def _our_error(error: Exception, arguments: list[str], *, as_json: bool) -> int:
         complain(f"the store is damaged: {damage}. {remedy}", as_json=as_json)
         return EXIT_BAD_INPUT
     remedy = "ASSAY_DEBUG=1 shows where it happened; please report it."
-    complain(f"an internal error in Assay: {type(error).__name__}: {error}. {remedy}", as_json=as_json)
+    complain(
+        f"an internal error in Assay: {type(error).__name__}: {error}. {remedy}", as_json=as_json
+    )
     return EXIT_OUR_ERROR
 
 
 def _bytes_as_text(error: Exception) -> str:
-    """Return a description if an error comes from text that a damaged SQLite file returns as bytes; otherwise an empty text."""
+    """Return a description if an error comes from text that a damaged SQLite file returns as bytes;
+    otherwise an empty text.
+    """
     mixed = isinstance(error, TypeError) and "'bytes'" in str(error) and "'str'" in str(error)
     return "a text is stored as bytes" if mixed else ""
 

@@ -20,12 +20,16 @@ _OFFERED: Final = 12
 
 
 @click.command()
-@click.option("--search", metavar="TEXT", help="Only models whose names contain every word of TEXT.")
+@click.option(
+    "--search", metavar="TEXT", help="Only models whose names contain every word of TEXT."
+)
 @common
 def models(search: str | None, store: str | None, as_json: bool) -> int:
-    """List models by their references, with their prices per million tokens and their context sizes.
+    """List models by their references, with their prices per million tokens and their context
+    sizes.
 
-    The list holds the models of earlier runs and of the price data; any other PROVIDER/NAME can be used too.
+    The list holds the models of earlier runs and of the price data; any other PROVIDER/NAME can be
+    used too.
     """
     from assay.app.runs.model_list import list_models
     from assay.app.wire import to_json
@@ -33,11 +37,16 @@ def models(search: str | None, store: str | None, as_json: bool) -> int:
     with workspace(store) as opened:
         matching = list_models(opened, search or "")
     if not matching and search:
-        raise InputError("--search", f"is {search!r}, and no known model matches.", remedy="Try fewer letters.")
+        raise InputError(
+            "--search", f"is {search!r}, and no known model matches.", remedy="Try fewer letters."
+        )
     if as_json:
         print_json({"models": [to_json(model) for model in matching]})
         return 0
-    rows = [(model.ref, _usd(model.input_usd), _usd(model.output_usd), _tokens(model.context_tokens)) for model in matching]
+    rows = [
+        (model.ref, _usd(model.input_usd), _usd(model.output_usd), _tokens(model.context_tokens))
+        for model in matching
+    ]
     say_table(("model", "input $/M", "output $/M", "context"), rows, numbers=frozenset({1, 2, 3}))
     say(f"{len(rows)} models.")
     return 0
@@ -46,9 +55,14 @@ def models(search: str | None, store: str | None, as_json: bool) -> int:
 def choose_model(listed: Sequence[ModelDocument], vendor: str, default: str) -> str:
     """Ask at the terminal for one of a vendor's models, and return its name.
 
-    A number selects a line and Enter the default. Any other text narrows the list; if no model matches, the text is the name.
+    A number selects a line and Enter the default. Any other text narrows the list; if no model
+    matches, the text is the name.
     """
-    names = [model.ref.removeprefix(f"{vendor}/") for model in listed if model.ref.startswith(f"{vendor}/")]
+    names = [
+        model.ref.removeprefix(f"{vendor}/")
+        for model in listed
+        if model.ref.startswith(f"{vendor}/")
+    ]
     shown = names
     while True:
         for number, name in enumerate(shown[:_OFFERED], 1):

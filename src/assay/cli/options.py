@@ -24,12 +24,16 @@ _NO_SANDBOX = "assay.no_sandbox"
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 STAGE = click.option(
-    "--stage", type=click.Choice(["structure"]), help="Stop after this stage; `assay resume` continues with judging."
+    "--stage",
+    type=click.Choice(["structure"]),
+    help="Stop after this stage; `assay resume` continues with judging.",
 )
 
 
 def common(command: Command) -> Command:
-    """Add the options of every command: `--json`, `--store` and `--read-only`, which `workspace` reads."""
+    """Add the options of every command: `--json`, `--store` and `--read-only`, which `workspace`
+    reads.
+    """
     about = "Change neither the store nor the results folder."
     command = _flag_for_workspace(command, "--read-only", _READ_ONLY, about)
     about = "Print exactly one JSON document to stdout."
@@ -39,7 +43,9 @@ def common(command: Command) -> Command:
 
 
 def file_option(*names: str, about: str, multiple: bool = False) -> Callable[[Command], Command]:
-    return click.option(*names, metavar="FILE", type=click.Path(path_type=Path), multiple=multiple, help=about)
+    return click.option(
+        *names, metavar="FILE", type=click.Path(path_type=Path), multiple=multiple, help=about
+    )
 
 
 def margin_option(name: str, *, about: str, required: bool = False) -> Callable[[Command], Command]:
@@ -57,7 +63,9 @@ def event_options(command: Command) -> Command:
     """Add `--reason` and `--reviewer`, which are stored with an event."""
     about = "Name of the person; same default as for reviews."
     command = click.option("--reviewer", metavar="NAME", help=about)(command)
-    return click.option("--reason", default="", metavar="TEXT", help="Reason, stored with the event.")(command)
+    return click.option(
+        "--reason", default="", metavar="TEXT", help="Reason, stored with the event."
+    )(command)
 
 
 def chart_file(output: str) -> Path:
@@ -97,8 +105,16 @@ def of_a_run(command: Command) -> Command:
                 metavar="NAME",
                 help="Only this candidate: a name in the suite, or any model as provider/name. May be repeated.",
             ),
-            click.option("--judge", metavar="MODEL", help="Grade with this model, for example anthropic/claude-sonnet-4-5."),
-            click.option("--benchmark", is_flag=True, help="Call candidates with temperature and penalties set to 0."),
+            click.option(
+                "--judge",
+                metavar="MODEL",
+                help="Grade with this model, for example anthropic/claude-sonnet-4-5.",
+            ),
+            click.option(
+                "--benchmark",
+                is_flag=True,
+                help="Call candidates with temperature and penalties set to 0.",
+            ),
             click.option(
                 "--review",
                 metavar="POLICY",
@@ -118,7 +134,9 @@ def of_a_run(command: Command) -> Command:
 
 
 def without_sandbox(command: Command) -> Command:
-    """Add `--no-sandbox` to a command that runs the tests of tasks; `workspace` reads the option."""
+    """Add `--no-sandbox` to a command that runs the tests of tasks; `workspace` reads the
+    option.
+    """
     about = "Run the tests of tasks with your full user permissions; only for code that you trust."
     return _flag_for_workspace(command, "--no-sandbox", _NO_SANDBOX, about)
 
@@ -134,10 +152,18 @@ def _flag_for_workspace(command: Command, name: str, key: str, about: str) -> Co
 
 
 def filters(command: Command) -> Command:
-    """Add filters by run, task, judge and so on. Without a filter, a command uses the newest run in the store."""
+    """Add filters by run, task, judge and so on.
+
+    Without a filter, a command uses the newest run in the store.
+    """
     for name, target, metavar, about in reversed(
         [
-            ("--run", "runs", "RUN", "Only this run: an id, its unique beginning, or latest. Filters may be repeated."),
+            (
+                "--run",
+                "runs",
+                "RUN",
+                "Only this run: an id, its unique beginning, or latest. Filters may be repeated.",
+            ),
             ("--suite", "suites", "NAME", "The newest run of this suite."),
             ("--batch-id", "batch_ids", "ID", "All runs of this batch."),
             ("--task", "tasks", "NAME", "Only this task, by id or name."),
@@ -177,25 +203,39 @@ def workspace(store: str | None, **options: Any) -> Iterator[Workspace]:
         options["allow_http_keys"] = True
     if _NO_SANDBOX in flags:
         options["sandbox"] = "none"
-    with Workspace.open(options={"store": store_url(store), **options}, read_only=_READ_ONLY in flags) as opened:
+    with Workspace.open(
+        options={"store": store_url(store), **options}, read_only=_READ_ONLY in flags
+    ) as opened:
         opened.command = _typed()
         yield opened
 
 
 def _typed() -> str | None:
-    """Return the command as it was typed, without its secrets; None for a server, whose runs no command line describes."""
+    """Return the command as it was typed, without its secrets; None for a server, whose runs no
+    command line describes.
+    """
     from assay.domain.secret_masking import masked_command
 
     words = click.get_current_context().find_root().obj
-    return masked_command(["assay", *words]) if isinstance(words, tuple) and words[:1] != ("serve",) else None
+    return (
+        masked_command(["assay", *words])
+        if isinstance(words, tuple) and words[:1] != ("serve",)
+        else None
+    )
 
 
 def damage_of(arguments: Sequence[str]) -> str:
-    """Return a description of the first damage in a command's store; empty if the store is intact."""
+    """Return a description of the first damage in a command's store; empty if the store is
+    intact.
+    """
     from assay.app.workspace import Workspace
 
     named = [after for before, after in pairwise(arguments) if before == "--store"]
-    named += [argument.removeprefix("--store=") for argument in arguments if argument.startswith("--store=")]
+    named += [
+        argument.removeprefix("--store=")
+        for argument in arguments
+        if argument.startswith("--store=")
+    ]
     options = {"store": store_url(named[-1] if named else None)}
     with Workspace.open(options=options, read_only="--read-only" in arguments) as opened:
         return opened.damage()

@@ -1,8 +1,9 @@
 """Print data to stdout and messages to stderr; with --json, stdout is exactly one JSON document.
 
-On a terminal, text is wrapped, tables fit the width, and colours mark decisions and states. In a pipe or a file, text is not
-wrapped or coloured. All output passes through `visible`, because texts from models and files may contain escape sequences that
-would clear the screen or change the window title.
+On a terminal, text is wrapped, tables fit the width, and colours mark decisions and states. In a
+pipe or a file, text is not wrapped or coloured. All output passes through `visible`, because texts
+from models and files may contain escape sequences that would clear the screen or change the window
+title.
 """
 
 from __future__ import annotations
@@ -30,15 +31,27 @@ if TYPE_CHECKING:
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Characters that control a terminal or the text direction or cannot be encoded; line breaks and tabs are allowed."""
+"""Characters that control a terminal or the text direction or cannot be encoded; line breaks and
+tabs are allowed.
+"""
 
-_UNSEEN_IN_JSON: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSEEN_IN_JSON: Final = re.compile(
+    "[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 _COLOURS: Final = {
-    "better": "green", "worse": "red", "approved": "green", "corrected": "green", "done": "green",
-    "failed": "red", "rejected": "red", "interrupted": "red", "pending": "yellow", "running": "yellow",
-}  # fmt: skip
+    "better": "green",
+    "worse": "red",
+    "approved": "green",
+    "corrected": "green",
+    "done": "green",
+    "failed": "red",
+    "rejected": "red",
+    "interrupted": "red",
+    "pending": "yellow",
+    "running": "yellow",
+}
 """Colour of a table cell, by the cell's text."""
 
 CAUSES_SHOWN: Final = 10
@@ -51,7 +64,9 @@ _MOST_SAMPLES: Final = 8
 
 
 def visible(text: str) -> str:
-    """Return the text with every control character, direction mark and lone surrogate shown as `\\x1b` or `\\u202e`."""
+    """Return the text with every control character, direction mark and lone surrogate shown as
+    `\\x1b` or `\\u202e`.
+    """
     # Windows line breaks are part of a file's text, not an attempt to overwrite a line.
     return _UNSEEN.sub(_escaped, text.replace("\r\n", "\n"))
 
@@ -68,13 +83,17 @@ def counted(n: int, noun: str) -> str:
 
 def print_json(document: object) -> None:
     """Print a document to stdout; raises `ValueError` for NaN or Infinity."""
-    # json instead of orjson, because it refuses NaN; orjson would write null, which reads as "no score".
+    # json instead of orjson, because it refuses NaN; orjson would write null, which reads as "no
+    # score".
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2, default=to_json)
     sys.stdout.write(_UNSEEN_IN_JSON.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n")
 
 
 def answer(document: object, text: str | Callable[[], object], *, as_json: bool) -> int:
-    """Print a document with --json; otherwise print a text, or call a function that prints. Return exit code 0."""
+    """Print a document with --json; otherwise print a text, or call a function that prints.
+
+    Return exit code 0.
+    """
     if as_json:
         print_json(document)
     elif isinstance(text, str):
@@ -94,7 +113,9 @@ def say(text: str = "", *, colour: str | None = None, bold: bool = False) -> Non
     sys.stdout.write(f"{lines}\n")
 
 
-def say_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: frozenset[int] = frozenset()) -> None:
+def say_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: frozenset[int] = frozenset()
+) -> None:
     """Print a table. The columns in `numbers` are right-aligned and never folded."""
     lines = [[visible(" ".join(str(cell).split("\n"))) for cell in row] for row in rows]
     if not sys.stdout.isatty() or len(lines) > _MOST_DRAWN:
@@ -105,8 +126,13 @@ def say_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: 
     from rich.text import Text
 
     drawn = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
-    # Long cells are folded, not cut. Ids in the first column stay on one line, because people copy them.
-    whole = {*numbers, 0} if max((len(line[0]) for line in lines), default=0) <= _width() // 2 else numbers
+    # Long cells are folded, not cut. Ids in the first column stay on one line, because people copy
+    # them.
+    whole = (
+        {*numbers, 0}
+        if max((len(line[0]) for line in lines), default=0) <= _width() // 2
+        else numbers
+    )
     for place, name in enumerate(header):
         justify: Literal["right", "left"] = "right" if place in numbers else "left"
         drawn.add_column(name, justify=justify, no_wrap=place in whole, overflow="fold")
@@ -114,7 +140,9 @@ def say_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: 
         drawn.add_row(*(Text(cell, style=_COLOURS.get(cell, "")) for cell in line))
     colours: Literal["auto"] | None = "auto" if takes_colour() else None
     # Without a height, rich assumes 80 columns for any terminal without colour.
-    Console(file=sys.stdout, width=_width(), height=24, color_system=colours, highlight=False).print(drawn)
+    Console(
+        file=sys.stdout, width=_width(), height=24, color_system=colours, highlight=False
+    ).print(drawn)
 
 
 def takes_colour() -> bool:
@@ -127,11 +155,20 @@ def _width() -> int:
 
 
 def _wrapped(line: str) -> str:
-    """Wrap a line and keep its indentation. Words are never split, so that commands can be copied."""
+    """Wrap a line and keep its indentation.
+
+    Words are never split, so that commands can be copied.
+    """
     if len(line) <= _width():
         return line
     indent = line[: len(line) - len(line.lstrip())]
-    return textwrap.fill(line, _width(), subsequent_indent=f"{indent}  ", break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(
+        line,
+        _width(),
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def tell(text: str) -> None:
@@ -145,7 +182,9 @@ def complain(message: str, *, as_json: bool) -> None:
     tell(f"assay: {message}")
 
 
-def _plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int]) -> str:
+def _plain_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int]
+) -> str:
     lines = [header, *rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
     return "\n".join(
@@ -158,7 +197,9 @@ def _plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: 
 
 
 def dollars(usd: float | None, *, unpriced: int = 0) -> str:
-    """Format a cost, such as `$0.0042`, `$1.23` or `price unknown`, and mention the number of `unpriced` calls."""
+    """Format a cost, such as `$0.0042`, `$1.23` or `price unknown`, and mention the number of
+    `unpriced` calls.
+    """
     if usd is None or (unpriced and not usd):
         return "price unknown"
     if unpriced:
@@ -177,17 +218,34 @@ def asked(estimate: CostEstimate) -> str:
 
 
 def remaining_words(remaining: RemainingCost, budget_usd: float | None) -> str:
-    """Return what the rest of a run costs, such as `the rest costs about $3.10, so $3.50 in all, by its 120 calls so far`."""
+    """Return what the rest of a run costs, such as `the rest costs about $3.10, so $3.50 in all, by
+    its 120 calls so far`.
+    """
     rest, total = dollars(remaining.remaining_usd), dollars(remaining.total_usd)
-    over = "" if budget_usd is None or remaining.total_usd <= budget_usd else f", over the budget of {dollars(budget_usd)}"
+    over = (
+        ""
+        if budget_usd is None or remaining.total_usd <= budget_usd
+        else f", over the budget of {dollars(budget_usd)}"
+    )
     return f"the rest costs about {rest}, so {total} in all, by its {counted(remaining.answered_calls, 'call')} so far{over}"
 
 
 def _say_causes(result: RunResult) -> None:
     """List the causes of failed trials with their counts, and one trial of each cause."""
     for cause in result.causes[:CAUSES_SHOWN]:
-        example = next((row for row in result.failures if row.failure is not None and row.failure.detail == cause.detail), None)
-        where = "" if example is None else f"{shown_trial(example.key)}, {example.task} trial {example.k}"
+        example = next(
+            (
+                row
+                for row in result.failures
+                if row.failure is not None and row.failure.detail == cause.detail
+            ),
+            None,
+        )
+        where = (
+            ""
+            if example is None
+            else f"{shown_trial(example.key)}, {example.task} trial {example.k}"
+        )
         others = f"{counted(cause.trials, 'trial')}, such as {where}" if cause.trials > 1 else where
         say(f"  failed: {cause.kind} ({cause.fault}): {cause.detail} ({others})")
     if len(result.causes) > CAUSES_SHOWN:
@@ -199,7 +257,9 @@ def _say_causes(result: RunResult) -> None:
 
 
 def exit_of(document: RunResultDocument | RegradePlanDocument) -> int:
-    """Return the exit code of a run or a regrade: 1 if it paused itself or a trial failed, otherwise 0."""
+    """Return the exit code of a run or a regrade: 1 if it paused itself or a trial failed,
+    otherwise 0.
+    """
     from assay.app.runs.documents import RunResultDocument
 
     paused = isinstance(document, RunResultDocument) and document.paused is not None
@@ -212,10 +272,14 @@ def say_result(result: RunResult) -> None:
     document = documents.run_result(result)
     trials, waiting = document.trials, document.assessments["pending"]
     cost = dollars(document.cost_usd, unpriced=document.unpriced_calls)
-    say(f"run {document.run_id}: {trials['done']} of {trials['total']} trials done, {trials['failed']} failed; {cost}")
+    say(
+        f"run {document.run_id}: {trials['done']} of {trials['total']} trials done, {trials['failed']} failed; {cost}"
+    )
     if document.budget is not None and document.budget.over_usd:
         over, budget = dollars(document.budget.over_usd), dollars(document.budget.usd)
-        say(f"  {over} over the budget of {budget}, because calls cost more than was reserved for them")
+        say(
+            f"  {over} over the budget of {budget}, because calls cost more than was reserved for them"
+        )
     _say_causes(result)
     if result.pause is not None:
         say(f"  {result.pause.sentence}")
@@ -228,7 +292,9 @@ def say_result(result: RunResult) -> None:
     for sample in document.answers[:_MOST_SAMPLES]:
         score = "not scored yet" if sample.score is None else f"{100 * sample.score:.3g}"
         reference = "" if sample.expected is None else f" (expected: {sample.expected})"
-        say(f"  {sample.candidate}, {sample.task}: {score} for: {sample.text or 'an empty answer'}{reference}")
+        say(
+            f"  {sample.candidate}, {sample.task}: {score} for: {sample.text or 'an empty answer'}{reference}"
+        )
     if len(document.answers) > _MOST_SAMPLES:
         say(f"  … and {len(document.answers) - _MOST_SAMPLES} more candidates")
     for sign in document.signs:
@@ -242,6 +308,8 @@ def say_result(result: RunResult) -> None:
         say(f"{wait}: `assay serve`, or `assay review --run {document.run_id}`")
     elif result.summary.not_graded:
         answers = counted(result.summary.not_graded, "trial")
-        say(f"{answers} not graded: `assay regrade {document.run_id} --judge MODEL`, or `--judge human` to grade by hand")
+        say(
+            f"{answers} not graded: `assay regrade {document.run_id} --judge MODEL`, or `--judge human` to grade by hand"
+        )
     elif trials["done"]:
         say(f"no assessment awaits review; see `assay stats --run {document.run_id}`")

@@ -25,69 +25,149 @@ if TYPE_CHECKING:
     type=click.Choice(["correctness", "helpfulness", "faithfulness", "style", "code"]),
     help="Also create a suite that a judge grades by this ready-made rubric.",
 )
-@click.option("--scenario", metavar="SUITE/NAME", help="Instead, create a scenario for coding agents below DIR/suites.")
-@click.option("--example", metavar="NAME", help="With --scenario: bug-fix, dependency-update, migration or refactoring.")
-@click.option("--specialist", metavar="NAME", help="Instead, write a template of a specialist to DIR/templates.")
-@file_option("--from", "rows", about="Instead, propose a suite for a table: CSV, TSV, JSON, JSONL or Parquet.")
-@click.option("--prompt", "prompts", multiple=True, metavar="FILE", help="With --from: prompt of a candidate. Repeatable.")
-@click.option("--model", "models", multiple=True, metavar="MODEL", help="With --from: model to ask. Repeatable.")
-@click.option("--judge", metavar="MODEL", help="With --from: model that grades; a person reviews its grades.")
 @click.option(
-    "--map", "mapped", multiple=True, metavar="KEY=COLUMN", help="With --from: column of a task's key, as prompt=q. Repeatable."
+    "--scenario",
+    metavar="SUITE/NAME",
+    help="Instead, create a scenario for coding agents below DIR/suites.",
+)
+@click.option(
+    "--example",
+    metavar="NAME",
+    help="With --scenario: bug-fix, dependency-update, migration or refactoring.",
+)
+@click.option(
+    "--specialist",
+    metavar="NAME",
+    help="Instead, write a template of a specialist to DIR/templates.",
+)
+@file_option(
+    "--from",
+    "rows",
+    about="Instead, propose a suite for a table: CSV, TSV, JSON, JSONL or Parquet.",
+)
+@click.option(
+    "--prompt",
+    "prompts",
+    multiple=True,
+    metavar="FILE",
+    help="With --from: prompt of a candidate. Repeatable.",
+)
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="MODEL",
+    help="With --from: model to ask. Repeatable.",
+)
+@click.option(
+    "--judge", metavar="MODEL", help="With --from: model that grades; a person reviews its grades."
+)
+@click.option(
+    "--map",
+    "mapped",
+    multiple=True,
+    metavar="KEY=COLUMN",
+    help="With --from: column of a task's key, as prompt=q. Repeatable.",
 )
 @click.option("--yes", is_flag=True, help="With --from: write the proposed suite without asking.")
 @common
 def init(
-    folder: Path, rubric: str | None, rows: Path | None, yes: bool, store: str | None, as_json: bool, **candidates: Any
+    folder: Path,
+    rubric: str | None,
+    rows: Path | None,
+    yes: bool,
+    store: str | None,
+    as_json: bool,
+    **candidates: Any,
 ) -> int:  # every command takes --store
-    """Create a project in DIR with a suite that runs without a key, or a suite for a table, a scenario or a specialist."""
+    """Create a project in DIR with a suite that runs without a key, or a suite for a table, a
+    scenario or a specialist.
+    """
     from assay.app import table_suite
     from assay.app.scaffold import start_project, start_scenario, start_specialist
 
     go = "" if folder == Path() else f"cd {folder} && "
-    scenario, example, specialist = (candidates.pop(name) for name in ("scenario", "example", "specialist"))
+    scenario, example, specialist = (
+        candidates.pop(name) for name in ("scenario", "example", "specialist")
+    )
     if specialist is not None:
         if rubric or rows is not None or scenario or example or any(candidates.values()):
-            raise InputError("--specialist", "creates one template.", remedy="Leave the other options out.")
+            raise InputError(
+                "--specialist", "creates one template.", remedy="Leave the other options out."
+            )
         path = start_specialist(folder, specialist)
         following = f"next: edit it, then assay validate {path}"
-        return answer({"folder": str(path.parent), "files": [str(path)]}, f"made {path}\n{following}", as_json=as_json)
+        return answer(
+            {"folder": str(path.parent), "files": [str(path)]},
+            f"made {path}\n{following}",
+            as_json=as_json,
+        )
     if scenario is not None:
         if rubric or rows is not None or any(candidates.values()):
-            raise InputError("--scenario", "creates one scenario.", remedy="Use no other option than --example.")
+            raise InputError(
+                "--scenario", "creates one scenario.", remedy="Use no other option than --example."
+            )
         place = start_scenario(folder, scenario, example=example or "minimal")
         files = sorted(str(path) for path in place.rglob("*") if path.is_file())
         command = f"{go}assay bench {scenario.replace('/', ' ')} --agent echo --agent solution"
-        lines = [f"made {place} ({len(files)} files)", f"next: {command}", "`echo` must fail, and `solution` must succeed."]
+        lines = [
+            f"made {place} ({len(files)} files)",
+            f"next: {command}",
+            "`echo` must fail, and `solution` must succeed.",
+        ]
         return answer({"folder": str(place), "files": files}, "\n".join(lines), as_json=as_json)
     if example:
         raise InputError("--example", "needs --scenario.", remedy="Add --scenario SUITE/NAME.")
     if rows is not None:
         if folder != Path() or rubric:
-            raise InputError("--from", "writes a single suite next to FILE.", remedy="Leave DIR and --rubric out.")
+            raise InputError(
+                "--from",
+                "writes a single suite next to FILE.",
+                remedy="Leave DIR and --rubric out.",
+            )
         proposal = table_suite.propose(rows, **candidates)
-        return _write_suite(proposal, ask=not (yes or as_json) and sys.stdin.isatty(), store=store, as_json=as_json)
+        return _write_suite(
+            proposal, ask=not (yes or as_json) and sys.stdin.isatty(), store=store, as_json=as_json
+        )
     if any(candidates.values()):
-        raise InputError("--prompt, --model, --judge and --map", "need --from.", remedy="Add --from FILE, with your tasks.")
+        raise InputError(
+            "--prompt, --model, --judge and --map",
+            "need --from.",
+            remedy="Add --from FILE, with your tasks.",
+        )
     made = start_project(folder, rubric=rubric)
-    lines = [*(f"made {path}" for path in made), f"next: {go}assay run suites/first.yaml && assay compare careful hasty"]
-    return answer({"folder": str(folder), "files": [str(path) for path in made]}, "\n".join(lines), as_json=as_json)
+    lines = [
+        *(f"made {path}" for path in made),
+        f"next: {go}assay run suites/first.yaml && assay compare careful hasty",
+    ]
+    return answer(
+        {"folder": str(folder), "files": [str(path) for path in made]},
+        "\n".join(lines),
+        as_json=as_json,
+    )
 
 
 def _write_suite(proposal: TableSuite, *, ask: bool, store: str | None, as_json: bool) -> int:
     from assay.app import table_suite
 
-    used = {**proposal.mapping, **{f"answers of {name}": column for name, column in proposal.answers.items()}}
+    used = {
+        **proposal.mapping,
+        **{f"answers of {name}": column for name, column in proposal.answers.items()},
+    }
     used |= {f"option {letter}": column for letter, column in proposal.options.items()}
     if not as_json:
         left_out = [column for column in proposal.columns if column not in used.values()]
-        say_table(("task", "column"), [*used.items(), *(("not used", column) for column in left_out)])
+        say_table(
+            ("task", "column"), [*used.items(), *(("not used", column) for column in left_out)]
+        )
         score, reason = proposal.scoring
         say(f"scoring: {score}. {reason}")
         for note in proposal.notes:
             tell(f"note: {note}")
         if proposal.candidates:
-            say(f"candidates: {', '.join(str(candidate['name']) for candidate in proposal.candidates)}")
+            say(
+                f"candidates: {', '.join(str(candidate['name']) for candidate in proposal.candidates)}"
+            )
     if ask:
         click.confirm(f"Write {proposal.path}?", default=True, abort=True, err=True)
     with workspace(store) as opened:
@@ -132,19 +212,28 @@ def _problem(error: AssayError) -> dict[str, str]:
 )
 @common
 def validate(files: tuple[Path, ...], schema: str | None, store: str | None, as_json: bool) -> int:
-    """Check suite and set files, scenarios and templates of specialists without running them; exit 2 if one is wrong."""
+    """Check suite and set files, scenarios and templates of specialists without running them; exit
+    2 if one is wrong.
+    """
     from assay.app.suites import json_schema, problems
 
     if schema:
         print_json(json_schema(schema))
         return 0
     if not files:
-        raise InputError("FILE", "no file was given.", remedy="Give a file to check: assay validate suites/first.yaml")
+        raise InputError(
+            "FILE",
+            "no file was given.",
+            remedy="Give a file to check: assay validate suites/first.yaml",
+        )
 
     with workspace(store) as opened:
         checked = [(path, problems(opened, path)) for path in files]
     if as_json:
-        files_ = [{"file": str(path), "valid": not errors, "problems": list(map(_problem, errors))} for path, errors in checked]
+        files_ = [
+            {"file": str(path), "valid": not errors, "problems": list(map(_problem, errors))}
+            for path, errors in checked
+        ]
         print_json({"files": files_})
     for path, errors in checked:
         for error in errors:
@@ -158,7 +247,10 @@ def validate(files: tuple[Path, ...], schema: str | None, store: str | None, as_
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of assay.yaml instead.")
 @common
 def config(schema: bool, store: str | None, as_json: bool) -> int:
-    """Show the settings in effect and where each comes from. Keys are never shown; `assay doctor` says which are set."""
+    """Show the settings in effect and where each comes from.
+
+    Keys are never shown; `assay doctor` says which are set.
+    """
     from assay.app.settings import SETTINGS, settings_schema
     from assay.app.webhooks import without_secrets
 
@@ -173,17 +265,27 @@ def config(schema: bool, store: str | None, as_json: bool) -> int:
             values[secret] = values[secret] and "***"
         address = opened.settings.store_url
     if as_json:
-        settings = {s.key: {"value": values[s.key], "origin": origins[s.key], "about": s.about} for s in SETTINGS}
+        settings = {
+            s.key: {"value": values[s.key], "origin": origins[s.key], "about": s.about}
+            for s in SETTINGS
+        }
         print_json({"settings": settings, "store": _without_password(address)})
         return 0
-    rows = [(s.key, "–" if values[s.key] is None else str(values[s.key]), origins[s.key], s.about) for s in SETTINGS]
+    rows = [
+        (s.key, "–" if values[s.key] is None else str(values[s.key]), origins[s.key], s.about)
+        for s in SETTINGS
+    ]
     say_table(("setting", "value", "from", "what it is"), rows)
     say(f"\nstore: {_without_password(address)}")
     return 0
 
 
 @click.command()
-@click.option("--check-store", is_flag=True, help="Read every row of the store and compare it with its digests and counts.")
+@click.option(
+    "--check-store",
+    is_flag=True,
+    help="Read every row of the store and compare it with its digests and counts.",
+)
 @common
 def doctor(check_store: bool, store: str | None, as_json: bool) -> int:
     """Check this machine and show how to fix problems."""
@@ -197,7 +299,10 @@ def doctor(check_store: bool, store: str | None, as_json: bool) -> int:
     if as_json:
         print_json({"checks": findings})
     else:
-        say_table(("check", "state", "found", "remedy"), [(f.what, f.state, f.detail, f.remedy) for f in findings])
+        say_table(
+            ("check", "state", "found", "remedy"),
+            [(f.what, f.state, f.detail, f.remedy) for f in findings],
+        )
     return int(any(f.state == "broken" for f in findings))
 
 

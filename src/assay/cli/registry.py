@@ -27,7 +27,9 @@ _DATED_LISTED: Final = 5
 @click.option("--suite", "suites", multiple=True, help="Only runs of this suite.")
 @click.option("--batch-id", "batch_ids", multiple=True, help="Only this batch.")
 @common
-def runs(suites: tuple[str, ...], batch_ids: tuple[str, ...], store: str | None, as_json: bool) -> int:
+def runs(
+    suites: tuple[str, ...], batch_ids: tuple[str, ...], store: str | None, as_json: bool
+) -> int:
     """List runs, newest first."""
     from assay.app.registry import runs as registry
     from assay.app.runs import documents
@@ -35,7 +37,9 @@ def runs(suites: tuple[str, ...], batch_ids: tuple[str, ...], store: str | None,
     with workspace(store) as opened:
         summaries = registry.runs(opened, Selection(suites=suites, batch_ids=batch_ids))
         by_run = opened.archive.scores.approvals_by_run([summary.id for summary in summaries])
-    document = {"runs": [documents.run_summary(summary, by_run[summary.id]) for summary in summaries]}
+    document = {
+        "runs": [documents.run_summary(summary, by_run[summary.id]) for summary in summaries]
+    }
     return answer(document, lambda: _say_runs(summaries, by_run), as_json=as_json)
 
 
@@ -53,7 +57,9 @@ def _say_runs(
             ("run", "state", "trials", "waiting", "approved", "failed", "cost"),
             [_line(summary, by_run[summary.id]) for summary in summaries],
         )
-        if dated := [summary.id for summary in summaries if summary.started_from is StartedFrom.FILE_DATE]:
+        if dated := [
+            summary.id for summary in summaries if summary.started_from is StartedFrom.FILE_DATE
+        ]:
             shown = ", ".join(dated[:_DATED_LISTED]) + (" …" if len(dated) > _DATED_LISTED else "")
             say(f"start {wording.FILE_DATE}: {shown}")
     else:
@@ -76,12 +82,16 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
 
     with workspace(store) as opened:
         if (failed := decisions.ungraded_trial(opened, identifier)) is not None:
-            return _show_ungraded(failed, opened.archive.calls.program_logs(failed.key), as_json=as_json)
+            return _show_ungraded(
+                failed, opened.archive.calls.program_logs(failed.key), as_json=as_json
+            )
         if decisions.names_item(identifier):
             details, stamps = decisions.shown_item(opened, identifier), Stamps(opened)
             opinions = [opinions_shown(opened, detail) for detail in details]
             items = [
-                review_documents.assessment_detail(detail, stamps.of(detail.row.run_id, detail.row.grader), opinions=of_detail)
+                review_documents.assessment_detail(
+                    detail, stamps.of(detail.row.run_id, detail.row.grader), opinions=of_detail
+                )
                 for detail, of_detail in zip(details, opinions, strict=True)
             ]
             text = "\n\n".join(map(shown, details, opinions))
@@ -90,19 +100,29 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
             trials = [trial for s in reversed(batch) for trial in agent_runs.outcomes(opened, s.id)]
             agents = {"agent_trials": list(map(to_json, trials))} if trials else {}
             by_run = opened.archive.scores.approvals_by_run([s.id for s in batch])
-            document = {"batch_id": identifier, "runs": [documents.run_summary(s, by_run[s.id]) for s in batch], **agents}
+            document = {
+                "batch_id": identifier,
+                "runs": [documents.run_summary(s, by_run[s.id]) for s in batch],
+                **agents,
+            }
             planned = agent_runs.count_runs(opened, batch)
-            return answer(document, lambda: _say_runs(batch, by_run, trials, planned), as_json=as_json)
+            return answer(
+                document, lambda: _say_runs(batch, by_run, trials, planned), as_json=as_json
+            )
         try:
             full = registry.run_in_full(opened, identifier)
         except UnknownName as error:
-            raise UnknownName("run, batch, trial or assessment", identifier, remedy=error.remedy) from error
+            raise UnknownName(
+                "run, batch, trial or assessment", identifier, remedy=error.remedy
+            ) from error
     return answer(registry_documents.run_document(full), lambda: _say_run(full), as_json=as_json)
 
 
 def _show_ungraded(trial: TrialRow, logs: Mapping[str, str], *, as_json: bool) -> int:
     failure, why = trial.failure, None
-    lines = [f"{shown_trial(trial.key)} · {trial.thing} · trial {trial.k} of {trial.of} · {trial.state}"]
+    lines = [
+        f"{shown_trial(trial.key)} · {trial.thing} · trial {trial.k} of {trial.of} · {trial.state}"
+    ]
     if failure is not None:
         why = {"kind": failure.kind, "fault": failure.fault, "detail": failure.detail}
         lines.append(f"{failure.kind} ({failure.fault}): {failure.detail}")
@@ -119,7 +139,10 @@ def _say_run(full: RunInFull) -> None:
     plan, summary = full.plan, full.summary
     say(f"run {summary.id}")
     judges = [f"{j.model.ref} ({stamp})" for j, stamp in zip(plan.judges, full.stamps, strict=True)]
-    names = (("candidates", ", ".join(summary.candidates)), ("judges", ", ".join(judges or summary.judges) or "none"))
+    names = (
+        ("candidates", ", ".join(summary.candidates)),
+        ("judges", ", ".join(judges or summary.judges) or "none"),
+    )
     facts = (*names, *run_description.facts(full.provenance))
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
@@ -133,7 +156,8 @@ def _say_run(full: RunInFull) -> None:
     if full.causes:
         say()
         say_table(
-            ("failed", "kind", "fault", "detail"), [(f"{c.trials:,}", c.kind, str(c.fault), c.detail) for c in full.causes]
+            ("failed", "kind", "fault", "detail"),
+            [(f"{c.trials:,}", c.kind, str(c.fault), c.detail) for c in full.causes],
         )
     if full.jobs:
         from assay.cli.batch import say_jobs
@@ -143,7 +167,11 @@ def _say_run(full: RunInFull) -> None:
     models = run_description.models(full.provenance)
     if models:
         say()
-        say_table(tuple(models[0]), [tuple(row.values()) for row in models], numbers=frozenset({4, 5, 6, 7, 8}))
+        say_table(
+            tuple(models[0]),
+            [tuple(row.values()) for row in models],
+            numbers=frozenset({4, 5, 6, 7, 8}),
+        )
     say()
     rows = [
         (

@@ -27,21 +27,33 @@ _SHOWN = 30
 @click.argument("run_id", metavar="RUN")
 @click.option("--judge", metavar="MODEL", help="Grade with this model instead of the run's judges.")
 @file_option("--suite", about="Use the scoring, rubric and judges of this suite.")
-@click.option("--score", metavar="METHOD", help="Score with this method, such as contains, every task that a rule scores.")
+@click.option(
+    "--score",
+    metavar="METHOD",
+    help="Score with this method, such as contains, every task that a rule scores.",
+)
 @file_option("--rubric", about="Grade with the rubric in this file.")
 @STAGE
 @click.option("--budget", type=float, metavar="USD", help="Maximum cost of the judging.")
-@click.option("--dry-run", is_flag=True, help="Show the planned calls and their cost without making them.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show the planned calls and their cost without making them."
+)
 @keys_over_http
 @without_sandbox
 @common
 def regrade(
-    run_id: str, suite: Path | None, rubric: Path | None, budget: float | None, store: str | None, as_json: bool, **options: Any
+    run_id: str,
+    suite: Path | None,
+    rubric: Path | None,
+    budget: float | None,
+    store: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> int:
     """Grade the stored responses of RUN again; no candidate is called again.
 
-    The result is a new run; the old one stays. Unchanged grades keep their review; the others await review.
-    If statistics include both runs, the newer grading of a response counts.
+    The result is a new run; the old one stays. Unchanged grades keep their review; the others await
+    review. If statistics include both runs, the newer grading of a response counts.
     """
     from assay.app.suites import rubric_of_file
 
@@ -64,7 +76,8 @@ def grade_again(
 ) -> RegradeDocument | RegradePlanDocument:
     """Grade a run's responses again and print the result.
 
-    `judge`, `stage`, `review` and `dry_run` are options of the command. `trials`: times that each judge grades an answer.
+    `judge`, `stage`, `review` and `dry_run` are options of the command. `trials`: times that each
+    judge grades an answer.
     """
     from assay.app.runs import documents, regrade as regrading
     from assay.domain.review_sample import parsed_rule
@@ -72,7 +85,9 @@ def grade_again(
     cap = opened.settings.values["budget"]
     score = options.get("score")
     judge = options["judge"]
-    review = None if options.get("review") is None else parsed_rule(options["review"], where="--review")
+    review = (
+        None if options.get("review") is None else parsed_rule(options["review"], where="--review")
+    )
     ahead = regrading.planned(
         opened,
         run_id,
@@ -88,7 +103,9 @@ def grade_again(
         return _estimated(ahead, as_json=as_json)
     with progress_on(sys.stderr) as listener:
         only = options["stage"] is not None
-        regraded = regrading.regrade(opened, run_id, ahead=ahead, only_structure=only, listener=listener)
+        regraded = regrading.regrade(
+            opened, run_id, ahead=ahead, only_structure=only, listener=listener
+        )
     for note in regraded.notes:
         tell(f"note: {note}")
     if not as_json:
@@ -119,16 +136,29 @@ def _say(regraded: Regraded) -> None:
     )
     if regraded.changed:
         rows = [
-            (change.thing, str(change.k), change.candidate, _points(change.before), _points(change.after), change.grader_after)
+            (
+                change.thing,
+                str(change.k),
+                change.candidate,
+                _points(change.before),
+                _points(change.after),
+                change.grader_after,
+            )
             for change in regraded.changed[:_SHOWN]
         ]
-        say_table(("thing", "trial", "candidate", "before", "after", "by"), rows, numbers=frozenset({1, 3, 4}))
+        say_table(
+            ("thing", "trial", "candidate", "before", "after", "by"),
+            rows,
+            numbers=frozenset({1, 3, 4}),
+        )
         if len(regraded.changed) > _SHOWN:
             say(f"… and {len(regraded.changed) - _SHOWN} more; --json lists them all")
     for judge in regraded.agreement:
         say(wording.judge_agreement(judge))
     changed = [conclusion for conclusion in regraded.conclusions if conclusion.changed]
-    say(f"{len(changed)} of {len(regraded.conclusions)} conclusions differ, based on what counts in each run:")
+    say(
+        f"{len(changed)} of {len(regraded.conclusions)} conclusions differ, based on what counts in each run:"
+    )
     for change in changed:
         before, after = change.verdicts
         say(f"  before: {before}")

@@ -1,4 +1,7 @@
-"""`assay review`: list, show, decide, rerun and undo. Without a subcommand, it starts a review in the terminal."""
+"""`assay review`: list, show, decide, rerun and undo.
+
+Without a subcommand, it starts a review in the terminal.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ if TYPE_CHECKING:
 
 def _reviewer(command: Any) -> Any:
     return click.option(
-        "--reviewer", metavar="NAME", help="Name of the reviewer; default: setting `reviewer`, else your login name."
+        "--reviewer",
+        metavar="NAME",
+        help="Name of the reviewer; default: setting `reviewer`, else your login name.",
     )(command)
 
 
@@ -34,7 +39,13 @@ def _reviewer(command: Any) -> Any:
 @_reviewer
 @common
 @click.pass_context
-def review(context: click.Context, run_id: str | None, reviewer: str | None, store: str | None, as_json: bool) -> int:
+def review(
+    context: click.Context,
+    run_id: str | None,
+    reviewer: str | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
     """Review pending grades in the terminal; scripts use a subcommand."""
     if context.invoked_subcommand is not None:
         if run_id or reviewer or store or as_json:
@@ -53,22 +64,35 @@ def review(context: click.Context, run_id: str | None, reviewer: str | None, sto
 
 @review.command("list")
 @click.option("--run", "run_id", metavar="RUN", help="Only this run.")
-@click.option("--state", metavar="S", help="Only this state: pending, approved, corrected, rejected, …")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N assessments.")
+@click.option(
+    "--state", metavar="S", help="Only this state: pending, approved, corrected, rejected, …"
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N assessments."
+)
 @_reviewer
 @common
 def list_(
-    run_id: str | None, state: str | None, limit: int | None, reviewer: str | None, store: str | None, as_json: bool
+    run_id: str | None,
+    state: str | None,
+    limit: int | None,
+    reviewer: str | None,
+    store: str | None,
+    as_json: bool,
 ) -> int:
     """List assessments in every state, or in the state given by --state."""
     from assay.app.calibration_status import Stamps
     from assay.app.review import decisions, documents
 
     with workspace(store) as opened:
-        rows = decisions.assessments(opened, Selection(runs=(run_id,) if run_id else ()), states=_states(state), limit=limit)
+        rows = decisions.assessments(
+            opened, Selection(runs=(run_id,) if run_id else ()), states=_states(state), limit=limit
+        )
         stamps = Stamps(opened)
         if as_json:
-            listed = [documents.assessment_row(row, stamps.of(row.run_id, row.grader)) for row in rows]
+            listed = [
+                documents.assessment_row(row, stamps.of(row.run_id, row.grader)) for row in rows
+            ]
             print_json({"assessments": listed})
             return 0
         lines = [_line(row, stamps.words_of(row.run_id, row.grader)) for row in rows]
@@ -98,7 +122,9 @@ def show(assessment_id: str, reviewer: str | None, store: str | None, as_json: b
     text = shown(detail, opinions)
     if detail.row.by_model and detail.row.grader != PERSON:
         text += f"\njudge {detail.row.grader}: {words(record)}"
-    return answer(documents.assessment_detail(detail, record, opinions=opinions), text, as_json=as_json)
+    return answer(
+        documents.assessment_detail(detail, record, opinions=opinions), text, as_json=as_json
+    )
 
 
 @review.command()
@@ -119,13 +145,17 @@ def approve(ids: tuple[str, ...], reviewer: str | None, store: str | None, as_js
 @click.option("--reason", required=True, metavar="TEXT", help="Reason, stored with the decision.")
 @_reviewer
 @common
-def reject(ids: tuple[str, ...], reason: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
+def reject(
+    ids: tuple[str, ...], reason: str, reviewer: str | None, store: str | None, as_json: bool
+) -> int:
     """Reject the grades of each ID, so that they count in no statistic."""
     from assay.app.review import decisions
 
     with workspace(store) as opened:
         keys = [decisions.assessment_key(text) for text in ids]
-        return _decided(decisions.reject(opened, keys, reason=reason, reviewer=reviewer), as_json=as_json)
+        return _decided(
+            decisions.reject(opened, keys, reason=reason, reviewer=reviewer), as_json=as_json
+        )
 
 
 @review.command()
@@ -141,7 +171,12 @@ def reject(ids: tuple[str, ...], reason: str, reviewer: str | None, store: str |
 @_reviewer
 @common
 def correct(
-    assessment_id: str, scores: tuple[str, ...], reason: str, reviewer: str | None, store: str | None, as_json: bool
+    assessment_id: str,
+    scores: tuple[str, ...],
+    reason: str,
+    reviewer: str | None,
+    store: str | None,
+    as_json: bool,
 ) -> int:
     """Approve ID with your own scores instead of the judge's."""
     from assay.app.review import decisions
@@ -156,12 +191,21 @@ def correct(
 @review.command()
 @click.argument("assessment_id", metavar="ID")
 @click.option("--note", default="", metavar="TEXT", help="Note to the judge for this attempt.")
-@click.option("--reason", default="", metavar="TEXT", help="Reason that the judge does not see; default: the note.")
+@click.option(
+    "--reason",
+    default="",
+    metavar="TEXT",
+    help="Reason that the judge does not see; default: the note.",
+)
 @click.option("--force", is_flag=True, help="Allow more than three attempts.")
-@click.option("--responses", is_flag=True, help="Also ask the candidates again, if Assay caused the failure.")
+@click.option(
+    "--responses", is_flag=True, help="Also ask the candidates again, if Assay caused the failure."
+)
 @_reviewer
 @common
-def rerun(assessment_id: str, force: bool, responses: bool, store: str | None, as_json: bool, **how: Any) -> int:
+def rerun(
+    assessment_id: str, force: bool, responses: bool, store: str | None, as_json: bool, **how: Any
+) -> int:
     """Judge a trial again from its stored responses, and wait for the result.
 
     ID is an assessment (a17) or a failed trial (t5), whose missing steps are then done.
@@ -173,11 +217,15 @@ def rerun(assessment_id: str, force: bool, responses: bool, store: str | None, a
         trial = decisions.trial_key(assessment_id)
         reason = how["reason"] or how["note"]
         if force and not reason.strip():
-            raise InputError("--force", "needs a reason.", remedy="Add --reason TEXT or --note TEXT.")
+            raise InputError(
+                "--force", "needs a reason.", remedy="Add --reason TEXT or --note TEXT."
+            )
         if trial is not None or responses:
             return _rerun_trial(opened, assessment_id, as_json=as_json, responses=responses, **how)
         key = decisions.assessment_key(assessment_id)
-        new, failure = rerun_.rerun_now(opened, key, force=force, **{**how, "reason": reason or "rerun requested"})
+        new, failure = rerun_.rerun_now(
+            opened, key, force=force, **{**how, "reason": reason or "rerun requested"}
+        )
         try:
             new_row = decisions.assessment(opened, new if new is not None else key).row
             record = Stamps(opened).of(new_row.run_id, new_row.grader)
@@ -194,7 +242,9 @@ def rerun(assessment_id: str, force: bool, responses: bool, store: str | None, a
         why = f"{failure.kind} ({failure.fault}): {failure.detail}"
         tell(f"the judge failed: {why} {shown_assessment(key)} is unchanged.")
     else:
-        say(f"attempt {row.attempt} is {row.id}, {row.state}; {shown_assessment(key)} is superseded")
+        say(
+            f"attempt {row.attempt} is {row.id}, {row.state}; {shown_assessment(key)} is superseded"
+        )
     return int(failure is not None)
 
 
@@ -205,12 +255,22 @@ def _rerun_trial(opened: Workspace, text: str, *, as_json: bool, **how: Any) -> 
     if trial is None:
         trial = decisions.assessment(opened, decisions.assessment_key(text)).row.trial
     failure = asyncio.run(rerun_.rerun_trial(opened, trial, **how))
-    rows = [documents.assessment_row(row) for row in decisions.assessments(opened, Selection(), trial=trial) if row.current]
-    failed = None if failure is None else {"kind": failure.kind, "fault": failure.fault, "detail": failure.detail}
+    rows = [
+        documents.assessment_row(row)
+        for row in decisions.assessments(opened, Selection(), trial=trial)
+        if row.current
+    ]
+    failed = (
+        None
+        if failure is None
+        else {"kind": failure.kind, "fault": failure.fault, "detail": failure.detail}
+    )
     if as_json:
         print_json({"id": shown_trial(trial), "assessments": rows, "failure": failed})
     elif failure is not None:
-        tell(f"{shown_trial(trial)} failed again: {failure.kind} ({failure.fault}): {failure.detail}")
+        tell(
+            f"{shown_trial(trial)} failed again: {failure.kind} ({failure.fault}): {failure.detail}"
+        )
     else:
         say(f"{shown_trial(trial)} is done: {', '.join(f'{row.id} {row.state}' for row in rows)}")
     return int(failure is not None)
@@ -263,7 +323,10 @@ def _states(state: str | None) -> frozenset[AssessmentState] | None:
 
 
 def _line(row: AssessmentRow, stamp: str | None) -> tuple[str, ...]:
-    scores = " ".join(f"{name} {'?' if s is None else f'{100 * s:.0f}'}" for name, s in row.assessment.scores.items())
+    scores = " ".join(
+        f"{name} {'?' if s is None else f'{100 * s:.0f}'}"
+        for name, s in row.assessment.scores.items()
+    )
     flags = ", ".join(dict.fromkeys(str(item.kind) for item in row.assessment.flags))
     again = f" (attempt {row.attempt})" if row.attempt > 1 else ""
     trial = f"{row.thing} · trial {row.k} of {row.of}{again}"
@@ -282,7 +345,9 @@ def _line(row: AssessmentRow, stamp: str | None) -> tuple[str, ...]:
 )
 @_reviewer
 @common
-def protocol(run_id: str, shares: tuple[str, ...], reviewer: str | None, store: str | None, as_json: bool) -> int:
+def protocol(
+    run_id: str, shares: tuple[str, ...], reviewer: str | None, store: str | None, as_json: bool
+) -> int:
     """Show the review protocol of a run, or change it for the remaining reviews."""
     from assay.app.registry import runs
     from assay.app.review import protocol as protocols
@@ -302,4 +367,6 @@ def _share(text: str) -> tuple[str, float]:
     try:
         return name.strip(), float(value)
     except ValueError:
-        raise InputError("--set", f"{text!r} is not SHARE=NUMBER.", remedy="Write for example blind=0.2.") from None
+        raise InputError(
+            "--set", f"{text!r} is not SHARE=NUMBER.", remedy="Write for example blind=0.2."
+        ) from None

@@ -1,4 +1,6 @@
-"""Format an assessment as text: with all names for the operator, or without names for a review in the terminal."""
+"""Format an assessment as text: with all names for the operator, or without names for a review in
+the terminal.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
     from assay.domain.opinions import OpinionsShown
     from assay.domain.selection import AssessmentDetail
 
-_BLOCKS = frozenset({"p", "li", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "blockquote", "tr", "br", "hr"})
+_BLOCKS = frozenset(
+    {"p", "li", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "blockquote", "tr", "br", "hr"}
+)
 
 
 class ScreenLine(NamedTuple):
@@ -26,7 +30,9 @@ class ScreenLine(NamedTuple):
     heading: bool = False
 
 
-def item_lines(item: Item, prompt: Sequence[tuple[str, str]], columns: Sequence[tuple[str, str]]) -> list[ScreenLine]:
+def item_lines(
+    item: Item, prompt: Sequence[tuple[str, str]], columns: Sequence[tuple[str, str]]
+) -> list[ScreenLine]:
     """Return the lines of an item that the reviewer may see now.
 
     Args:
@@ -49,25 +55,49 @@ def item_lines(item: Item, prompt: Sequence[tuple[str, str]], columns: Sequence[
     lines += _part("Correct final answer", item.final_answer or "")
     for pane in item.panes:
         cut = " · cut off by the token limit" if pane.truncated else ""
-        lines += [ScreenLine(""), ScreenLine(f"{pane.label}{'' if pane.name is None else f', {pane.name}'}{cut}", heading=True)]
-        lines += [ScreenLine(f"{number:4} {line}") for number, line in enumerate(pane.text.splitlines(), 1)]
+        lines += [
+            ScreenLine(""),
+            ScreenLine(
+                f"{pane.label}{'' if pane.name is None else f', {pane.name}'}{cut}", heading=True
+            ),
+        ]
+        lines += [
+            ScreenLine(f"{number:4} {line}")
+            for number, line in enumerate(pane.text.splitlines(), 1)
+        ]
         if pane.structured is not None:
             steps = "\n".join(f"{n}. {step}" for n, step in enumerate(pane.structured.steps, 1))
-            lines += _part(f"Structured answer of {pane.label}", f"{steps}\nFinal answer: {pane.structured.final_answer}")
+            lines += _part(
+                f"Structured answer of {pane.label}",
+                f"{steps}\nFinal answer: {pane.structured.final_answer}",
+            )
         for role, text in pane.sent if not prompt else ():
             lines += _part(f"Prompt that was sent to {pane.label} ({role})", text)
-    lines += [ScreenLine(""), ScreenLine("Criteria" if item.blind or item.person else "Grades", heading=True)]
+    lines += [
+        ScreenLine(""),
+        ScreenLine("Criteria" if item.blind or item.person else "Grades", heading=True),
+    ]
     for row in item.criteria:
         lines += _criterion(item, row)
     for pane in item.panes if not item.person else ():
         lines += [ScreenLine(f"  {pane.label}: {pane.verdict}")] if pane.verdict else []
-        lines += [ScreenLine(f"  {pane.label}: {pane.check.message} ({pane.check.scorer})")] if pane.check else []
+        lines += (
+            [ScreenLine(f"  {pane.label}: {pane.check.message} ({pane.check.scorer})")]
+            if pane.check
+            else []
+        )
     for flag in item.flags:
         lines.append(ScreenLine(f"▲ {flag.detail}"))
     lines += _part("Report", "".join(_texts(item.report)).strip())
     for event in item.events:
-        lines.append(ScreenLine(f"{event.at} {event.reviewer}: {event.verb} {event.reason}".rstrip()))
-    return [ScreenLine(text, line.heading) for line in lines for text in visible(line.text).expandtabs(4).split("\n")]
+        lines.append(
+            ScreenLine(f"{event.at} {event.reviewer}: {event.verb} {event.reason}".rstrip())
+        )
+    return [
+        ScreenLine(text, line.heading)
+        for line in lines
+        for text in visible(line.text).expandtabs(4).split("\n")
+    ]
 
 
 def _part(title: str, text: str) -> list[ScreenLine]:
@@ -75,16 +105,23 @@ def _part(title: str, text: str) -> list[ScreenLine]:
 
 
 def _criterion(item: Item, row: RubricRow) -> Iterator[ScreenLine]:
-    yield ScreenLine(f"{row.name} ({row.scale}, weight {row.weight:g})" + (f": {row.guidance}" if row.guidance else ""))
+    yield ScreenLine(
+        f"{row.name} ({row.scale}, weight {row.weight:g})"
+        + (f": {row.guidance}" if row.guidance else "")
+    )
     own = {(pane, criterion): score for pane, criterion, score in item.own or ()}
     for place, (pane, cell) in enumerate(zip(item.panes, row.cells, strict=True)):
         if cell is not None and not item.person:
             raw = "no score" if cell.raw is None else f"{cell.raw:g}"
-            reason = "".join(part if isinstance(part, str) else f"“{part.text}”" for part in cell.reason)
+            reason = "".join(
+                part if isinstance(part, str) else f"“{part.text}”" for part in cell.reason
+            )
             yield ScreenLine(f"  {pane.label}: {raw}. {reason}".rstrip())
             yield from (ScreenLine(f"      “{quote.text}”") for quote in cell.evidence)
         if (place, row.name) in own:
-            yield ScreenLine(f"  {pane.label}, your score: {row.low + own[place, row.name] * (row.high - row.low):g}")
+            yield ScreenLine(
+                f"  {pane.label}, your score: {row.low + own[place, row.name] * (row.high - row.low):g}"
+            )
 
 
 def _texts(nodes: Iterable[object]) -> Iterator[str]:
@@ -99,9 +136,13 @@ def _texts(nodes: Iterable[object]) -> Iterator[str]:
 
 
 def shown(detail: AssessmentDetail, opinions: OpinionsShown) -> str:
-    """Return an assessment as text: responses, names, grades, flags, report, decisions and opinions."""
+    """Return an assessment as text: responses, names, grades, flags, report, decisions and
+    opinions.
+    """
     row, lines = detail.row, []
-    lines.append(f"{row.thing} · trial {row.k} of {row.of} · attempt {row.attempt} · {shown_assessment(row.key)} · {row.state}")
+    lines.append(
+        f"{row.thing} · trial {row.k} of {row.of} · attempt {row.attempt} · {shown_assessment(row.key)} · {row.state}"
+    )
     lines.append(f"suite {row.suite} · run {row.run_id} · judge {row.grader}")
     if detail.task.context:
         lines += ["", "Rules", detail.task.context]
@@ -109,21 +150,41 @@ def shown(detail: AssessmentDetail, opinions: OpinionsShown) -> str:
     labels = row.assessment.labels
     for response in detail.responses:
         label = f" (judged as {labels[response.candidate]})" if response.candidate in labels else ""
-        lines += ["", f"--- {response.candidate}{label}{' · cut off' if response.truncated else ''}"]
+        lines += [
+            "",
+            f"--- {response.candidate}{label}{' · cut off' if response.truncated else ''}",
+        ]
         lines += [f"{number:4} {line}" for number, line in enumerate(response.text.splitlines(), 1)]
     lines += ["", "Grades"]
     for grade in row.assessment.grades:
         best = max(grade.min_score, grade.max_score)
         direction = ", lower is better" if grade.min_score > grade.max_score else ""
-        raw = "missing" if grade.raw_score is None else f"{grade.raw_score:g} out of {best:g}{direction}"
+        raw = (
+            "missing"
+            if grade.raw_score is None
+            else f"{grade.raw_score:g} out of {best:g}{direction}"
+        )
         lines.append(f"  {grade.candidate} · {grade.criterion}: {raw}. {grade.reason}")
         lines += [f"      evidence: {quote}" for quote in grade.evidence]
     for name, score in row.assessment.scores.items():
-        lines.append(f"  {name}: {'no score, a criterion is missing' if score is None else f'{100 * score:.1f} out of 100'}")
-    lines += [f"  {name}: {verdict}" for name, verdict in row.assessment.verdicts.items() if verdict is not None]
-    lines += [f"  {each.candidate}: {each.message} ({each.scorer})" for each in row.assessment.verifications]
+        lines.append(
+            f"  {name}: {'no score, a criterion is missing' if score is None else f'{100 * score:.1f} out of 100'}"
+        )
+    lines += [
+        f"  {name}: {verdict}"
+        for name, verdict in row.assessment.verdicts.items()
+        if verdict is not None
+    ]
+    lines += [
+        f"  {each.candidate}: {each.message} ({each.scorer})"
+        for each in row.assessment.verifications
+    ]
     if row.assessment.flags:
-        lines += ["", "Flags", *(f"  ▲ {item.kind}: {item.detail}" for item in row.assessment.flags)]
+        lines += [
+            "",
+            "Flags",
+            *(f"  ▲ {item.kind}: {item.detail}" for item in row.assessment.flags),
+        ]
     if row.assessment.report:
         lines += ["", "Report", row.assessment.report]
     for event in detail.events:
@@ -131,7 +192,9 @@ def shown(detail: AssessmentDetail, opinions: OpinionsShown) -> str:
         why = f": {decision.reason}" if decision.reason else ""
         change = f"{event.before} → {event.after}"
         how = wording.decision_road(decision)
-        lines.append(f"{event.at} {decision.reviewer_words}: {decision.verb}{why} ({change}; {how})")
+        lines.append(
+            f"{event.at} {decision.reviewer_words}: {decision.verb}{why} ({change}; {how})"
+        )
     lines += _opinion_lines(opinions)
     return visible("\n".join(lines))
 
@@ -143,7 +206,9 @@ def _opinion_lines(opinions: OpinionsShown) -> list[str]:
         why = f": {given.reason}" if given.reason else ""
         scores = "".join(f", {name} {100 * score:.1f}" for name, score in given.result.items())
         who = reviewer_words(opinion.reviewer, given.stated_by)
-        lines.append(f"  {opinion.at} {who}: {given.verb}{why}{scores} ({wording.road(given.road)})")
+        lines.append(
+            f"  {opinion.at} {who}: {given.verb}{why}{scores} ({wording.road(given.road)})"
+        )
     if opinions.hidden:
         lines.append(f"  {wording.opinions_hidden(opinions.hidden)}")
     return ["", "Opinions", *lines] if lines else []

@@ -26,8 +26,15 @@ if TYPE_CHECKING:
 
 _KEY: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Z]|.", re.DOTALL)
 _MOVES: Final = {
-    "\x1b[A": -1, "\x1b[B": 1, "\x1bOA": -1, "\x1bOB": 1, "k": -1, "j": 1, "\n": 1, "\r": 1,
-}  # fmt: skip
+    "\x1b[A": -1,
+    "\x1b[B": 1,
+    "\x1bOA": -1,
+    "\x1bOB": 1,
+    "k": -1,
+    "j": 1,
+    "\n": 1,
+    "\r": 1,
+}
 _PAGES: Final = {"\x1b[5~": -1, "\x1b[6~": 1, " ": 1, "b": -1}
 _ENDS: Final = {"\x1b[H": 0, "\x1b[1~": 0, "\x1b[F": 1, "\x1b[4~": 1, "\x1bOH": 0, "\x1bOF": 1}
 
@@ -40,8 +47,18 @@ class Screen:
         self._top = 0
         self._input = sys.stdin.fileno()
 
-    def show(self, title: str, lines: Sequence[ScreenLine], keys: str, *, message: str = "", from_top: bool = True) -> str:
-        """Show a text that keys can scroll, and return the first other key; 'q' at the end of input."""
+    def show(
+        self,
+        title: str,
+        lines: Sequence[ScreenLine],
+        keys: str,
+        *,
+        message: str = "",
+        from_top: bool = True,
+    ) -> str:
+        """Show a text that keys can scroll, and return the first other key; 'q' at the end of
+        input.
+        """
         if from_top:
             self._top = 0
         while True:
@@ -58,9 +75,13 @@ class Screen:
                 return key.lower()
 
     def ask(self, question: str, text: str = "") -> str | None:
-        """Ask the user for a line, prefilled with `text`; None if they cancel with Ctrl-C or Ctrl-D."""
+        """Ask the user for a line, prefilled with `text`; None if they cancel with Ctrl-C or
+        Ctrl-D.
+        """
         _, rows = shutil.get_terminal_size()
-        sys.stdout.write(f"\x1b[{rows};1H\x1b[K Enter: save · Ctrl-C: back\x1b[{rows - 1};1H\x1b[K\x1b[?25h")
+        sys.stdout.write(
+            f"\x1b[{rows};1H\x1b[K Enter: save · Ctrl-C: back\x1b[{rows - 1};1H\x1b[K\x1b[?25h"
+        )
         sys.stdout.flush()
         termios.tcsetattr(self._input, termios.TCSADRAIN, self._cooked)
         try:
@@ -85,7 +106,8 @@ class Screen:
             termios.tcsetattr(self._input, termios.TCSADRAIN, self._cooked)
 
     def _read_keys(self) -> None:
-        # TCSADRAIN, because the default of `tty` drops keys that were typed before the screen appeared.
+        # TCSADRAIN, because the default of `tty` drops keys that were typed before the screen
+        # appeared.
         tty.setcbreak(self._input, termios.TCSADRAIN)
 
     def _draw(self, title: str, lines: Sequence[ScreenLine], keys: str, message: str) -> None:
@@ -96,11 +118,19 @@ class Screen:
         self._top = max(0, min(self._top, self._length - self._height))
         window = body[self._top : self._top + self._height]
         if self._length > self._height:
-            title = f"{title} · lines {self._top + 1} to {self._top + len(window)} of {self._length}"
+            title = (
+                f"{title} · lines {self._top + 1} to {self._top + len(window)} of {self._length}"
+            )
         window += [""] * (self._height - len(window))
         heading = visible(title)[:columns].ljust(columns)
-        screen = [click.style(heading, reverse=True) if takes_colour() else heading, *window, *below]
-        sys.stdout.write("\x1b[?25l\x1b[H" + "\r\n".join(f"{line}\x1b[K" for line in screen) + "\x1b[J")
+        screen = [
+            click.style(heading, reverse=True) if takes_colour() else heading,
+            *window,
+            *below,
+        ]
+        sys.stdout.write(
+            "\x1b[?25l\x1b[H" + "\r\n".join(f"{line}\x1b[K" for line in screen) + "\x1b[J"
+        )
         sys.stdout.flush()
 
     def _next_key(self) -> str:
@@ -126,7 +156,11 @@ def _folded(line: ScreenLine, columns: int) -> list[str]:
         else:
             console = Console(width=columns, height=1, color_system=None)
             parts = [part.plain for part in Text(line.text).wrap(console, columns, overflow="fold")]
-    return [click.style(part, bold=True) for part in parts] if line.heading and takes_colour() else parts
+    return (
+        [click.style(part, bold=True) for part in parts]
+        if line.heading and takes_colour()
+        else parts
+    )
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Review in the terminal: one screen per item, and one key per decision.
 
-The review service decides what a reviewer may see, as on the review page. Names are hidden while an item is pending. A blind
-item shows the judge's grades only after the reviewer has entered scores.
+The review service decides what a reviewer may see, as on the review page. Names are hidden while an
+item is pending. A blind item shows the judge's grades only after the reviewer has entered scores.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _HELP: Final = (files(__package__) / "review_keys.txt").read_text("utf-8")
 
 
 def go_through(workspace: Workspace, selection: Selection, *, reviewer: str | None) -> None:
-    """Show each pending assessment and store the decision, until all are decided or the reviewer stops."""
+    """Show each pending assessment and store the decision, until all are decided or the reviewer
+    stops.
+    """
     session = _Session(workspace, selection, reviewer or workspace.reviewer)
     try:
         with Screen().opened() as screen:
@@ -59,12 +61,16 @@ class _Session:
         self._showcase = Showcase(workspace.archive, workspace.journal)
         self._concealment = Concealment(workspace)
         self._service = ReviewService(workspace, self._showcase, self._concealment)
-        self._queue = ReviewQueue(workspace.archive.assessments, workspace.leases, workspace.clock, order_seeds(workspace))
-        self._desk = f"terminal-{secrets.token_hex(4)}"  # two terminals of one person show different items
+        self._queue = ReviewQueue(
+            workspace.archive.assessments, workspace.leases, workspace.clock, order_seeds(workspace)
+        )
+        # two terminals of one person show different items
+        self._desk = f"terminal-{secrets.token_hex(4)}"
         self._skipped: set[AssessmentKey] = set()
         self._of_others: set[AssessmentKey] = set()
         self._decided: list[AssessmentKey] = []
-        self._left_pending: set[AssessmentKey] = set()  # decided by this reviewer, and waiting for another person
+        # decided by this reviewer, and waiting for another person
+        self._left_pending: set[AssessmentKey] = set()
         self._again: AssessmentKey | None = None
 
     def run(self, screen: Screen) -> str:
@@ -74,7 +80,11 @@ class _Session:
                 return f"{counted(len(self._decided), 'item')} decided; {counted(self._waiting(), 'item')} still pending"
         if not self._decided and not self._skipped:
             return "no assessments are pending"
-        skipped = f"; {counted(len(self._skipped), 'skipped item')} still pending" if self._skipped else ""
+        skipped = (
+            f"; {counted(len(self._skipped), 'skipped item')} still pending"
+            if self._skipped
+            else ""
+        )
         ended = f"that was the last one: {counted(len(self._decided), 'item')} decided{skipped}"
         if not self._left_pending:
             return f"{ended}; see `assay stats`"
@@ -125,13 +135,19 @@ class _Session:
             if item.attempt > 1:
                 title += f" · attempt {item.attempt}"
             keys = _GRADE_KEYS if item.person else _BLIND_KEYS if item.blind else _KEYS
-            pressed = screen.show(title, self._lines(key, item), keys, message=message, from_top=from_top)
+            pressed = screen.show(
+                title, self._lines(key, item), keys, message=message, from_top=from_top
+            )
             message, from_top = "", False
             match pressed:
                 case "q":
                     return "quit"
                 case "?":
-                    screen.show("Keys of the review", [ScreenLine(line) for line in _HELP.split("\n")], "any key: back")
+                    screen.show(
+                        "Keys of the review",
+                        [ScreenLine(line) for line in _HELP.split("\n")],
+                        "any key: back",
+                    )
                 case "s":
                     self._skip(key)
                     return "skipped"
@@ -148,9 +164,13 @@ class _Session:
 
     def _lines(self, key: AssessmentKey, item: Item) -> list[ScreenLine]:
         detail = self._workspace.archive.assessments.detail(key)
-        return item_lines(item, self._showcase.common_prompt(detail), tuple(detail.task.columns.items()))
+        return item_lines(
+            item, self._showcase.common_prompt(detail), tuple(detail.task.columns.items())
+        )
 
-    def _act(self, screen: Screen, key: AssessmentKey, item: Item, pressed: str, active_ms: int) -> tuple[str, bool]:
+    def _act(
+        self, screen: Screen, key: AssessmentKey, item: Item, pressed: str, active_ms: int
+    ) -> tuple[str, bool]:
         """Apply the decision of a key; return a message, and True if the item is finished."""
         grades = item.person or item.blind
         match pressed:
@@ -161,7 +181,9 @@ class _Session:
                     return str(error), False
             case "x":
                 if not _repeated(
-                    screen, "reason", lambda text: self._submit(key, Verb.REJECT, reason=text, active_ms=active_ms)
+                    screen,
+                    "reason",
+                    lambda text: self._submit(key, Verb.REJECT, reason=text, active_ms=active_ms),
                 ):
                     return "", False
             case "g" | "c" if grades or pressed == "c":
@@ -176,7 +198,9 @@ class _Session:
                 if not _repeated(
                     screen,
                     "reason",
-                    lambda text: self._submit(key, Verb.CORRECT, reason=text, scores=scores, active_ms=active_ms),
+                    lambda text: self._submit(
+                        key, Verb.CORRECT, reason=text, scores=scores, active_ms=active_ms
+                    ),
                     reason,
                 ):
                     return "Nothing was changed.", False
@@ -189,7 +213,13 @@ class _Session:
         return "", True
 
     def _submit(
-        self, key: AssessmentKey, verb: Verb, *, reason: str = "", scores: Scores = (), active_ms: int | None = None
+        self,
+        key: AssessmentKey,
+        verb: Verb,
+        *,
+        reason: str = "",
+        scores: Scores = (),
+        active_ms: int | None = None,
     ) -> None:
         from assay.app.review.submitted_decision import SubmittedDecision
 
@@ -212,7 +242,9 @@ class _Session:
             self._left_pending.discard(key)
 
     def _undo(self, key: AssessmentKey) -> str:
-        """Undo the last decision, so that its item is shown next; return an error message or an empty text."""
+        """Undo the last decision, so that its item is shown next; return an error message or an
+        empty text.
+        """
         try:
             self._submit(self._decided[-1], Verb.UNDO)
         except InputError as error:
@@ -235,11 +267,16 @@ class _Session:
         if not (note or "").strip():
             return "A rerun needs a note to the judge.", False
         try:
-            new, failure = rerun.rerun_now(self._workspace, key, reason=str(note), note=str(note), reviewer=self._reviewer)
+            new, failure = rerun.rerun_now(
+                self._workspace, key, reason=str(note), note=str(note), reviewer=self._reviewer
+            )
         except InputError as error:
             return str(error), False
         if failure is not None or new is None:
-            return f"The judge failed: {'' if failure is None else failure.detail} The item is unchanged.", False
+            return (
+                f"The judge failed: {'' if failure is None else failure.detail} The item is unchanged.",
+                False,
+            )
         self._service.note_rerun(key, reviewer=self._reviewer, idempotency_key=secrets.token_hex(8))
         self._queue.done_with(key)
         self._again = new
@@ -247,7 +284,9 @@ class _Session:
 
 
 def _asked_scores(screen: Screen, item: Item) -> Scores | None:
-    """Ask for a score for each criterion and response; return the new or changed scores, or None if the reviewer cancels."""
+    """Ask for a score for each criterion and response; return the new or changed scores, or None if
+    the reviewer cancels.
+    """
     scores: list[tuple[int, str | None, float]] = []
     for row in item.criteria:
         for place, pane in enumerate(item.panes):
@@ -276,7 +315,9 @@ def _asked_score(screen: Screen, question: str, row: RubricRow, text: str) -> st
 
 
 def _share(text: str, row: RubricRow) -> float:
-    """Convert `7` on the criterion's scale, `7/10` or a label to a score from 0 to 1; raises ValueError for other texts."""
+    """Convert `7` on the criterion's scale, `7/10` or a label to a score from 0 to 1; raises
+    ValueError for other texts.
+    """
     named = dict(row.labels)
     number, slash, whole = text.partition("/")
     if slash:

@@ -21,7 +21,12 @@ def reviewers() -> None:
     default="reviewer",
     help="reviewer: reviews and sees their own figures. viewer: reads results.",
 )
-@click.option("--url", default="http://127.0.0.1:8000", metavar="URL", help="Address of the server, for the link.")
+@click.option(
+    "--url",
+    default="http://127.0.0.1:8000",
+    metavar="URL",
+    help="Address of the server, for the link.",
+)
 @common
 def invite(name: str, role: str, url: str, store: str | None, as_json: bool) -> int:
     """Invite NAME and print the link that signs them in. A second invitation replaces the first."""
@@ -33,7 +38,9 @@ def invite(name: str, role: str, url: str, store: str | None, as_json: bool) -> 
         print_json(invitation)
     else:
         say(invitation.link)
-        tell(f"Send this link to {invitation.name} ({invitation.role}). It is not stored and cannot be shown again.")
+        tell(
+            f"Send this link to {invitation.name} ({invitation.role}). It is not stored and cannot be shown again."
+        )
     return 0
 
 
@@ -48,7 +55,10 @@ def list_command(store: str | None, as_json: bool) -> int:
     if as_json:
         print_json(document)
         return 0
-    rows = [(person.name, person.role, person.invited[:10], (person.revoked or "")[:10]) for person in document.reviewers]
+    rows = [
+        (person.name, person.role, person.invited[:10], (person.revoked or "")[:10])
+        for person in document.reviewers
+    ]
     if rows:
         say_table(("name", "role", "invited", "revoked"), rows)
     else:
@@ -65,4 +75,6 @@ def revoke(name: str, store: str | None, as_json: bool) -> int:
 
     with workspace(store) as opened:
         verbs.revoke(opened, name)
-    return answer({"revoked": name}, f"The invitation for {name} has been revoked.", as_json=as_json)
+    return answer(
+        {"revoked": name}, f"The invitation for {name} has been revoked.", as_json=as_json
+    )

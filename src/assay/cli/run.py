@@ -29,16 +29,30 @@ if TYPE_CHECKING:
     from assay.domain.suite import Rubric
 
 _BUDGET = click.option(
-    "--budget", type=float, metavar="USD", help="Maximum cost of the whole run, including what it has cost so far."
+    "--budget",
+    type=float,
+    metavar="USD",
+    help="Maximum cost of the whole run, including what it has cost so far.",
 )
 
 
 @click.command()
-@click.argument("suites", nargs=-1, required=True, metavar="SUITE…", type=click.Path(path_type=Path))
+@click.argument(
+    "suites", nargs=-1, required=True, metavar="SUITE…", type=click.Path(path_type=Path)
+)
 @of_a_run
-@click.option("--concurrency", type=int, metavar="N", help="Maximum number of model calls at the same time; default 5.")
-@click.option("--dry-run", is_flag=True, help="Show the planned calls and their cost without making them.")
-@click.option("--show-prompt", is_flag=True, help="With --dry-run: also print the prompts of the first task.")
+@click.option(
+    "--concurrency",
+    type=int,
+    metavar="N",
+    help="Maximum number of model calls at the same time; default 5.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Show the planned calls and their cost without making them."
+)
+@click.option(
+    "--show-prompt", is_flag=True, help="With --dry-run: also print the prompts of the first task."
+)
 @STAGE
 @keys_over_http
 @without_sandbox
@@ -46,7 +60,8 @@ _BUDGET = click.option(
 def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: Any) -> int:
     """Run each SUITE: ask every candidate, grade every trial, and store the results.
 
-    A set file is a suite too; its judge comes from --judge or from assay.yaml. Each call creates a new run.
+    A set file is a suite too; its judge comes from --judge or from assay.yaml. Each call creates a
+    new run.
     """
     show_prompt, dry_run = options.pop("show_prompt"), options.pop("dry_run")
     if show_prompt and not dry_run:
@@ -54,7 +69,8 @@ def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: A
     documents: list[Any] = []
     code = 0
     with workspace(store, concurrency=options["concurrency"], budget=options["budget"]) as opened:
-        # All suites are checked before the first call, so that no suite fails its checks after others have cost money.
+        # All suites are checked before the first call, so that no suite fails its checks after
+        # others have cost money.
         from assay.app.suites import default_rubric, rubric_of_file
 
         others = tuple(suites)
@@ -71,13 +87,20 @@ def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: A
                 continue
             try:
                 stage = options["stage"]
-                documents.append(_run_one(opened, suite, chosen, ahead, stage=stage, as_json=as_json))
+                documents.append(
+                    _run_one(opened, suite, chosen, ahead, stage=stage, as_json=as_json)
+                )
             except Interrupted as error:
                 # With --json, runs that finished before the interruption must still be reported.
                 if not (as_json and documents):
                     raise
                 tell(f"assay: {error}")
-                print_json([*documents, {"suite": ahead.plan.suite, "run_id": ahead.plan.id, "error": str(error)}])
+                print_json(
+                    [
+                        *documents,
+                        {"suite": ahead.plan.suite, "run_id": ahead.plan.id, "error": str(error)},
+                    ]
+                )
                 return EXIT_INTERRUPTED
             code = max(code, exit_of(documents[-1]))
     if as_json:
@@ -92,7 +115,10 @@ def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: A
 @without_sandbox
 @common
 def resume(run_id: str, budget: float | None, store: str | None, as_json: bool) -> int:
-    """Finish RUN: retry failed trials and execute the remaining ones. Finished calls are not repeated."""
+    """Finish RUN: retry failed trials and execute the remaining ones.
+
+    Finished calls are not repeated.
+    """
     from assay.app.runs import execution
     from assay.cli.bench import push_results
 
@@ -101,7 +127,9 @@ def resume(run_id: str, budget: float | None, store: str | None, as_json: bool) 
         push_results(opened, result.summary.id)
     if waiting := result.summary.trials.get(TrialState.SUBMITTED):
         run = result.summary.id
-        tell(f"note: {counted(waiting, 'trial')} of {run} stay at a provider; continue with: assay batch collect {run}")
+        tell(
+            f"note: {counted(waiting, 'trial')} of {run} stay at a provider; continue with: assay batch collect {run}"
+        )
     return _show(result, as_json=as_json)
 
 
@@ -115,7 +143,9 @@ def pause(run_id: str, store: str | None, as_json: bool) -> int:
     with workspace(store) as opened:
         summary = control.pause(opened, run_id)
         given = opened.archive.scores.approvals_by_run([summary.id])[summary.id]
-    return _steered(summary, given, as_json=as_json, message=f"continue with: assay resume {summary.id}")
+    return _steered(
+        summary, given, as_json=as_json, message=f"continue with: assay resume {summary.id}"
+    )
 
 
 @click.command()
@@ -134,9 +164,13 @@ def cancel(run_id: str, store: str | None, as_json: bool) -> int:
                 tell(f"note: {trouble}")
             summary = control.named(opened, summary.id)
             if batch.waits(summary):
-                tell(f"note: the provider is still cancelling; then: assay batch collect {summary.id}")
+                tell(
+                    f"note: the provider is still cancelling; then: assay batch collect {summary.id}"
+                )
         given = opened.archive.scores.approvals_by_run([summary.id])[summary.id]
-    return _steered(summary, given, as_json=as_json, message=f"if that was a mistake: assay resume {summary.id}")
+    return _steered(
+        summary, given, as_json=as_json, message=f"if that was a mistake: assay resume {summary.id}"
+    )
 
 
 def _steered(summary: RunSummary, given: Approvals, *, as_json: bool, message: str) -> int:
@@ -148,14 +182,31 @@ def _steered(summary: RunSummary, given: Approvals, *, as_json: bool, message: s
 
 @click.command()
 @click.argument("run_id", metavar="RUN")
-@click.option("--trials", "more_trials", type=int, default=0, metavar="N", help="Add N trials to every task.")
-@click.option("--until-approved", type=int, metavar="N", help="Add trials until N per task are approved or await review.")
-@click.option("--candidate", "candidates", multiple=True, metavar="MODEL", help="Model to add to the run. May be repeated.")
 @click.option(
-    "--review", metavar="POLICY", help="A larger review sample, such as sample:0.4, which includes the current sample."
+    "--trials", "more_trials", type=int, default=0, metavar="N", help="Add N trials to every task."
+)
+@click.option(
+    "--until-approved",
+    type=int,
+    metavar="N",
+    help="Add trials until N per task are approved or await review.",
+)
+@click.option(
+    "--candidate",
+    "candidates",
+    multiple=True,
+    metavar="MODEL",
+    help="Model to add to the run. May be repeated.",
+)
+@click.option(
+    "--review",
+    metavar="POLICY",
+    help="A larger review sample, such as sample:0.4, which includes the current sample.",
 )
 @_BUDGET
-@click.option("--yes", is_flag=True, help="Discard reviews that a new candidate invalidates, without asking.")
+@click.option(
+    "--yes", is_flag=True, help="Discard reviews that a new candidate invalidates, without asking."
+)
 @keys_over_http
 @without_sandbox
 @common
@@ -168,7 +219,10 @@ def extend(
     as_json: bool,
     **additions: Any,
 ) -> int:
-    """Add trials or candidates to RUN, or enlarge its review sample. Stored responses are not requested again."""
+    """Add trials or candidates to RUN, or enlarge its review sample.
+
+    Stored responses are not requested again.
+    """
     from assay.app.runs import extension
     from assay.app.suites import model_candidate
 
@@ -190,16 +244,25 @@ def extend(
 
 
 def _ask(run_id: str, loss: str) -> None:
-    """Ask for confirmation before reviews are discarded; raises `click.Abort` if the answer is no."""
+    """Ask for confirmation before reviews are discarded; raises `click.Abort` if the answer is
+    no.
+    """
     if not sys.stdin.isatty():
         raise InputError(run_id, loss, remedy="Nothing was changed. To accept this, add --yes.")
     click.confirm(f"{run_id} {loss} Continue?", abort=True, err=True)
 
 
 def _judge_raw(
-    opened: Workspace, paths: Sequence[Path], rubric: Rubric, options: dict[str, Any], *, as_json: bool
+    opened: Workspace,
+    paths: Sequence[Path],
+    rubric: Rubric,
+    options: dict[str, Any],
+    *,
+    as_json: bool,
 ) -> tuple[tuple[Path, ...], list[Any]]:
-    """Import files of answers and grade each imported run; return the other files and the results."""
+    """Import files of answers and grade each imported run; return the other files and the
+    results.
+    """
     from assay.app.imports.raw_answers import is_raw
     from assay.cli.regrade import grade_again
 
@@ -210,21 +273,29 @@ def _judge_raw(
     return others, [grade_again(opened, run, rubric, wanted, as_json=as_json) for run in runs]
 
 
-def import_answers(opened: Workspace, paths: Sequence[Path], options: dict[str, Any]) -> Sequence[str]:
-    """Import files of answers and return the ids of their runs; raises UsageError for options that do not apply."""
+def import_answers(
+    opened: Workspace, paths: Sequence[Path], options: dict[str, Any]
+) -> Sequence[str]:
+    """Import files of answers and return the ids of their runs; raises UsageError for options that
+    do not apply.
+    """
     from assay.app.imports.raw_answers import import_raw
 
     unfit = [name for name in ("candidates", "benchmark", "batch_id", "limit") if options[name]]
     if unfit:
         option = "--candidate" if unfit[0] == "candidates" else "--" + unfit[0].replace("_", "-")
-        raise click.UsageError(f"{option} does not apply to {paths[0]}, which already holds the answers. Leave the option out.")
+        raise click.UsageError(
+            f"{option} does not apply to {paths[0]}, which already holds the answers. Leave the option out."
+        )
     runs, notes = import_raw(opened, paths)
     for note in notes:
         tell(f"note: {note}")
     return runs
 
 
-def looked_ahead(opened: Workspace, path: Path, options: dict[str, Any], rubric: Rubric | None) -> tuple[Any, Any, LookAhead]:
+def looked_ahead(
+    opened: Workspace, path: Path, options: dict[str, Any], rubric: Rubric | None
+) -> tuple[Any, Any, LookAhead]:
     """Return a suite, its run options, and the planned calls with their cost."""
     from assay.app.runs import preflight
     from assay.domain.review_sample import parsed_rule
@@ -244,7 +315,9 @@ def looked_ahead(opened: Workspace, path: Path, options: dict[str, Any], rubric:
             batch_id=options["batch_id"],
             budget_usd=values["budget"],
             limit=options["limit"],
-            review=None if options["review"] is None else parsed_rule(options["review"], where="--review"),
+            review=None
+            if options["review"] is None
+            else parsed_rule(options["review"], where="--review"),
         ),
         candidates=options["candidates"],
     )
@@ -252,7 +325,13 @@ def looked_ahead(opened: Workspace, path: Path, options: dict[str, Any], rubric:
 
 
 def _run_one(
-    opened: Workspace, suite: Any, chosen: Any, ahead: LookAhead, *, stage: str | None, as_json: bool
+    opened: Workspace,
+    suite: Any,
+    chosen: Any,
+    ahead: LookAhead,
+    *,
+    stage: str | None,
+    as_json: bool,
 ) -> RunResultDocument:
     from assay.app.runs import documents, execution, preflight
 
@@ -262,7 +341,9 @@ def _run_one(
     tell(_announcement(ahead))
     with progress_on(sys.stderr) as listener:
         only = stage is not None
-        result = execution.run(opened, suite, chosen, ahead=ahead, only_structure=only, listener=listener)
+        result = execution.run(
+            opened, suite, chosen, ahead=ahead, only_structure=only, listener=listener
+        )
     if not as_json:
         say_result(result)
     return documents.run_result(result)

@@ -14,10 +14,17 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", help="Address to listen on; access from other machines needs --token.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    help="Address to listen on; access from other machines needs --token.",
+)
 @click.option("--port", type=int, default=8000, help="Port; default 8000; 0 picks a free one.")
 @click.option(
-    "--token", metavar="TEXT", envvar="ASSAY_TOKEN", help="Token that browsers must present; required beyond 127.0.0.1."
+    "--token",
+    metavar="TEXT",
+    envvar="ASSAY_TOKEN",
+    help="Token that browsers must present; required beyond 127.0.0.1.",
 )
 @keys_over_http
 @without_sandbox
@@ -29,7 +36,13 @@ def serve(host: str, port: int, token: str | None, store: str | None, as_json: b
 
 
 def serve_workspace(
-    opened: Workspace, *, host: str, port: int, path: str = "/", token: str | None = None, as_json: bool = False
+    opened: Workspace,
+    *,
+    host: str,
+    port: int,
+    path: str = "/",
+    token: str | None = None,
+    as_json: bool = False,
 ) -> int:
     """Run the server until it is stopped, and print its address to stderr."""
     from assay.web.server import serve as serve_app

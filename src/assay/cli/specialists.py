@@ -26,9 +26,15 @@ if TYPE_CHECKING:
     multiple=True,
     help="Write nothing: exit 3 unless the comparison is decided; exit 2 unless people read each model's grades on a screen.",
 )
-@click.option("--no-enriched", is_flag=True, help="Use the template itself, not its newest enriched version.")
+@click.option(
+    "--no-enriched", is_flag=True, help="Use the template itself, not its newest enriched version."
+)
 @file_option("--key", about="Sign with this private key; see --new-key.")
-@click.option("--pending", is_flag=True, help="List the recorded mints, and mint those whose reviews are complete.")
+@click.option(
+    "--pending",
+    is_flag=True,
+    help="List the recorded mints, and mint those whose reviews are complete.",
+)
 @file_option("--new-key", about="Make a key pair: a private FILE and FILE.pub.")
 @common
 def mint(
@@ -43,21 +49,27 @@ def mint(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Write a snapshot of a specialist: TEMPLATE with the results of a batch, and what they do and do not show.
+    """Write a snapshot of a specialist: TEMPLATE with the results of a batch, and what they do and
+    do not show.
 
-    While grades of the batch are pending, the mint is recorded and carried out at the last decision.
+    While grades of the batch are pending, the mint is recorded and carried out at the last
+    decision.
     """
     whole = template is not None and batch_id is not None and output is not None
     given = any(value is not None for value in (template, batch_id, output))
     if (pending + (new_key is not None) + given) != 1 or given != whole:
-        problem = "Give TEMPLATE with --batch-id and --output, or only --pending, or only --new-key FILE."
+        problem = (
+            "Give TEMPLATE with --batch-id and --output, or only --pending, or only --new-key FILE."
+        )
         raise click.UsageError(problem, click.get_current_context())
     if new_key is not None:
         from assay.app.specialists.mint import make_key
 
         public = make_key(new_key)
         text = f"private key: {new_key}; keep it to yourself\npublic key: {public}; give it to those who verify"
-        return answer({"private": str(new_key), "public": str(public)}, lambda: say(text), as_json=as_json)
+        return answer(
+            {"private": str(new_key), "public": str(public)}, lambda: say(text), as_json=as_json
+        )
     from assay.app.specialists.waiting import mint_or_wait, mint_recorded
     from assay.domain.observations import MintRequested
 
@@ -86,9 +98,18 @@ def say_mint(result: MintDocument) -> None:
     say(outcome(result), colour="green" if result.path else None)
     if isinstance(result.evidence, dict):
         say(result.evidence["statement"])
-        say("\n".join([*result.evidence["shows"], *(f"not shown: {gap}" for gap in result.evidence["does_not_show"])]))
+        say(
+            "\n".join(
+                [
+                    *result.evidence["shows"],
+                    *(f"not shown: {gap}" for gap in result.evidence["does_not_show"]),
+                ]
+            )
+        )
     if result.path and result.public_key is None:
-        tell("note: the snapshot is not signed, so anyone can change it and recompute its SHA-256; sign with --key FILE")
+        tell(
+            "note: the snapshot is not signed, so anyone can change it and recompute its SHA-256; sign with --key FILE"
+        )
 
 
 def outcome(result: MintDocument) -> str:
@@ -102,18 +123,32 @@ def outcome(result: MintDocument) -> str:
         if result.server:
             return f"{name} is not minted yet, because {why}. The mint is recorded; after the review: assay mint --pending"
         return f"{name} is not minted yet, because {why}. The mint is recorded and happens at the last decision."
-    return f"minted {name}: {result.path}" if result.path else f"{name} was not minted, because the comparison is not decided."
+    return (
+        f"minted {name}: {result.path}"
+        if result.path
+        else f"{name} was not minted, because the comparison is not decided."
+    )
 
 
 @click.command("mint-verify")
 @click.argument("snapshot", metavar="FILE", type=click.Path(path_type=Path))
-@file_option("--key", about="Public key that must have signed it: FILE.pub from a person whom you trust.")
-@click.option("--strict", is_flag=True, help="Fail also if a check was not possible, such as the signature without --key.")
+@file_option(
+    "--key", about="Public key that must have signed it: FILE.pub from a person whom you trust."
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Fail also if a check was not possible, such as the signature without --key.",
+)
 @common
-def mint_verify(snapshot: Path, key: Path | None, strict: bool, store: str | None, as_json: bool) -> int:
-    """Verify a snapshot: its bytes, signature and place, and that its numbers follow from the runs in the store.
+def mint_verify(
+    snapshot: Path, key: Path | None, strict: bool, store: str | None, as_json: bool
+) -> int:
+    """Verify a snapshot: its bytes, signature and place, and that its numbers follow from the runs
+    in the store.
 
-    Exit 0 if no check fails, otherwise 3. Checks that were not possible are listed; with --strict they fail too.
+    Exit 0 if no check fails, otherwise 3. Checks that were not possible are listed; with --strict
+    they fail too.
     """
     from assay.app.specialists.verify import verify
 
@@ -121,8 +156,13 @@ def mint_verify(snapshot: Path, key: Path | None, strict: bool, store: str | Non
         verified = verify(opened, snapshot, key, strict=strict)
 
     def tabled() -> None:
-        say_table(("check", "result", "detail"), [(c.check, c.result.replace("_", " "), c.detail) for c in verified.checks])
-        result, colour = ("no check failed", "green") if verified.valid else ("verification failed", "red")
+        say_table(
+            ("check", "result", "detail"),
+            [(c.check, c.result.replace("_", " "), c.detail) for c in verified.checks],
+        )
+        result, colour = (
+            ("no check failed", "green") if verified.valid else ("verification failed", "red")
+        )
         left = f"; not checked: {', '.join(verified.not_checked)}" if verified.not_checked else ""
         say(f"{result}{left}", colour=colour, bold=True)
 
@@ -132,24 +172,40 @@ def mint_verify(snapshot: Path, key: Path | None, strict: bool, store: str | Non
 
 @click.command()
 @click.argument("template", metavar="TEMPLATE")
-@click.option("--provider", metavar="NAME", help="Provider of the model; default openrouter, or the provider in --model.")
-@click.option("--model", metavar="NAME", help="Model that describes the documents; default Claude 3.5 Haiku.")
+@click.option(
+    "--provider",
+    metavar="NAME",
+    help="Provider of the model; default openrouter, or the provider in --model.",
+)
+@click.option(
+    "--model", metavar="NAME", help="Model that describes the documents; default Claude 3.5 Haiku."
+)
 @click.option("--force", is_flag=True, help="Also enrich documents that are already enriched.")
 @click.option("--budget", type=float, metavar="USD", help="Maximum cost of the enrichment.")
 @keys_over_http
 @common
 def enrich(
-    template: str, provider: str | None, model: str | None, force: bool, budget: float | None, store: str | None, as_json: bool
+    template: str,
+    provider: str | None,
+    model: str | None,
+    force: bool,
+    budget: float | None,
+    store: str | None,
+    as_json: bool,
 ) -> int:
-    """Let a model describe each document of TEMPLATE (a file or a specialist), so that prompts can include fitting documents.
+    """Let a model describe each document of TEMPLATE (a file or a specialist), so that prompts can
+    include fitting documents.
 
-    The result is a new file: enriched/VERSION/enriched-NNN.json5. The exit code is 1 if a document failed.
+    The result is a new file: enriched/VERSION/enriched-NNN.json5. The exit code is 1 if a document
+    failed.
     """
     from assay.app.specialists.enrich import enrich as enrich_template
 
     with workspace(store, budget=budget) as opened:
         cap = opened.settings.values["budget"]
-        done = enrich_template(opened, template, provider=provider, model=model, force=force, budget_usd=cap)
+        done = enrich_template(
+            opened, template, provider=provider, model=model, force=force, budget_usd=cap
+        )
     answer(done, lambda: _say_enriched(done), as_json=as_json)
     return int(done.failed > 0)
 
@@ -159,6 +215,12 @@ def _say_enriched(done: EnrichmentDocument) -> None:
         if each.reason is not None:
             say(f"failed: {each.source}: {each.reason}")
     say(f"enriched template: {done.path}" if done.path else "no enriched template was written")
-    reused = f", {counted(done.reused_answers, 'answer')} from an interrupted attempt" if done.reused_answers else ""
+    reused = (
+        f", {counted(done.reused_answers, 'answer')} from an interrupted attempt"
+        if done.reused_answers
+        else ""
+    )
     say(f"{done.model}: {counted(done.calls, 'answer')}, {dollars(done.cost_usd)}{reused}")
-    say(f"documents enriched: {done.enriched}; already enriched: {done.skipped}; failed: {done.failed}")
+    say(
+        f"documents enriched: {done.enriched}; already enriched: {done.skipped}; failed: {done.failed}"
+    )

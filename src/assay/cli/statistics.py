@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
-from assay.cli.options import common, filters, margin_option, require_vetted_option, selection, workspace
+from assay.cli.options import (
+    common,
+    filters,
+    margin_option,
+    require_vetted_option,
+    selection,
+    workspace,
+)
 from assay.cli.output import answer, print_json, say, say_table
 from assay.domain.amounts import money
 
@@ -24,7 +31,12 @@ if TYPE_CHECKING:
         WarningDocument,
     )
     from assay.app.statistics.power import PowerPlan, SampleSize
-    from assay.app.statistics.results import CandidateScores, ComparisonResult, GateResult, RankingResult
+    from assay.app.statistics.results import (
+        CandidateScores,
+        ComparisonResult,
+        GateResult,
+        RankingResult,
+    )
     from assay.statistics.ranking import RankedPair
 
 EXIT_GATE_CLOSED = 3
@@ -40,7 +52,8 @@ def _scope(command: Any) -> Any:
 
 
 _MARGIN: Final = margin_option(
-    "--margin", about="The smallest difference that matters: 0.03, or 3pts. Without it no pair is called equivalent."
+    "--margin",
+    about="The smallest difference that matters: 0.03, or 3pts. Without it no pair is called equivalent.",
 )
 
 
@@ -62,8 +75,18 @@ def stats(by_task: bool, store: str | None, as_json: bool, **chosen: Any) -> int
             print_json(documents.scores_document(scores))
         else:
             ranking = results.rank(opened, filtered, basis=basis)
-            waits = what_waits(opened, basis.chosen.selection) if basis.excluded.awaiting_review and not basis.n_trials else ""
-            say_standing(scores, ranking, results.leading_verdict(opened, ranking), by_task=by_task, waits=waits)
+            waits = (
+                what_waits(opened, basis.chosen.selection)
+                if basis.excluded.awaiting_review and not basis.n_trials
+                else ""
+            )
+            say_standing(
+                scores,
+                ranking,
+                results.leading_verdict(opened, ranking),
+                by_task=by_task,
+                waits=waits,
+            )
     return 0
 
 
@@ -74,12 +97,22 @@ def stats(by_task: bool, store: str | None, as_json: bool, **chosen: Any) -> int
 @_MARGIN
 @filters
 @common
-def compare(a: str, b: str, scope: str, margin: float | None, store: str | None, as_json: bool, **chosen: Any) -> int:
+def compare(
+    a: str,
+    b: str,
+    scope: str,
+    margin: float | None,
+    store: str | None,
+    as_json: bool,
+    **chosen: Any,
+) -> int:
     """Compare A and B: which is better, by how much, and how certain that is."""
     from assay.app.statistics import documents, results
 
     with workspace(store) as opened:
-        compared = results.compare(opened, selection(chosen), a, b, scope=results.SCOPES[scope], margin=margin)
+        compared = results.compare(
+            opened, selection(chosen), a, b, scope=results.SCOPES[scope], margin=margin
+        )
     document = documents.comparison_document(compared)
     return answer(document, lambda: _say_contrast(compared, document), as_json=as_json)
 
@@ -90,28 +123,40 @@ def compare(a: str, b: str, scope: str, margin: float | None, store: str | None,
 @filters
 @common
 def rank(scope: str, margin: float | None, store: str | None, as_json: bool, **chosen: Any) -> int:
-    """Rank all candidates with the ranks that the data support, and compare all pairs with Holm's correction."""
+    """Rank all candidates with the ranks that the data support, and compare all pairs with Holm's
+    correction.
+    """
     from assay.app.statistics import documents, results
 
     with workspace(store) as opened:
-        ranking = results.rank(opened, selection(chosen), scope=results.SCOPES[scope], margin=margin)
+        ranking = results.rank(
+            opened, selection(chosen), scope=results.SCOPES[scope], margin=margin
+        )
     document = documents.ranking_document(ranking)
     return answer(document, lambda: _say_ranks(ranking, document), as_json=as_json)
 
 
 @click.command()
 @margin_option("--detect", required=True, about="Difference to detect: 0.03, or 3pts.")
-@click.option("--power", default="0.8", metavar="P", help="Probability of detecting it; default 0.8.")
+@click.option(
+    "--power", default="0.8", metavar="P", help="Probability of detecting it; default 0.8."
+)
 @_scope
 @filters
 @common
-def plan(detect: float, power: str, scope: str, store: str | None, as_json: bool, **chosen: Any) -> int:
-    """Estimate how many more tasks or trials would show a difference of D, with their cost and reviews."""
+def plan(
+    detect: float, power: str, scope: str, store: str | None, as_json: bool, **chosen: Any
+) -> int:
+    """Estimate how many more tasks or trials would show a difference of D, with their cost and
+    reviews.
+    """
     from assay.app.statistics import documents, power as planning, results
 
     surely = planning.parsed_power(power)
     with workspace(store) as opened:
-        needed = planning.plan(opened, selection(chosen), detect=detect, power=surely, scope=results.SCOPES[scope])
+        needed = planning.plan(
+            opened, selection(chosen), detect=detect, power=surely, scope=results.SCOPES[scope]
+        )
     return answer(documents.power_plan_document(needed), lambda: _say_plan(needed), as_json=as_json)
 
 
@@ -129,7 +174,9 @@ def plan(detect: float, power: str, scope: str, store: str | None, as_json: bool
     default="pass",
     help="If the data are too few to tell: pass with a note (exit 0), or fail (exit 4).",
 )
-@margin_option("--margin", about="How much worse A may be: 0.03, or 3pts; default: the margin of the runs.")
+@margin_option(
+    "--margin", about="How much worse A may be: 0.03, or 3pts; default: the margin of the runs."
+)
 @require_vetted_option
 @filters
 @common
@@ -144,26 +191,35 @@ def gate(
     as_json: bool,
     **chosen: Any,
 ) -> int:
-    """Exit 0 if A is shown to be at most D worse than B, or than A in earlier runs, and 3 if A is shown to be worse.
+    """Exit 0 if A is shown to be at most D worse than B, or than A in earlier runs, and 3 if A is
+    shown to be worse.
 
     If the data are too few to show either, exit 0 with a note, or 4 with `--on-undecided fail`.
 
-    With --baseline, A is tested in the runs of --run, or in its newest run, and compared on the same tasks.
+    With --baseline, A is tested in the runs of --run, or in its newest run, and compared on the
+    same tasks.
     """
     from assay.app.statistics import baseline as earlier, documents, results
 
     if (b is None) == (baseline is None):
-        raise click.UsageError("Give either --against B or --baseline RUN.", click.get_current_context())
+        raise click.UsageError(
+            "Give either --against B or --baseline RUN.", click.get_current_context()
+        )
     vetted = require is not None
     with workspace(store) as opened:
         if baseline is not None:
-            outcome = earlier.gate_baseline(opened, selection(chosen), a, baseline=baseline, margin=margin, vetted=vetted)
+            outcome = earlier.gate_baseline(
+                opened, selection(chosen), a, baseline=baseline, margin=margin, vetted=vetted
+            )
         else:
-            outcome = results.gate(opened, selection(chosen), a, str(b), margin=margin, vetted=vetted)
+            outcome = results.gate(
+                opened, selection(chosen), a, str(b), margin=margin, vetted=vetted
+            )
     document = documents.gate_document(outcome, on_undecided)
     answer(document, lambda: _say_gate(outcome, document), as_json=as_json)
     if outcome.outcome == "undecided" and os.environ.get("GITHUB_ACTIONS") == "true":
-        # GitHub shows this line on the page of the pull request. It reads both streams, and stdout may be JSON.
+        # GitHub shows this line on the page of the pull request. It reads both streams, and stdout
+        # may be JSON.
         click.echo(f"::warning title=assay gate::{outcome.verdict}", err=True)
     if not outcome.blocks(on_undecided):
         return 0
@@ -207,7 +263,12 @@ def _say_gate(outcome: GateResult, document: GateDocument) -> None:
 
 
 def say_standing(
-    candidate_scores: CandidateScores, ranking_result: RankingResult, verdict: str, *, by_task: bool = False, waits: str = ""
+    candidate_scores: CandidateScores,
+    ranking_result: RankingResult,
+    verdict: str,
+    *,
+    by_task: bool = False,
+    waits: str = "",
 ) -> None:
     """Print the result of `assay stats`: scores, pairs, verdict, warnings and diagnostics.
 
@@ -230,7 +291,11 @@ def say_standing(
     pairs = ranking_result.ranking.compared
     leader = ranking_result.ranking.candidates[0].candidate if pairs else None
     # Printing all pairs of 50 candidates would take 1,225 lines.
-    shown = pairs if len(pairs) <= _MOST_PAIRS else [pair for pair in pairs if leader in {pair.a, pair.b}]
+    shown = (
+        pairs
+        if len(pairs) <= _MOST_PAIRS
+        else [pair for pair in pairs if leader in {pair.a, pair.b}]
+    )
     _say_pairs(shown)
     if len(shown) < len(pairs):
         say(f"… and {len(pairs) - len(shown):,} more pairs; `assay rank` lists them all")
@@ -242,7 +307,9 @@ def say_standing(
     if candidate_scores.anytime is not None:
         say()
         _say_unfinished(
-            basis.still_open, p_value=False, ranges=any(estimate.ci95 is not None for estimate in candidate_scores.estimates)
+            basis.still_open,
+            p_value=False,
+            ranges=any(estimate.ci95 is not None for estimate in candidate_scores.estimates),
         )
         for estimate, now in zip(candidate_scores.estimates, candidate_scores.anytime, strict=True):
             say(f"  {wording.anytime_mean(str(estimate.candidate), now)}")
@@ -296,8 +363,12 @@ def _say_scores(ranking_result: RankingResult) -> None:
                 f"{n_tasks}, {n_trials}",
             )
         )
-    say_table(("candidate", "score", "sd", "95% range", "rank", "from"), rows, numbers=frozenset({1, 2}))
-    if about := wording.range_scope([ranked.estimate for ranked in ranking_result.ranking.candidates]):
+    say_table(
+        ("candidate", "score", "sd", "95% range", "rank", "from"), rows, numbers=frozenset({1, 2})
+    )
+    if about := wording.range_scope(
+        [ranked.estimate for ranked in ranking_result.ranking.candidates]
+    ):
         say(about)
 
 
@@ -317,7 +388,11 @@ def _say_pairs(pairs: Sequence[RankedPair]) -> None:
     ]
     if rows:
         say()
-        say_table(("pair", "points", "95% range", "p", "p (Holm)", "decision"), rows, numbers=frozenset({1, 3, 4}))
+        say_table(
+            ("pair", "points", "95% range", "p", "p (Holm)", "decision"),
+            rows,
+            numbers=frozenset({1, 3, 4}),
+        )
 
 
 def _say_tasks(candidate_scores: CandidateScores) -> None:
@@ -335,11 +410,15 @@ def _say_tasks(candidate_scores: CandidateScores) -> None:
         for task in estimate.by_task
     ]
     say()
-    say_table(("task", "candidate", "score", "95% range", "trials"), rows, numbers=frozenset({2, 4}))
+    say_table(
+        ("task", "candidate", "score", "95% range", "trials"), rows, numbers=frozenset({2, 4})
+    )
 
 
 def _say_preferences(strengths: StrengthsDocument) -> None:
-    """Print the strengths computed from pairwise choices; a candidate without a strength gets a reason."""
+    """Print the strengths computed from pairwise choices; a candidate without a strength gets a
+    reason.
+    """
     rows = [
         (
             candidate.candidate,
@@ -365,7 +444,11 @@ def _say_contrast(comparison_result: ComparisonResult, document: ComparisonDocum
     _say_verdict_differences(comparison_result.verdicts)
     say(comparison_result.verdict, bold=True)
     _say_counts(comparison_result.basis)
-    if comparison.difference is not None and comparison.mean_a is not None and comparison.mean_b is not None:
+    if (
+        comparison.difference is not None
+        and comparison.mean_a is not None
+        and comparison.mean_b is not None
+    ):
         means = f"{comparison.a} {wording.number(comparison.mean_a)}, {comparison.b} {wording.number(comparison.mean_b)}"
         trials = f"{wording.count(comparison.n_trials_a, 'trial')} and {wording.count(comparison.n_trials_b, 'trial')}"
         shared = wording.tasks_in_families(comparison.n_tasks, comparison.n_families)
@@ -380,14 +463,18 @@ def _say_contrast(comparison_result: ComparisonResult, document: ComparisonDocum
     if other := wording.other_scope(comparison):
         say(other)
     if comparison.second_opinion is not None and comparison.second_opinion.p_value is not None:
-        say(f"second opinion ({comparison.second_opinion.method}): {wording.p_value(comparison.second_opinion.p_value)}")
+        say(
+            f"second opinion ({comparison.second_opinion.method}): {wording.p_value(comparison.second_opinion.p_value)}"
+        )
     if comparison.prob_superiority is not None:
         say(wording.superiority(comparison))
     if comparison.d_total is not None:
         say(f"effect size d = {comparison.d_total:.2f} ({comparison.effect_label})")
     if comparison_result.anytime is not None:
         _say_unfinished(
-            comparison_result.still_open, p_value=comparison.p_value is not None, ranges=comparison.ci95 is not None
+            comparison_result.still_open,
+            p_value=comparison.p_value is not None,
+            ranges=comparison.ci95 is not None,
         )
         if evidence := wording.anytime_beside(comparison_result.anytime, comparison):
             say(evidence)
@@ -422,7 +509,9 @@ def _say_plan(power_plan: PowerPlan) -> None:
     cost = power_plan.cost
     reviews = "" if cost.reviews is None else f", {cost.reviews:.1f} reviews"
     price = "price unknown" if cost.usd is None else f"about {money(cost.usd)}"
-    say(f"\none trial of all candidates: {price}{reviews}; {100 * cost.kept:.0f}% of decided trials count")
+    say(
+        f"\none trial of all candidates: {price}{reviews}; {100 * cost.kept:.0f}% of decided trials count"
+    )
     _say_warnings(documents.warning_documents(power_plan.basis))
 
 
@@ -442,7 +531,11 @@ def _sample_size(size: SampleSize | None) -> str:
 def _say_unfinished(still_open: StillOpen, *, p_value: bool, ranges: bool) -> None:
     from assay.app.statistics.results import wording
 
-    say(wording.unfinished(running=still_open.running, pending=still_open.waiting, p_value=p_value, ranges=ranges))
+    say(
+        wording.unfinished(
+            running=still_open.running, pending=still_open.waiting, p_value=p_value, ranges=ranges
+        )
+    )
 
 
 def _say_diagnostics(lines: list[str]) -> None:

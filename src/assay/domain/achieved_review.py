@@ -1,4 +1,6 @@
-"""Numbers that say how far a review followed its protocol, as opposed to what the protocol plans."""
+"""Numbers that say how far a review followed its protocol, as opposed to what the protocol
+plans.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,19 @@ from assay.domain.digest import JsonValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AchievedReview:
-    """Decisions that hold now, and how they came about. Undone decisions and superseded attempts are not included.
+    """Decisions that hold now, and how they came about.
+
+    Undone decisions and superseded attempts are not included.
 
     Attributes:
         decisions: items that are approved, corrected or rejected by people.
-        blind: decisions for which everybody who decided gave their own verdict before they saw the judge's grades.
+        blind: decisions for which everybody who decided gave their own verdict before they saw the
+            judge's grades.
         by_two: decisions that rest on the opinions of two different people.
-        in_order: decisions on items that the review queue handed out, for runs with a random order; None for other runs.
-        waiting_for_second: pending items with an opinion that needs another one, or with two that differ.
+        in_order: decisions on items that the review queue handed out, for runs with a random order;
+            None for other runs.
+        waiting_for_second: pending items with an opinion that needs another one, or with two that
+            differ.
     """
 
     decisions: int = 0

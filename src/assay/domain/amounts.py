@@ -1,4 +1,6 @@
-"""Amounts of money and durations in words, in the one form that every page, command, report and message uses."""
+"""Amounts of money and durations in words, in the one form that every page, command, report and
+message uses.
+"""
 
 from __future__ import annotations
 

@@ -20,13 +20,15 @@ class AnswerColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateAnswer:
-    """One answer, or the reason why it is missing; `text` and `failure` are both None if neither is known.
+    """One answer, or the reason why it is missing; `text` and `failure` are both None if neither is
+    known.
 
     Attributes:
         score: mean of the counted grades, between 0 and 1; None if no grade counts.
         waits: True if a grade of the answer awaits review.
         trial: the trial that the answer belongs to; None if the run has no such trial.
-        input_tokens, output_tokens, latency_s, cost_usd: sums over the turns of a conversation; None if unknown.
+        input_tokens, output_tokens, latency_s, cost_usd: sums over the turns of a conversation;
+            None if unknown.
     """
 
     text: str | None = None

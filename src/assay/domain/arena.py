@@ -27,23 +27,29 @@ class Pairing:
     Attributes:
         position: the task's position in its run, counted from 0.
         k: number of the trial, counted from 1.
-        left, right: each candidate's position in the run's order, counted from 0, which stays valid after a rename.
+        left, right: each candidate's position in the run's order, counted from 0, which stays valid
+            after a rename.
     """
 
     position: int
     k: int
-    # Votes are hashed with these positions, so renaming or merging a candidate does not break a hash.
+    # Votes are hashed with these positions, so renaming or merging a candidate does not break a
+    # hash.
     left: int
     right: int
 
     @property
     def pair(self) -> tuple[int, int]:
-        """Return both candidates' positions in ascending order; swapping left and right does not change the pair."""
+        """Return both candidates' positions in ascending order; swapping left and right does not
+        change the pair.
+        """
         return (min(self.left, self.right), max(self.left, self.right))
 
     @property
     def item(self) -> tuple[int, int, int, int]:
-        """Return a key for the task, the trial and the pair; swapping left and right does not change the key."""
+        """Return a key for the task, the trial and the pair; swapping left and right does not
+        change the key.
+        """
         return (self.position, self.k, *self.pair)
 
 
@@ -53,9 +59,11 @@ class Vote:
 
     Attributes:
         idempotency_key: a second vote with the same key changes nothing.
-        active_ms: how long the person looked at the pair with the page in the foreground; None if unknown.
+        active_ms: how long the person looked at the pair with the page in the foreground; None if
+            unknown.
         telling: True if a response contains a name that reveals the model that wrote it.
-        again: True if this person voted on the pair before, learned the authors, and withdrew the earlier vote.
+        again: True if this person voted on the pair before, learned the authors, and withdrew the
+            earlier vote.
         task: the task's id; empty until the vote is stored.
         family: the source that the task shares with other tasks; empty if it shares none.
         id: 0 until the vote is stored.
@@ -80,7 +88,8 @@ class Contest:
     """The responses of one trial that people can choose between.
 
     Attributes:
-        responses: keyed by the candidate's position in the run's order; candidates without a response are left out.
+        responses: keyed by the candidate's position in the run's order; candidates without a
+            response are left out.
         judged: judges' scores, keyed by judge and then by candidate position.
     """
 

@@ -17,14 +17,17 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """A candidate's response to one task in one trial; `truncated` is True if a token limit cut it off."""
+    """A candidate's response to one task in one trial; `truncated` is True if a token limit cut it
+    off.
+    """
 
     candidate: str
     text: str
     truncated: bool = False
 
 
-# A flag on a clean report teaches reviewers to ignore flags, so a check that cannot decide does not raise one.
+# A flag on a clean report teaches reviewers to ignore flags, so a check that cannot decide does not
+# raise one.
 class FlagKind(StrEnum):
     """Reasons why a person should check an assessment; the flag's `detail` explains the reason."""
 
@@ -59,7 +62,9 @@ RULE_FLAGS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flag:
-    """A reason why a person should check an assessment, with the affected candidate and criterion, if any."""
+    """A reason why a person should check an assessment, with the affected candidate and criterion,
+    if any.
+    """
 
     kind: FlagKind
     detail: str
@@ -74,7 +79,8 @@ class Grade:
     Attributes:
         score: between 0 and 1; None if it is missing or outside its scale.
         raw_score: the score as the grader wrote it; None if missing.
-        min_score, max_score: the raw scores that are worth 0 and 1; `min_score` is the greater one if lower is better.
+        min_score, max_score: the raw scores that are worth 0 and 1; `min_score` is the greater one
+            if lower is better.
         confidence: between 0 and 1; None if the grader reported none.
     """
 
@@ -91,7 +97,9 @@ class Grade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """A scorer's check of a final answer, shown next to the judge's grades; `verified` is None if the scorer could not tell."""
+    """A scorer's check of a final answer, shown next to the judge's grades; `verified` is None if
+    the scorer could not tell.
+    """
 
     candidate: str
     scorer: str
@@ -104,14 +112,17 @@ class Assessment:
     """The grades that one judge or scorer gave together.
 
     Attributes:
-        grades: in the suite's order of candidates, and for each candidate in the rubric's order of criteria.
+        grades: in the suite's order of candidates, and for each candidate in the rubric's order of
+            criteria.
         scores: each candidate's weighted score, between 0 and 1; None if a criterion has no grade.
         weights: weight of each criterion, by name.
-        report: the judge's Markdown report, unchanged, which uses `labels` for candidates; empty for scorers.
+        report: the judge's Markdown report, unchanged, which uses `labels` for candidates; empty
+            for scorers.
         ranking: candidates, best first; empty if the judge gave no ranking.
-        labels: for each candidate name, the label that the judge saw instead; empty if names were not hidden.
-        shown: candidates in the random order in which the judge saw them; empty for a single candidate or without a random
-            order.
+        labels: for each candidate name, the label that the judge saw instead; empty if names were
+            not hidden.
+        shown: candidates in the random order in which the judge saw them; empty for a single
+            candidate or without a random order.
         flags: reasons why a person should check the assessment.
         raw: the judge's reply, unchanged.
         rules: the rubric's rules for verdicts; None if it has none.
@@ -133,11 +144,19 @@ class Assessment:
 
     @property
     def verdicts(self) -> dict[str, Verdict | None]:
-        """Return each candidate's verdict after corrections, or None if it has no score; empty if the rubric has no rules."""
-        return {} if self.rules is None else {name: self._verdict(name, self.rules) for name in self.scores}
+        """Return each candidate's verdict after corrections, or None if it has no score; empty if
+        the rubric has no rules.
+        """
+        return (
+            {}
+            if self.rules is None
+            else {name: self._verdict(name, self.rules) for name in self.scores}
+        )
 
     def _verdict(self, candidate: str, rules: VerdictRules) -> Verdict | None:
-        grades = {grade.criterion: grade.score for grade in self.grades if grade.candidate == candidate}
+        grades = {
+            grade.criterion: grade.score for grade in self.grades if grade.candidate == candidate
+        }
         score = self.scores[candidate]
         if score is None and all(grade is None for grade in grades.values()):
             return None
@@ -148,11 +167,14 @@ class Assessment:
         return rules.verdict(grades.values()) or Verdict.FAIL
 
 
-def weighted_score(grades: Mapping[str, float | None], rubric_weights: Mapping[str, float]) -> float | None:
-    """Return the weighted mean of the criteria's scores; None if a weighted criterion has no score, or no weight is above 0.
+def weighted_score(
+    grades: Mapping[str, float | None], rubric_weights: Mapping[str, float]
+) -> float | None:
+    """Return the weighted mean of the criteria's scores; None if a weighted criterion has no score,
+    or no weight is above 0.
 
-    Correctly rounded, so that three scores of 0.9 have the mean 0.9. `grades` are between 0 and 1, or None; `rubric_weights` are
-    at least 0.
+    Correctly rounded, so that three scores of 0.9 have the mean 0.9. `grades` are between 0 and 1,
+    or None; `rubric_weights` are at least 0.
     """
     weighted: list[tuple[float, float]] = []
     for criterion, weight in rubric_weights.items():
@@ -174,7 +196,9 @@ def weighted_scores(
 ) -> dict[str, float | None]:
     """Return each candidate's `weighted_score`, computed from the candidate's grades."""
     return {
-        name: weighted_score({grade.criterion: grade.score for grade in grades if grade.candidate == name}, weights)
+        name: weighted_score(
+            {grade.criterion: grade.score for grade in grades if grade.candidate == name}, weights
+        )
         for name in candidates
     }
 

@@ -1,9 +1,10 @@
-"""Signs of careless reviewing by absolute thresholds: too little time for the text, long runs of approvals, missed errors.
+"""Signs of careless reviewing by absolute thresholds: too little time for the text, long runs of
+approvals, missed errors.
 
-Figures about reviewers that compare them with each other (`analysis.reviewers`) see nothing if everybody is careless. The
-thresholds here do not depend on other reviewers, and each is generous, because a false accusation costs more than a missed one.
-Only decisions on items that were on the reviewer's screen are judged; a script reads nothing, and results state its decisions
-separately.
+Figures about reviewers that compare them with each other (`analysis.reviewers`) see nothing if
+everybody is careless. The thresholds here do not depend on other reviewers, and each is generous,
+because a false accusation costs more than a missed one. Only decisions on items that were on the
+reviewer's screen are judged; a script reads nothing, and results state its decisions separately.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from assay.domain.identifiers import folded
 from assay.domain.lifecycle import Verb
 
 TOO_QUICK_S: Final = 1.0
-"""Seconds below which a decision counts as too quick, however short its text: a person needs about this long to react to it."""
+"""Seconds below which a decision counts as too quick, however short its text: a person needs about
+this long to react to it.
+"""
 
 FASTEST_WPM: Final = 600
 """Words per minute above which nobody reads with understanding.
 
-Adults read 175 to 300 words per minute silently (Brysbaert 2019, Journal of Memory and Language 109:104047); faster than 400 to
-600, people skim and miss content (Rayner et al. 2016, Psychological Science in the Public Interest 17:4-34).
+Adults read 175 to 300 words per minute silently (Brysbaert 2019, Journal of Memory and Language
+109:104047); faster than 400 to 600, people skim and miss content (Rayner et al. 2016, Psychological
+Science in the Public Interest 17:4-34).
 """
 
 CHARS_PER_WORD: Final = 6
@@ -31,7 +35,8 @@ CHARS_PER_WORD: Final = 6
 LONG_RUN: Final = 50
 """Approvals in a row, of one reviewer, that count as a long run.
 
-A careful reviewer of a judge that is right in 95% of the cases approves 50 items in a row with a probability of 8%.
+A careful reviewer of a judge that is right in 95% of the cases approves 50 items in a row with a
+probability of 8%.
 """
 
 
@@ -62,7 +67,9 @@ class TimedDecision:
 
 
 def reading_s(characters: int) -> float:
-    """Return the seconds that a text of this length takes at `FASTEST_WPM`; all other text on the screen is not included."""
+    """Return the seconds that a text of this length takes at `FASTEST_WPM`; all other text on the
+    screen is not included.
+    """
     return 60 * characters / CHARS_PER_WORD / FASTEST_WPM
 
 
@@ -74,7 +81,8 @@ class Attention:
         decisions: decisions on items that were on the reviewer's screen.
         timed: decisions with a measured time. Only these can be too quick or unread.
         too_quick: decisions that took less than `TOO_QUICK_S`.
-        unread: decisions that were faster than the answers can be read at `FASTEST_WPM`; they may be too quick as well.
+        unread: decisions that were faster than the answers can be read at `FASTEST_WPM`; they may
+            be too quick as well.
         longest_run: highest number of consecutive approvals of one reviewer.
         in_long_runs: approvals in runs of at least `LONG_RUN`.
         planted: answered checks with a planted error, in sessions that have ended.
@@ -118,7 +126,8 @@ def attention_by_reviewer(
 
     Args:
         decisions: decisions in the order in which they were made.
-        planted: for each answered check with a planted error, the reviewer, and True if they found the error.
+        planted: for each answered check with a planted error, the reviewer, and True if they found
+            the error.
     """
     names: dict[str, str] = {}
     taken: dict[str, list[TimedDecision]] = {}
@@ -128,7 +137,9 @@ def attention_by_reviewer(
     by_check: dict[str, list[bool]] = {}
     for reviewer, was_found in planted:
         by_check.setdefault(names.setdefault(folded(reviewer), reviewer), []).append(was_found)
-    return {name: _signs(taken.get(name, []), by_check.get(name, [])) for name in {**taken, **by_check}}
+    return {
+        name: _signs(taken.get(name, []), by_check.get(name, [])) for name in {**taken, **by_check}
+    }
 
 
 def _signs(taken: list[TimedDecision], found: list[bool]) -> Attention:

@@ -1,13 +1,15 @@
-"""Budget rule: decides when a call may start, so that a run stays within its budget even across processes.
+"""Budget rule: decides when a call may start, so that a run stays within its budget even across
+processes.
 
-A call reserves `usd`, its expected worst case. Until its cost is known, it counts as `most_usd`, which is several times as
-much. While other calls are in flight, it may start only if spent_usd plus the `most_usd` of all calls in flight (including the
-new call) is within the budget. Otherwise it waits until no call is in flight; it is then sent if spent_usd + usd is within the
-budget.
+A call reserves `usd`, its expected worst case. Until its cost is known, it counts as `most_usd`,
+which is several times as much. While other calls are in flight, it may start only if spent_usd plus
+the `most_usd` of all calls in flight (including the new call) is within the budget. Otherwise it
+waits until no call is in flight; it is then sent if spent_usd + usd is within the budget.
 
-So spent_usd exceeds the budget by less than the cost of one call, unless two calls in flight at once both cost more than their
-`most_usd`. Proof: let S be spent_usd plus the `most_usd` of the calls in flight. S <= budget while calls run in parallel, and a
-call that costs at most its `most_usd` never raises S. So only a call that costs more than its `most_usd`, or a call that was
+So spent_usd exceeds the budget by less than the cost of one call, unless two calls in flight at
+once both cost more than their `most_usd`. Proof: let S be spent_usd plus the `most_usd` of the
+calls in flight. S <= budget while calls run in parallel, and a call that costs at most its
+`most_usd` never raises S. So only a call that costs more than its `most_usd`, or a call that was
 sent while no other was in flight, can exceed the budget, and by less than its cost.
 """
 
@@ -25,7 +27,9 @@ _SLACK_USD: Final = 1e-9  # sums of equal reservations must not fail on the last
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Amounts reserved for one call: `usd` is charged if its cost stays unknown, and `most_usd` limits parallel calls."""
+    """Amounts reserved for one call: `usd` is charged if its cost stays unknown, and `most_usd`
+    limits parallel calls.
+    """
 
     usd: float
     most_usd: float
@@ -43,22 +47,32 @@ class Booking:
         self.usd, self.answered = reply.cost_usd, True
 
     def note_failure(self, failed: CallFailed) -> None:
-        """Record a failed call; it costs nothing only if the provider cannot have charged for it."""
+        """Record a failed call; it costs nothing only if the provider cannot have charged for
+        it.
+        """
         self.usd = 0.0 if failed.cost_usd is None and not failed.charged else failed.cost_usd
 
 
 class Grant(StrEnum):
-    """Answer to a request for a reservation; `WAIT` means that calls in flight may use up the rest of the budget."""
+    """Answer to a request for a reservation; `WAIT` means that calls in flight may use up the rest
+    of the budget.
+    """
 
     GRANTED = "granted"
     WAIT = "wait"
     REFUSED = "refused"
 
 
-def decide(reservation: Reservation, *, budget_usd: float, spent_usd: float, in_flight_usd: float) -> Grant:
-    """Decide whether a call may start; `in_flight_usd` is the sum of `most_usd` over the calls in flight."""
+def decide(
+    reservation: Reservation, *, budget_usd: float, spent_usd: float, in_flight_usd: float
+) -> Grant:
+    """Decide whether a call may start; `in_flight_usd` is the sum of `most_usd` over the calls in
+    flight.
+    """
     left_usd = budget_usd - spent_usd + _SLACK_USD
     if reservation.usd > left_usd:
         return Grant.REFUSED
     alone = in_flight_usd <= _SLACK_USD
-    return Grant.GRANTED if alone or in_flight_usd + reservation.most_usd <= left_usd else Grant.WAIT
+    return (
+        Grant.GRANTED if alone or in_flight_usd + reservation.most_usd <= left_usd else Grant.WAIT
+    )

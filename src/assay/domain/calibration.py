@@ -1,4 +1,6 @@
-"""Calibration records: the tier that a judge reached, and the judge identity for which it is valid."""
+"""Calibration records: the tier that a judge reached, and the judge identity for which it is
+valid.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from assay.domain.digest import JsonValue
 
 
 class Tier(StrEnum):
-    """Quality tier of a judge; `TOO_FEW` means that the calibration has too little data to assign another tier."""
+    """Quality tier of a judge; `TOO_FEW` means that the calibration has too little data to assign
+    another tier.
+    """
 
     EXCELLENT = "excellent"
     GOOD = "good"
@@ -29,7 +33,13 @@ class Tier(StrEnum):
         return RANK[self] >= RANK[wanted]
 
 
-RANK: Final[Mapping[Tier, int]] = {Tier.TOO_FEW: 0, Tier.POOR: 0, Tier.FAIR: 1, Tier.GOOD: 2, Tier.EXCELLENT: 3}
+RANK: Final[Mapping[Tier, int]] = {
+    Tier.TOO_FEW: 0,
+    Tier.POOR: 0,
+    Tier.FAIR: 1,
+    Tier.GOOD: 2,
+    Tier.EXCELLENT: 3,
+}
 
 DEMANDABLE: Final = (Tier.FAIR, Tier.GOOD, Tier.EXCELLENT)
 """Tiers that a suite may require of its judge."""
@@ -37,9 +47,12 @@ DEMANDABLE: Final = (Tier.FAIR, Tier.GOOD, Tier.EXCELLENT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeIdentity:
-    """Identity of a judge. A calibration is valid only for this identity; any change makes it a different judge.
+    """Identity of a judge.
 
-    `model` is `provider/name`; the other fields are digests of the prompt, the rubric, and the parameters without the seed.
+    A calibration is valid only for this identity; any change makes it a different judge.
+
+    `model` is `provider/name`; the other fields are digests of the prompt, the rubric, and the
+    parameters without the seed.
     """
 
     model: str
@@ -52,7 +65,8 @@ class JudgeIdentity:
 class CalibrationRecord:
     """One stored calibration, with all measurements in `document`.
 
-    `version` counts the calibrations of one identity from 1; `number` counts all calibrations in the store.
+    `version` counts the calibrations of one identity from 1; `number` counts all calibrations in
+    the store.
     """
 
     identity: JudgeIdentity

@@ -23,7 +23,9 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purpose:
-    """Purpose of a call. It is stored with the call but never sent; recordings use it to find the matching answer.
+    """Purpose of a call.
+
+    It is stored with the call but never sent; recordings use it to find the matching answer.
 
     `labels`: the label that the judge sees for each candidate's name.
     """
@@ -52,7 +54,8 @@ class ModelRequest:
     Attributes:
         parameters: complete; the provider adds only the model's name.
         tools: tools that the model may call; cannot be combined with `answer_schema`.
-        task: set only for candidates that are programs, because programs may use more of the task than its messages.
+        task: set only for candidates that are programs, because programs may use more of the task
+            than its messages.
     """
 
     model: ModelSpec

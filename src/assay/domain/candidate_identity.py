@@ -1,8 +1,9 @@
-"""Candidate identity: results under one name are pooled only if the model and the prompts are the same.
+"""Candidate identity: results under one name are pooled only if the model and the prompts are the
+same.
 
-An identity is a text with one line per component: the model, then everything else that affects the answers, such as `prompt
-3f2a81bc` or `temperature 0.2`. The suite's parameters are not included: runs with different parameters are pooled, with a
-warning.
+An identity is a text with one line per component: the model, then everything else that affects the
+answers, such as `prompt 3f2a81bc` or `temperature 0.2`. The suite's parameters are not included:
+runs with different parameters are pooled, with a warning.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def identity_of(plan: RunPlan, candidate: CandidateSpec) -> str:
     model = candidate.metadata.get("model") if candidate.model is None else candidate.model.ref
     if not isinstance(model, str) or not model:
         return ""
-    return "\n".join([model, *_program(candidate), *_prompts(plan, candidate), *_parameters(plan, candidate)])
+    return "\n".join(
+        [model, *_program(candidate), *_prompts(plan, candidate), *_parameters(plan, candidate)]
+    )
 
 
 def _program(candidate: CandidateSpec) -> Iterator[str]:
@@ -56,11 +59,17 @@ def _parameters(plan: RunPlan, candidate: CandidateSpec) -> Iterator[str]:
 
 
 def identity_in_words(identity: str, among: frozenset[str]) -> str:
-    """Describe an identity by its model and the parts that differ from other identities of the same model."""
+    """Describe an identity by its model and the parts that differ from other identities of the same
+    model.
+    """
     model, *own = identity.split("\n")
     if not model:
         return "unknown model"
-    others = [other.split("\n")[1:] for other in among if other != identity and other.partition("\n")[0] == model]
+    others = [
+        other.split("\n")[1:]
+        for other in among
+        if other != identity and other.partition("\n")[0] == model
+    ]
     differs = [part for part in own if any(part not in other for other in others)]
     labels = {_label(part) for part in own}
     lacks = sorted({_label(part) for other in others for part in other} - labels)
@@ -68,4 +77,7 @@ def identity_in_words(identity: str, among: frozenset[str]) -> str:
 
 
 def _label(part: str) -> str:
-    return next((label for label in (_SYSTEM, _PROMPT) if part.startswith(f"{label} ")), part.partition(" ")[0])
+    return next(
+        (label for label in (_SYSTEM, _PROMPT) if part.startswith(f"{label} ")),
+        part.partition(" ")[0],
+    )

@@ -1,4 +1,6 @@
-"""Control items: planted checks and repeats that are mixed into a reviewer's queue but never count."""
+"""Control items: planted checks and repeats that are mixed into a reviewer's queue but never
+count.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,18 @@ from assay.domain.lifecycle import AssessmentState
 class ControlKind(StrEnum):
     """Kinds of control items.
 
-    `CHECK`: a copy of a decided assessment, with or without an error. `REPEAT`: one of the reviewer's own earlier decisions,
-    shown again. `ATTEMPT`: a control item graded again because the reviewer requested a rerun; measures nothing.
+    `CHECK`: a copy of a decided assessment, with or without an error. `REPEAT`: one of the
+    reviewer's own earlier decisions,
+    shown again. `ATTEMPT`: a control item graded again because the reviewer requested a rerun;
+    measures nothing.
     """
 
     CHECK = "check"
-    # Repeats are shown in the same mode as real items: if they were always blind, a reviewer could recognise them.
+    # Repeats are shown in the same mode as real items: if they were always blind, a reviewer could
+    # recognise them.
     REPEAT = "repeat"
-    # A rerun of a control item must look like a rerun of a real item, so it produces another attempt to show.
+    # A rerun of a control item must look like a rerun of a real item, so it produces another
+    # attempt to show.
     ATTEMPT = "attempt"
 
 
@@ -33,8 +39,8 @@ class CheckOrigin:
     Attributes:
         how: the kind of error (`swapped_scores`, ...), or `known_good` if nothing was altered.
         places: the (candidate, criterion) pairs that were altered.
-        vouched_by: kind of decision that confirmed the original: `blind`, `other` or `own`; empty if the original was
-            corrected.
+        vouched_by: kind of decision that confirmed the original: `blind`, `other` or `own`; empty
+            if the original was corrected.
     """
 
     how: str
@@ -44,12 +50,14 @@ class CheckOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatOrigin:
-    """Origin of a repeat: the earlier decision to compare with, and the earliest time to show the item again.
+    """Origin of a repeat: the earlier decision to compare with, and the earliest time to show the
+    item again.
 
     Attributes:
         scores: the candidates' scores after the earlier decision.
         since: id of the earlier decision's observation.
-        after_items: number of decisions that the reviewer must make between the earlier decision and the repeat.
+        after_items: number of decisions that the reviewer must make between the earlier decision
+            and the repeat.
         due: the earliest time at which the repeat may be shown, in ISO 8601.
     """
 
@@ -72,7 +80,8 @@ class ControlItem:
     """One control item for one reviewer, with the same states and decision rules as an assessment.
 
     Attributes:
-        key: 0 until the item is stored; then a number from the same sequence as the run's assessments.
+        key: 0 until the item is stored; then a number from the same sequence as the run's
+            assessments.
         source: the real assessment that the item was made from.
         judged: the grades shown to the reviewer as the judge's.
         attempt: number of the attempt, counted from 1.

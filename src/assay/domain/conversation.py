@@ -1,8 +1,9 @@
-"""Conversations: the user's turns, and the transcript that graders and reviewers read as the response.
+"""Conversations: the user's turns, and the transcript that graders and reviewers read as the
+response.
 
-A transcript is plain text with a heading before each message, so that all code that stores, shows, compares or exports
-responses works for conversations too. A line of a message that looks like a heading gets a backslash before it, so that a model
-cannot forge a turn.
+A transcript is plain text with a heading before each message, so that all code that stores, shows,
+compares or exports responses works for conversations too. A line of a message that looks like a
+heading gets a backslash before it, so that a model cannot forge a turn.
 """
 
 from __future__ import annotations
@@ -24,14 +25,18 @@ TOOL_ERROR: Final = "tool error"
 MOST_TURNS: Final = 100
 """Maximum turns of a conversation."""
 
-_HEADING: Final = re.compile(r"(?:\A|\n\n)## Turn (\d{1,4}) · (user|assistant|tool call|tool result|tool error)\n\n")
+_HEADING: Final = re.compile(
+    r"(?:\A|\n\n)## Turn (\d{1,4}) · (user|assistant|tool call|tool result|tool error)\n\n"
+)
 _LIKE_HEADING: Final = re.compile(r"^(\\*## Turn )", re.MULTILINE)
 _ESCAPED: Final = re.compile(r"^\\(\\*## Turn )", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One message of a scripted user; `expected` is the reference for the reply to it, or None if there is no reference."""
+    """One message of a scripted user; `expected` is the reference for the reply to it, or None if
+    there is no reference.
+    """
 
     content: str
     expected: str | None = None
@@ -39,14 +44,18 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedUser:
-    """A model that plays the user, in conversations with at most `turns` replies by the candidate."""
+    """A model that plays the user, in conversations with at most `turns` replies by the
+    candidate.
+    """
 
     model: ModelSpec
     turns: int = 5
 
 
 def transcript(messages: Iterable[tuple[str, str]]) -> str:
-    """Return a conversation as text; `messages` are (role, text) pairs, starting with the user's message."""
+    """Return a conversation as text; `messages` are (role, text) pairs, starting with the user's
+    message.
+    """
     parts = []
     number = 0
     for role, text in messages:
@@ -62,12 +71,14 @@ def messages_of(text: str) -> tuple[tuple[str, str], ...]:
         return ()
     ends = [*(heading.start() for heading in headings[1:]), len(text)]
     return tuple(
-        (heading[2], _ESCAPED.sub(r"\1", text[heading.end() : end])) for heading, end in zip(headings, ends, strict=True)
+        (heading[2], _ESCAPED.sub(r"\1", text[heading.end() : end]))
+        for heading, end in zip(headings, ends, strict=True)
     )
 
 
 def replies_of(text: str) -> tuple[str, ...]:
-    """Return the candidate's reply in each turn of a transcript; a text that is not a transcript counts as a single reply.
+    """Return the candidate's reply in each turn of a transcript; a text that is not a transcript
+    counts as a single reply.
 
     If a turn ends with tool calls, its reply is empty. Text before a tool call is not the reply.
     """

@@ -1,4 +1,6 @@
-"""Records for the analysis of rubrics: the runs that use a rubric, and the grades and decisions on its criteria."""
+"""Records for the analysis of rubrics: the runs that use a rubric, and the grades and decisions on
+its criteria.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class RubricUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeCount:
-    """Number of counted grades with one value (`thousandths` of the scale), and the first assessment with such a grade."""
+    """Number of counted grades with one value (`thousandths` of the scale), and the first
+    assessment with such a grade.
+    """
 
     criterion: str
     thousandths: int
@@ -32,7 +36,9 @@ class GradeCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectedGrade:
-    """A grade that a person changed; `change` is the new grade minus the old one, on a scale of 0 to 1."""
+    """A grade that a person changed; `change` is the new grade minus the old one, on a scale of 0
+    to 1.
+    """
 
     criterion: str
     assessment: int
@@ -56,7 +62,8 @@ class CriterionFacts:
 
     Attributes:
         counted: the grades that count, grouped by criterion and value.
-        decided: judged assessments that a person decided, in order of decision, each with True if it was rejected.
+        decided: judged assessments that a person decided, in order of decision, each with True if
+            it was rejected.
         corrected: every grade that was changed in the decided assessments.
         blind: grades in decided assessments that people gave before they saw the judge's.
         blind_assessments: the assessments that contain the grades in `blind`.

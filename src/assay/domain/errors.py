@@ -1,7 +1,8 @@
 """Errors, grouped by who can fix them: the user, a suite's author, the operator, or the provider.
 
-Every message states where the error is, what was found, what is expected and how to fix it. Only the command line and the web
-server print errors; they map the classes below to exit codes and HTTP statuses.
+Every message states where the error is, what was found, what is expected and how to fix it. Only
+the command line and the web server print errors; they map the classes below to exit codes and HTTP
+statuses.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ MORE_FILES: Final = "Close other programs, lower --concurrency, or raise the lim
 """Remedy for a process that has reached its limit of open files."""
 
 SHOWN: Final = 20
-"""Maximum problems listed in one message, so that a file of the wrong kind does not flood the terminal."""
+"""Maximum problems listed in one message, so that a file of the wrong kind does not flood the
+terminal.
+"""
 
 
 class AssayError(Exception):
@@ -22,7 +25,8 @@ class AssayError(Exception):
 
     Args:
         where: file and line, field, command or identifier; may be empty.
-        problem: one sentence, without the location, that states what was found and what is expected.
+        problem: one sentence, without the location, that states what was found and what is
+            expected.
         remedy: one sentence on how to fix it; may be empty.
     """
 
@@ -35,7 +39,9 @@ class AssayError(Exception):
         self.where = where
         self.problem = problem
         self.remedy = remedy
-        self.args = (" ".join(part for part in (f"{where}:" if where else "", problem, remedy) if part),)
+        self.args = (
+            " ".join(part for part in (f"{where}:" if where else "", problem, remedy) if part),
+        )
 
 
 class InputError(AssayError):
@@ -64,10 +70,13 @@ class SettingsError(InputError):
 class UnknownName(InputError):
     """A run, task, candidate, assessment or option that does not exist.
 
-    `kind` and `name`: the requested item. `near`: up to three known names that resemble it, the most similar first.
+    `kind` and `name`: the requested item. `near`: up to three known names that resemble it, the
+    most similar first.
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str] = (), *, remedy: str = "") -> None:
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str] = (), *, remedy: str = ""
+    ) -> None:
         self.kind = kind
         self.name = name
         self.near = nearest(name, known, most=3)
@@ -75,7 +84,10 @@ class UnknownName(InputError):
 
 
 class DifferentRuns(InputError):
-    """The selected runs do not measure the same thing, so no verdict pools them. `newest`: the run to read instead."""
+    """The selected runs do not measure the same thing, so no verdict pools them.
+
+    `newest`: the run to read instead.
+    """
 
     def __init__(self, differences: str, newest: str) -> None:
         self.newest = newest
@@ -95,7 +107,9 @@ class StoreError(AssayError):
 
 
 class ConnectionLost(StoreError):
-    """The PostgreSQL server cannot be reached or ended the connection; a later attempt may succeed."""
+    """The PostgreSQL server cannot be reached or ended the connection; a later attempt may
+    succeed.
+    """
 
 
 class ReadOnlyStore(StoreError):
@@ -115,14 +129,19 @@ class Unanswered(AssayError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a hint such as ` Did you mean 'trials'?`, or an empty string when no known name is similar."""
+    """Return a hint such as ` Did you mean 'trials'?`, or an empty string when no known name is
+    similar.
+    """
     return _hint(nearest(name, known, most=1))
 
 
 def nearest(name: str, known: Iterable[str], *, most: int) -> tuple[str, ...]:
     """Return the known names that resemble this one, ignoring case; the most similar first."""
     lowered = {spelling.lower(): spelling for spelling in known}
-    return tuple(lowered[match] for match in get_close_matches(name.lower(), list(lowered), n=most, cutoff=0.6))
+    return tuple(
+        lowered[match]
+        for match in get_close_matches(name.lower(), list(lowered), n=most, cutoff=0.6)
+    )
 
 
 def _hint(near: tuple[str, ...]) -> str:

@@ -13,7 +13,10 @@ from assay.domain.review import ReviewEvent, Via
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilter:
-    """Filter for review log entries; None matches all. `run`: a run's id or unique prefix. `day`: `YYYY-MM-DD`, in UTC."""
+    """Filter for review log entries; None matches all.
+
+    `run`: a run's id or unique prefix. `day`: `YYYY-MM-DD`, in UTC.
+    """
 
     run: str | None = None
     reviewer: str | None = None
@@ -37,7 +40,9 @@ class WaitingRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedEvent:
-    """A review event with its item; `active_ms` is the time that the reviewer viewed the item, None if not measured."""
+    """A review event with its item; `active_ms` is the time that the reviewer viewed the item, None
+    if not measured.
+    """
 
     event: ReviewEvent
     run_id: RunId

@@ -14,9 +14,11 @@ from assay.domain.remaining_cost import CallsAhead
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """A run started with `total` trials, of which `left` remain to be done, up to `concurrency` at once.
+    """A run started with `total` trials, of which `left` remain to be done, up to `concurrency` at
+    once.
 
-    `ahead`: predicted calls of the trials that remain; empty if they are unknown. `budget_left_usd`: None without a budget.
+    `ahead`: predicted calls of the trials that remain; empty if they are unknown.
+    `budget_left_usd`: None without a budget.
     """
 
     run: RunId
@@ -53,7 +55,9 @@ class TrialEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded:
-    """This process has stopped working on the run; `finished` is True if no process has unfinished trials of the run."""
+    """This process has stopped working on the run; `finished` is True if no process has unfinished
+    trials of the run.
+    """
 
     run: RunId
     finished: bool

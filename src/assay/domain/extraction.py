@@ -11,10 +11,12 @@ class Field:
 
     Attributes:
         name: the field's name on pages and in tables.
-        path: a method of `scoring.extraction` (`$.a.b`, `final_answer`, …), tried first; empty for the whole text.
-        pattern: a regular expression to search for in the result of `path`; the value is its first group, or the whole match if
-            it has no group.
-        labels: the allowed values, best first; any other text counts as unreadable. If empty, every text is allowed.
+        path: a method of `scoring.extraction` (`$.a.b`, `final_answer`, …), tried first; empty for
+            the whole text.
+        pattern: a regular expression to search for in the result of `path`; the value is its first
+            group, or the whole match if it has no group.
+        labels: the allowed values, best first; any other text counts as unreadable. If empty, every
+            text is allowed.
     """
 
     name: str
@@ -25,7 +27,10 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionSpec:
-    """Fields to extract; answers with equal first fields agree. `title` and `subtitle` come from a task's input."""
+    """Fields to extract; answers with equal first fields agree.
+
+    `title` and `subtitle` come from a task's input.
+    """
 
     fields: tuple[Field, ...] = ()
     title: Field | None = None

@@ -14,18 +14,30 @@ BUDGET: Final = "budget"
 """Kind of failure if the next call may cost more than is left of the budget."""
 
 UNREACHABLE: Final = "connection"
-"""Kind of failure if a server refuses the connection, does not accept it in time, or closes it without an answer."""
+"""Kind of failure if a server refuses the connection, does not accept it in time, or closes it
+without an answer.
+"""
 
 _FATAL: Final = frozenset(
-    {"http_401", "http_402", "http_403", "http_404", UNREACHABLE, "not_local", "cannot_start", "exit_126", "exit_127"}
+    {
+        "http_401",
+        "http_402",
+        "http_403",
+        "http_404",
+        UNREACHABLE,
+        "not_local",
+        "cannot_start",
+        "exit_126",
+        "exit_127",
+    }
 )
 
 
 def is_fatal(kind: str) -> bool:
     """True if every further call to the same model or program probably fails for the same reason.
 
-    Such a reason is a wrong key, an account without credit, an unknown model or address, a server that refuses connections
-    although the call was repeated, or a command that does not exist.
+    Such a reason is a wrong key, an account without credit, an unknown model or address, a server
+    that refuses connections although the call was repeated, or a command that does not exist.
     """
     return kind in _FATAL
 
@@ -43,7 +55,9 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A failure that ended a trial: a short kind (`timeout`, `http_500`, `empty`, ...), the party at fault and a detail."""
+    """A failure that ended a trial: a short kind (`timeout`, `http_500`, `empty`, ...), the party
+    at fault and a detail.
+    """
 
     kind: str
     fault: Fault
@@ -55,13 +69,16 @@ class CallFailed(Exception):
     """A model call returned no usable answer.
 
     Args:
-        kind: short code, for example `timeout`, `http_429`, `empty`, `unparsable`, `refused`, `context_length`.
+        kind: short code, for example `timeout`, `http_429`, `empty`, `unparsable`, `refused`,
+            `context_length`.
         detail: one sentence for a person; never contains an API key.
         transient: True if a retry may succeed.
         retry_after_s: how long the provider asked Assay to wait, in seconds.
-        fault: the party at fault; None if it depends on the model's role: a judge's empty reply is the judge's fault.
+        fault: the party at fault; None if it depends on the model's role: a judge's empty reply is
+            the judge's fault.
         usage: tokens that were billed despite the failure. `cost_usd`: their cost, None if unknown.
-        charged: False only if the provider refused the call or never received it, so it cannot have cost anything.
+        charged: False only if the provider refused the call or never received it, so it cannot have
+            cost anything.
         log: the output of a program, and its traceback.
         unread: the text of the reply, if it could not be parsed.
 
@@ -97,5 +114,7 @@ class CallFailed(Exception):
 
     @property
     def fatal(self) -> bool:
-        """True if further calls probably fail for the same reason; also for a used-up quota, which shares its kind with haste."""
+        """True if further calls probably fail for the same reason; also for a used-up quota, which
+        shares its kind with haste.
+        """
         return is_fatal(self.kind) or (self.kind == "http_429" and not self.transient)

@@ -1,4 +1,6 @@
-"""A first look at a finished run: one answer per candidate, and signs that its scores may not mean what they seem to."""
+"""A first look at a finished run: one answer per candidate, and signs that its scores may not mean
+what they seem to.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ from typing import Final
 class CandidateTotals:
     """Totals of one candidate in a run.
 
-    `scores`: scores that count, with the `lowest` and `highest` (None without any). `answers`: stored answers of a model, of which
-    `cut_off` were ended by a token limit.
+    `scores`: scores that count, with the `lowest` and `highest` (None without any). `answers`:
+    stored answers of a model, of which `cut_off` were ended by a token limit.
     """
 
     candidate: str
@@ -46,7 +48,10 @@ class SignKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sign:
-    """One sign, as one or two sentences; `candidate` is None if it concerns all. `command` applies the remedy, if one does."""
+    """One sign, as one or two sentences; `candidate` is None if it concerns all.
+
+    `command` applies the remedy, if one does.
+    """
 
     kind: SignKind
     candidate: str | None

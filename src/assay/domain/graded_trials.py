@@ -14,7 +14,8 @@ class GradedRun:
     """Judges, candidates, criteria and tasks by which a run's grades can be filtered.
 
     Attributes:
-        candidates: current names of the candidates; `written` maps each to its name in the run's own records.
+        candidates: current names of the candidates; `written` maps each to its name in the run's
+            own records.
         judges: names of the models that graded.
         criteria: criteria with at least one grade.
         tasks: ids of the first tasks in the run's plan; a long list is cut off.
@@ -50,7 +51,8 @@ class MatrixRow:
     """One row of a matrix: a task and its trials in several runs.
 
     Attributes:
-        place: (index of the first run with the task, the task's position in that run); the next page starts after it.
+        place: (index of the first run with the task, the task's position in that run); the next
+            page starts after it.
         thing: the task's display name in the first of the runs.
         trials: trials by run in order of number, up to the requested limit.
         planned: number of planned trials by run.

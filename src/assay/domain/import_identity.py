@@ -1,17 +1,20 @@
-"""Identity of imported results: recognises the same evaluation in two files even if their bytes differ.
+"""Identity of imported results: recognises the same evaluation in two files even if their bytes
+differ.
 
-Theory. A harness may give an evaluation an id (`FoundRun.identity`) and a response an id (`FoundResponse.identity`). Without
-ids, Assay uses a digest of all answers and grades. The digest is a sum over records, so it does not depend on their order or on
-the file's format and compression. Reasons, tokens and times are left out, because they are not results. Each component of a
-grade (who graded and how, task, candidate, score) is hashed to a number below a prime, and the grade adds the product of these
-numbers. Such sums collide as rarely as digests do. The numbers are cached, because a table of a million grades repeats most
-components.
+Theory. A harness may give an evaluation an id (`FoundRun.identity`) and a response an id
+(`FoundResponse.identity`). Without ids, Assay uses a digest of all answers and grades. The digest
+is a sum over records, so it does not depend on their order or on the file's format and compression.
+Reasons, tokens and times are left out, because they are not results. Each component of a grade (who
+graded and how, task, candidate, score) is hashed to a number below a prime, and the grade adds the
+product of these numbers. Such sums collide as rarely as digests do. The numbers are cached, because
+a table of a million grades repeats most components.
 
-A harness may write one evaluation in two formats, one of them with fewer details: no ids, different task names and only the sum
-of the grades. A second digest, of candidates and answers only, shows that both files contain the same evaluation.
+A harness may write one evaluation in two formats, one of them with fewer details: no ids, different
+task names and only the sum of the grades. A second digest, of candidates and answers only, shows
+that both files contain the same evaluation.
 
-House rules. This module does not depend on any format or on the store. Only `relation` decides how to treat a run that is
-already partly in the store.
+House rules. This module does not depend on any format or on the store. Only `relation` decides how
+to treat a run that is already partly in the store.
 """
 
 from __future__ import annotations
@@ -44,15 +47,20 @@ class _Numbers(dict["str | float | None", int]):
     def __missing__(self, part: str | float | None) -> int:
         if len(self) >= _MOST_NUMBERS:
             self.clear()
-        # Values that Python treats as the same dictionary key, such as 1 and 1.0 or 0.0 and -0.0, must give the same text.
+        # Values that Python treats as the same dictionary key, such as 1 and 1.0 or 0.0 and -0.0,
+        # must give the same text.
         text = part if part is None or isinstance(part, str) else float(part) + 0.0
         number = self[part] = _number(f"{self._kind}\x1f{text}")
         return number
 
 
 def _number(text: str) -> int:
-    # SHA-256, because most processors compute it in hardware: for an answer of 2 kB it takes half the time of BLAKE2.
-    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16], "big") % _PRIME
+    # SHA-256, because most processors compute it in hardware: for an answer of 2 kB it takes half
+    # the time of BLAKE2.
+    return (
+        int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16], "big")
+        % _PRIME
+    )
 
 
 def _graded(record: FoundAssessment | FoundScores, *, joint: bool) -> int:
@@ -80,24 +88,34 @@ class ContentDigest:
         if len(assessment.grades) == 1:
             (grade,) = assessment.grades
             bare = grade.criterion == "" and grade.raw_score is None
-            score = grade.score if bare else f"{grade.criterion}\x1f{grade.score}\x1f{grade.raw_score}"
+            score = (
+                grade.score if bare else f"{grade.criterion}\x1f{grade.score}\x1f{grade.raw_score}"
+            )
             names = self._tasks[assessment.task] * self._candidates[grade.candidate]
             self._add(graded * names * self._scores[score])
         else:
             texts = sorted(
-                f"{grade.candidate}\x1f{grade.criterion}\x1f{grade.score}\x1f{grade.raw_score}" for grade in assessment.grades
+                f"{grade.candidate}\x1f{grade.criterion}\x1f{grade.score}\x1f{grade.raw_score}"
+                for grade in assessment.grades
             )
             self._add(graded * _number("\x1d".join((assessment.task, *texts))))
 
     def add_scores(self, scores: FoundScores) -> None:
         """Add rows; each row is treated as an assessment with a single grade."""
         tasks, candidates, numbers = self._tasks, self._candidates, self._scores
-        total = sum([tasks[task] * candidates[name] * numbers[score] for task, name, _, score in scores.rows])
+        total = sum(
+            [
+                tasks[task] * candidates[name] * numbers[score]
+                for task, name, _, score in scores.rows
+            ]
+        )
         self._add(_graded(scores, joint=False) * total)
         self._records += len(scores.rows) - 1
 
     def hex(self, *apart: str | None) -> str:
-        """Return the digest so far; equal content with different `apart` values gives different digests."""
+        """Return the digest so far; equal content with different `apart` values gives different
+        digests.
+        """
         text = "\x1f".join((f"{self._records}-{self._total:x}", *(each or "" for each in apart)))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -112,13 +130,16 @@ class ContentDigest:
 
 
 def is_poorer(form: str, other: str) -> bool:
-    """True if `form` is the less detailed of two formats of one harness, such as `promptfoo_csv` for `promptfoo`."""
+    """True if `form` is the less detailed of two formats of one harness, such as `promptfoo_csv`
+    for `promptfoo`.
+    """
     return form.startswith(f"{other}_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
-    """Comparison of a new run with a stored run; a cell is one candidate's answer to a task, with its grades.
+    """Comparison of a new run with a stored run; a cell is one candidate's answer to a task, with
+    its grades.
 
     Attributes:
         same_evaluation: True if both runs have the same evaluation id from the harness.
@@ -154,10 +175,11 @@ class Relation(StrEnum):
 
 
 def relation(overlap: Overlap) -> Relation:
-    """Return how a new run relates to a stored one: the later version counts, regardless of which was imported first.
+    """Return how a new run relates to a stored one: the later version counts, regardless of which
+    was imported first.
 
-    A later version that its harness left unfinished does not replace a run with more results. Two versions conflict if it is
-    unknown which is later; a person must then decide.
+    A later version that its harness left unfinished does not replace a run with more results. Two
+    versions conflict if it is unknown which is later; a person must then decide.
     """
     if not (overlap.changed or overlap.added or overlap.lacking):
         return Relation.SAME

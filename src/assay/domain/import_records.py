@@ -1,9 +1,10 @@
 """Records that every importer yields: runs, each with its tasks, responses and assessments.
 
-An importer is a generator. For each run, it yields one `FoundRun`, then the run's records, then `FoundAtEnd` if needed. Yield a
-task before its responses, and a response before its assessments; a record with an unknown task creates a task without text.
-`Skipped`, `Noted` and `Held` may come anywhere. An importer keeps at most one row in memory if the format permits it, and never
-guesses: a value that the file lacks is None.
+An importer is a generator. For each run, it yields one `FoundRun`, then the run's records, then
+`FoundAtEnd` if needed. Yield a task before its responses, and a response before its assessments; a
+record with an unknown task creates a task without text. `Skipped`, `Noted` and `Held` may come
+anywhere. An importer keeps at most one row in memory if the format permits it, and never guesses: a
+value that the file lacks is None.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class GradedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """A row or file that was not imported: `where` is `file:line`, `file` or `file#member`, and `why` is one sentence."""
+    """A row or file that was not imported: `where` is `file:line`, `file` or `file#member`, and
+    `why` is one sentence.
+    """
 
     where: str
     why: str
@@ -53,7 +56,9 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundCandidate:
-    """A candidate; `model` is its reference or the version that answered; `metadata` may have any keys (size, hf_id, …)."""
+    """A candidate; `model` is its reference or the version that answered; `metadata` may have any
+    keys (size, hf_id, …).
+    """
 
     name: str
     model: str | None = None
@@ -69,10 +74,10 @@ class FoundRun:
         started, finished: ISO 8601 times in UTC with `Z`; None if unknown.
         complete: False if the harness cancelled the run or left it unfinished.
         provenance: other facts about the run: parameters, versions, command, throughput.
-        identity: kind and id of the evaluation (`inspect task PvfWN…`), equal in all files with any version of the evaluation,
-            in any format; None if the file has no such id.
-        version: orders the versions of one evaluation: the greater text is newer. Use the time of the last change, ISO 8601 in
-            UTC with `Z`.
+        identity: kind and id of the evaluation (`inspect task PvfWN…`), equal in all files with any
+            version of the evaluation, in any format; None if the file has no such id.
+        version: orders the versions of one evaluation: the greater text is newer. Use the time of
+            the last change, ISO 8601 in UTC with `Z`.
     """
 
     suite: str
@@ -91,7 +96,9 @@ class FoundRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundAtEnd:
-    """Run metadata that a file has only at its end; None or empty values leave those of `FoundRun` unchanged."""
+    """Run metadata that a file has only at its end; None or empty values leave those of `FoundRun`
+    unchanged.
+    """
 
     started: str | None = None
     finished: str | None = None
@@ -102,7 +109,11 @@ class FoundAtEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundTask:
-    """One task. An empty prompt means that the file lacks the task's text; `family` is the source shared with other tasks."""
+    """One task.
+
+    An empty prompt means that the file lacks the task's text; `family` is the source shared with
+    other tasks.
+    """
 
     id: str
     thing: str | None = None
@@ -118,13 +129,16 @@ class FoundTask:
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
-@dataclass(slots=True, kw_only=True)  # not frozen, because freezing would make an import a tenth slower
+@dataclass(
+    slots=True, kw_only=True
+)  # not frozen, because freezing would make an import a tenth slower
 class FoundResponse:
-    """One candidate's response in trial k (from 1), or its failure: exactly one of `content` and `failure`.
+    """One candidate's response in trial k (from 1), or its failure: exactly one of `content` and
+    `failure`.
 
-    `identity`: the id that the harness or provider gave this response (an Inspect sample uuid, a batch's custom_id with its
-    response id), equal in every file with the response; None if the file has none. It identifies rows that were imported
-    before, even from another file.
+    `identity`: the id that the harness or provider gave this response (an Inspect sample uuid, a
+    batch's custom_id with its response id), equal in every file with the response; None if the file
+    has none. It identifies rows that were imported before, even from another file.
     """
 
     task: str
@@ -145,10 +159,12 @@ class FoundResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundGrade:
-    """One candidate's score: `score` is between 0 and 1, or None if unscored; `criterion` is empty for an overall score.
+    """One candidate's score: `score` is between 0 and 1, or None if unscored; `criterion` is empty
+    for an overall score.
 
-    A higher `score` is always better. If lower values of the metric are better (such as an error rate), `score` is reversed,
-    `raw_score` is the value in the file, and `min_score` (worth 0) is greater than `max_score` (worth 1).
+    A higher `score` is always better. If lower values of the metric are better (such as an error
+    rate), `score` is reversed, `raw_score` is the value in the file, and `min_score` (worth 0) is
+    greater than `max_score` (worth 1).
     """
 
     candidate: str
@@ -163,10 +179,12 @@ class FoundGrade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundAssessment:
-    """Grades by one judge, rule or person in one trial; `joint` is True if several candidates were graded in one call.
+    """Grades by one judge, rule or person in one trial; `joint` is True if several candidates were
+    graded in one call.
 
-    `state`: the state in an imported score table (approved, rejected, …). If it is None, `by` decides: only a model's grades
-    need review. Tokens, cost and seconds are those of the judge's calls; None if unknown.
+    `state`: the state in an imported score table (approved, rejected, …). If it is None, `by`
+    decides: only a model's grades need review. Tokens, cost and seconds are those of the judge's
+    calls; None if unknown.
     """
 
     task: str
@@ -186,9 +204,11 @@ class FoundAssessment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundScores:
-    """Overall scores by one judge or scorer; each row (task, candidate, trial, score from 0 to 1) becomes an assessment.
+    """Overall scores by one judge or scorer; each row (task, candidate, trial, score from 0 to 1)
+    becomes an assessment.
 
-    A table of a million rows is imported four times as fast as with `FoundAssessment`, which documents `state` and `by`.
+    A table of a million rows is imported four times as fast as with `FoundAssessment`, which
+    documents `state` and `by`.
     """
 
     judge: str
@@ -197,4 +217,14 @@ class FoundScores:
     state: str | None = None
 
 
-Found: TypeAlias = FoundRun | FoundAtEnd | Noted | FoundTask | FoundResponse | FoundAssessment | FoundScores | Skipped | Held
+Found: TypeAlias = (
+    FoundRun
+    | FoundAtEnd
+    | Noted
+    | FoundTask
+    | FoundResponse
+    | FoundAssessment
+    | FoundScores
+    | Skipped
+    | Held
+)

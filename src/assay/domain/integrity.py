@@ -1,7 +1,8 @@
-"""Rules for an agent's changes that could decide its own grade: they are violations, and the validation runs without them.
+"""Rules for an agent's changes that could decide its own grade: they are violations, and the
+validation runs without them.
 
-A file steers a check if a test runner, a build tool or Python itself runs or obeys it without being told to. Tools are
-recognised by the words of the scenario's validation commands.
+A file steers a check if a test runner, a build tool or Python itself runs or obeys it without being
+told to. Tools are recognised by the words of the scenario's validation commands.
 """
 
 from __future__ import annotations
@@ -21,8 +22,22 @@ STEERING: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "gmake": ("Makefile", "makefile", "GNUmakefile"),
         "just": ("justfile", "Justfile", ".justfile"),
         "task": ("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml"),
-        "pytest": ("conftest.py", "*/conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"),
-        "py.test": ("conftest.py", "*/conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"),
+        "pytest": (
+            "conftest.py",
+            "*/conftest.py",
+            "pytest.ini",
+            ".pytest.ini",
+            "pytest.toml",
+            ".pytest.toml",
+        ),
+        "py.test": (
+            "conftest.py",
+            "*/conftest.py",
+            "pytest.ini",
+            ".pytest.ini",
+            "pytest.toml",
+            ".pytest.toml",
+        ),
         "tox": ("tox.ini",),
         "nox": ("noxfile.py",),
         "npm": (".npmrc", "*/.npmrc"),
@@ -40,7 +55,10 @@ STEERING: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "flake8": (".flake8",),
     }
 )
-"""Files that steer each tool. An agent adds or changes one of them only if the scenario allows it."""
+"""Files that steer each tool.
+
+An agent adds or changes one of them only if the scenario allows it.
+"""
 
 _PYTHON: Final = (
     "sitecustomize.py",
@@ -55,25 +73,36 @@ _PYTHON: Final = (
 """Files that Python or its packages run unasked, or in place of a source file."""
 
 _INSTALLING: Final = frozenset({"ci", "i", "install", "add", "update"})
-_SCRIPT: Final = re.compile(r"(?:npm|pnpm|yarn|bun)\s+(?:(?:--?[\w=-]+)\s+)*(?:run(?:-script)?\s+)?([\w:.-]+)")
+_SCRIPT: Final = re.compile(
+    r"(?:npm|pnpm|yarn|bun)\s+(?:(?:--?[\w=-]+)\s+)*(?:run(?:-script)?\s+)?([\w:.-]+)"
+)
 
 
 def tools_of(scenario: Scenario) -> frozenset[str]:
     """Return the names of the programs and modules that occur in the validation commands."""
-    words = (word for check in scenario.commands for word in re.split(r"[\s;&|()<>\"'`$={}]+", check.command))
+    words = (
+        word
+        for check in scenario.commands
+        for word in re.split(r"[\s;&|()<>\"'`$={}]+", check.command)
+    )
     return frozenset(name for word in words if (name := word.rpartition("/")[2]))
 
 
 def scripts_of(scenario: Scenario) -> frozenset[str]:
-    """Return the names of the `package.json` scripts that the validation commands run, with those that run before and after."""
+    """Return the names of the `package.json` scripts that the validation commands run, with those
+    that run before and after.
+    """
     names = {name for check in scenario.commands for name in _SCRIPT.findall(check.command)}
     names |= {"test"} if "t" in names else set()
     names |= {"install", "prepare"} if names & _INSTALLING else set()
     return frozenset(f"{when}{name}" for name in names for when in ("", "pre", "post"))
 
 
-def violations(scenario: Scenario, base: Collection[str], changed: Collection[str], now: Collection[str]) -> dict[str, str]:
-    """Return each added or changed file that the validation must not use, with the reason as a sentence.
+def violations(
+    scenario: Scenario, base: Collection[str], changed: Collection[str], now: Collection[str]
+) -> dict[str, str]:
+    """Return each added or changed file that the validation must not use, with the reason as a
+    sentence.
 
     Args:
         scenario: the scenario with its protected files.
@@ -82,8 +111,15 @@ def violations(scenario: Scenario, base: Collection[str], changed: Collection[st
         now: all paths after the agent ended.
     """
     tools = tools_of(scenario)
-    steering = {pattern: tool for tool in sorted(tools & STEERING.keys()) for pattern in STEERING[tool]}
-    packages = {path.rpartition("/")[0] for paths in (base, now) for path in paths if path.endswith("/__init__.py")}
+    steering = {
+        pattern: tool for tool in sorted(tools & STEERING.keys()) for pattern in STEERING[tool]
+    }
+    packages = {
+        path.rpartition("/")[0]
+        for paths in (base, now)
+        for path in paths
+        if path.endswith("/__init__.py")
+    }
     tops = {path.partition("/")[0] for path in base}
     protected = set(scenario.protected_files)
     folders = {folder for path in protected for folder in _folders_of(path)}
@@ -102,7 +138,9 @@ def violations(scenario: Scenario, base: Collection[str], changed: Collection[st
         elif tool is not None:
             refused[path] = f"{path} was {verb}, and steers {tool}."
         elif verb == "added" and (_fits(path, _PYTHON) or _fits(name, _PYTHON)):
-            refused[path] = f"{path} was added, and Python would run it unasked or in place of a source file."
+            refused[path] = (
+                f"{path} was added, and Python would run it unasked or in place of a source file."
+            )
         elif verb == "added" and (module := _shadowed(path, packages, tops)):
             refused[path] = f"{path} was added, and would take the place of the module {module!r}."
     return refused
@@ -118,7 +156,9 @@ def _folders_of(path: str) -> Iterator[str]:
 
 
 def _shadowed(path: str, packages: Collection[str], tops: Collection[str]) -> str:
-    """Return the module of Python or of a tool that an added file would replace in an import; empty if there is none."""
+    """Return the module of Python or of a tool that an added file would replace in an import; empty
+    if there is none.
+    """
     if not path.endswith(".py"):
         return ""
     folder, _, name = path.rpartition("/")

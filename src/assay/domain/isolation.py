@@ -1,4 +1,6 @@
-"""Records for calls of functions that run in a child process, because their code or input is untrusted."""
+"""Records for calls of functions that run in a child process, because their code or input is
+untrusted.
+"""
 
 from __future__ import annotations
 

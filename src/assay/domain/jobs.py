@@ -1,4 +1,6 @@
-"""Jobs: requests sent together to a provider's batch API, which outlive the process that sent them."""
+"""Jobs: requests sent together to a provider's batch API, which outlive the process that sent
+them.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,10 @@ STAGE_OF: Final = {
 class JobState(StrEnum):
     """State of a job.
 
-    `PLANNED`: the job's file is being written or uploaded, and no batch exists yet. `CREATING`: the batch may exist, so Assay
-    asks the provider before it creates one. `SENT`: the batch is at the provider. `COLLECTED`: every answer is stored.
+    `PLANNED`: the job's file is being written or uploaded, and no batch exists yet. `CREATING`: the
+    batch may exist, so Assay
+    asks the provider before it creates one. `SENT`: the batch is at the provider. `COLLECTED`:
+    every answer is stored.
     """
 
     PLANNED = "planned"
@@ -46,8 +50,8 @@ class JobState(StrEnum):
 class RequestState(StrEnum):
     """State of a request in a job.
 
-    `SENT`: no answer is stored yet. `READ`: the answer is stored. `VOID`: no answer will arrive. `GIVEN_UP`: the request failed
-    and will not be sent again.
+    `SENT`: no answer is stored yet. `READ`: the answer is stored. `VOID`: no answer will arrive.
+    `GIVEN_UP`: the request failed and will not be sent again.
     """
 
     SENT = "sent"
@@ -61,11 +65,13 @@ class BatchJob:
     """A batch of requests at a provider.
 
     Attributes:
-        token: the job's name, which Assay chose; part of each `custom_id`, of the file's name and of the batch's metadata.
+        token: the job's name, which Assay chose; part of each `custom_id`, of the file's name and
+            of the batch's metadata.
         place: host of the provider, or `file` if people transfer its files by hand.
         habits: request format options, in the form that the provider's `BatchApi` reads.
         status: the provider's own name for the state.
-        created, sent, ended: ISO 8601 times; `ended` is the time when Assay saw that the provider had finished.
+        created, sent, ended: ISO 8601 times; `ended` is the time when Assay saw that the provider
+            had finished.
     """
 
     key: int
@@ -95,7 +101,8 @@ class BatchStatus:
     Attributes:
         status: the provider's own name for the state.
         ended: True if no further answers will arrive.
-        failure: why the provider refused the whole batch before processing it; None if it did not refuse.
+        failure: why the provider refused the whole batch before processing it; None if it did not
+            refuse.
         again: True if the provider may accept the same batch later.
         finished: True if every request was processed, so a request without a result line was lost.
         done: number of requests with an answer or an error so far; None if unknown.
@@ -120,7 +127,9 @@ class RequestKey(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class JobRequest:
-    """A request in a job; `shares` is the number of an identical request whose answer is reused for this one."""
+    """A request in a job; `shares` is the number of an identical request whose answer is reused for
+    this one.
+    """
 
     key: RequestKey
     trial: TrialKey
@@ -136,7 +145,9 @@ class JobRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobAnswer:
-    """The job request that a stored call answers; `given_up` is True if it failed and will not be sent again."""
+    """The job request that a stored call answers; `given_up` is True if it failed and will not be
+    sent again.
+    """
 
     key: RequestKey
     digest: str
@@ -146,7 +157,9 @@ class JobAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParkedTrial:
-    """A claimed trial that now waits for jobs, with the new requests; `open` is True if earlier requests are unanswered."""
+    """A claimed trial that now waits for jobs, with the new requests; `open` is True if earlier
+    requests are unanswered.
+    """
 
     trial: TrialKey
     requests: tuple[JobRequest, ...] = ()

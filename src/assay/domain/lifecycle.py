@@ -12,9 +12,10 @@ from typing import Final
 class RunState(StrEnum):
     """State of a run.
 
-    `PAUSED`, `CANCELLED`: requests that the executing process obeys before its next claim. `SUBMITTED`: waits for jobs at a
-    provider; the process that collects the jobs also submits the run's pending trials. `IMPORTING`: only partly written; the
-    rows are removed if the importer dies. `DELETED` or `ARCHIVED` by a person, `REPLACED` by a later version of the same
+    `PAUSED`, `CANCELLED`: requests that the executing process obeys before its next claim.
+    `SUBMITTED`: waits for jobs at a provider; the process that collects the jobs also submits the
+    run's pending trials. `IMPORTING`: only partly written; the rows are removed if the importer
+    dies. `DELETED` or `ARCHIVED` by a person, `REPLACED` by a later version of the same
     imported log: the rows remain and the run can be restored.
     """
 
@@ -53,7 +54,9 @@ class TrialState(StrEnum):
 
 
 TO_COME: Final = (TrialState.PENDING, TrialState.RUNNING, TrialState.SUBMITTED)
-"""States of trials that are not carried out yet; a `SUBMITTED` trial waits for a job at a provider, and nobody can claim it."""
+"""States of trials that are not carried out yet; a `SUBMITTED` trial waits for a job at a provider,
+and nobody can claim it.
+"""
 
 
 class AssessmentState(StrEnum):
@@ -68,7 +71,9 @@ class AssessmentState(StrEnum):
 
 
 class AssessmentPurpose(StrEnum):
-    """Purpose of an assessment: `WORK` may count after a decision; `CONTROL` items measure reviewers and never count."""
+    """Purpose of an assessment: `WORK` may count after a decision; `CONTROL` items measure
+    reviewers and never count.
+    """
 
     WORK = "work"
     CONTROL = "control"
@@ -94,11 +99,17 @@ class Verb(StrEnum):
 
 
 COUNTS: Final = frozenset(
-    {AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT}
+    {
+        AssessmentState.APPROVED,
+        AssessmentState.CORRECTED,
+        AssessmentState.NOT_REQUIRED,
+        AssessmentState.EXEMPT,
+    }
 )
 """States that count: only assessments in these states reach a statistic, an export or a snapshot.
 
-Control items use these states too. The store keeps them in separate tables, so queries for results do not read them.
+Control items use these states too. The store keeps them in separate tables, so queries for results
+do not read them.
 """
 
 # Rerun is not listed, because it replaces an assessment and makes no decision on its scores.
@@ -107,7 +118,10 @@ DECIDED: Final = {
     Verb.CORRECT: AssessmentState.CORRECTED,
     Verb.REJECT: AssessmentState.REJECTED,
 }
-"""The state that each decision leads to. Decisions start from `PENDING`, and undo leads back to it."""
+"""The state that each decision leads to.
+
+Decisions start from `PENDING`, and undo leads back to it.
+"""
 
 UNDOABLE: Final = frozenset(DECIDED.values())
 
@@ -115,8 +129,11 @@ MAX_ATTEMPTS: Final = 3
 """Maximum attempts at judging one trial; more need `--force` with a reason."""
 
 
-def first_state(*, by_model: bool, policy: Policy, flagged: bool, sampled: bool = True) -> AssessmentState:
-    """Return a new assessment's state; it is pending only if an LLM graded it and the policy requires review.
+def first_state(
+    *, by_model: bool, policy: Policy, flagged: bool, sampled: bool = True
+) -> AssessmentState:
+    """Return a new assessment's state; it is pending only if an LLM graded it and the policy
+    requires review.
 
     `sampled`: True if the trial is in the review sample; used only with the policy `sample`.
     """
@@ -149,7 +166,8 @@ class Standing(StrEnum):
 
 def standing(state: TrialState, states: frozenset[AssessmentState]) -> Standing:
     """Return a trial's category, given its state and its current assessments' states."""
-    # A trial counts as soon as any of its assessments counts. This is tested first, so that the numbers add up to the total.
+    # A trial counts as soon as any of its assessments counts. This is tested first, so that the
+    # numbers add up to the total.
     if states & COUNTS:
         return Standing.COUNTED
     if AssessmentState.PENDING in states or state in (*TO_COME, TrialState.NEEDS_REVIEW):

@@ -23,9 +23,12 @@ class Parameters:
 
     def over(self, below: Parameters) -> Parameters:
         """Return these parameters, with missing values taken from `below`."""
-        if self == _UNSET:  # as in most layers of most trials; a comparison takes a fifth of the time of a copy
+        # as in most layers of most trials; a comparison takes a fifth of the time of a copy
+        if self == _UNSET:
             return below
-        given = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+        given = {
+            name: value for name in self.__slots__ if (value := getattr(self, name)) is not None
+        }
         return replace(below, **given) if given else below
 
     def as_json(self) -> dict[str, JsonValue]:
@@ -39,7 +42,9 @@ class Parameters:
 
 
 _UNSET = Parameters()
-DEFAULTS = Parameters(temperature=0.7, top_p=1.0, max_tokens=2048, frequency_penalty=0.0, presence_penalty=0.0)
+DEFAULTS = Parameters(
+    temperature=0.7, top_p=1.0, max_tokens=2048, frequency_penalty=0.0, presence_penalty=0.0
+)
 """Parameters for candidates if the suite does not set any."""
 
 
@@ -55,7 +60,8 @@ class Price:
 class ModelSpec:
     """A model as `provider/name`, with its endpoint, parameters, price and metadata.
 
-    If `program` is set, the program answers instead of a model: `provider` is its kind and `name` its label.
+    If `program` is set, the program answers instead of a model: `provider` is its kind and `name`
+    its label.
     """
 
     provider: str

@@ -12,7 +12,8 @@ class CallGroup:
     """Totals of a run's calls to one model, for one role and one outcome.
 
     Attributes:
-        run_key: the run's number in the store; if another run now has this number, the original run was removed.
+        run_key: the run's number in the store; if another run now has this number, the original run
+            was removed.
         role: `candidate` or `judge`.
         kind, fault: kind of failure and party at fault; None if the calls returned a usable answer.
         calls: number of calls; each retry counts as one.
@@ -38,7 +39,10 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFact:
-    """One stored call. `started` is the time of the call, and `detail` the error message if it failed."""
+    """One stored call.
+
+    `started` is the time of the call, and `detail` the error message if it failed.
+    """
 
     call: int
     run_key: int

@@ -1,4 +1,6 @@
-"""Observations about reviewing (timing, blind verdicts, opinions); shown to people but never used in a statistic."""
+"""Observations about reviewing (timing, blind verdicts, opinions); shown to people but never used
+in a statistic.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 
 
 SCRIPTED_MARK: Final = "scripted:"
-"""Start of the idempotency key of a `GradesShown` that a scripted decision implies, although no screen showed the item."""
+"""Start of the idempotency key of a `GradesShown` that a scripted decision implies, although no
+screen showed the item.
+"""
 
 
 class ObservationKind(StrEnum):
@@ -37,7 +41,9 @@ class ObservationKind(StrEnum):
 
 
 class Arm(StrEnum):
-    """Condition of a decision: `BLIND` if the reviewer scored before they saw the judge's grades, otherwise `ASSISTED`."""
+    """Condition of a decision: `BLIND` if the reviewer scored before they saw the judge's grades,
+    otherwise `ASSISTED`.
+    """
 
     BLIND = "blind"
     ASSISTED = "assisted"
@@ -53,8 +59,10 @@ class BlindVerdict:
     """A reviewer's own scores, given before the judge's were shown.
 
     Attributes:
-        scores: keyed by (candidate, criterion), between 0 and 1; criterion None means the candidate's overall score.
-        overall: each candidate's overall score, or the score computed from the criteria; None if neither was given.
+        scores: keyed by (candidate, criterion), between 0 and 1; criterion None means the
+            candidate's overall score.
+        overall: each candidate's overall score, or the score computed from the criteria; None if
+            neither was given.
     """
 
     scores: Mapping[Place, float]
@@ -71,10 +79,12 @@ class DecisionTaken:
         protocol: version of the review protocol; 0 for a rerun.
         disclosed: True if the arena had already shown the reviewer who wrote the responses.
         size: length of the responses in characters.
-        distance, shift: mean absolute and mean signed difference between the candidates' scores and the judge's.
-        left_won: True if the candidate in the first pane outscored the one in the last pane; None for a tie or a single
-            candidate.
-        result: the candidates' scores after the decision; stored only for control items, whose scores never count.
+        distance, shift: mean absolute and mean signed difference between the candidates' scores and
+            the judge's.
+        left_won: True if the candidate in the first pane outscored the one in the last pane; None
+            for a tie or a single candidate.
+        result: the candidates' scores after the decision; stored only for control items, whose
+            scores never count.
     """
 
     verb: Verb
@@ -101,9 +111,10 @@ class SecondRequested:
 class OpinionGiven:
     """One of two independent opinions.
 
-    `result`: the scores if this opinion were final; empty for a rejection. `scripted`: True if no item was on a screen, so that
-    the opinion measures no agreement between reviewers. `stated_by`: the signed-in person who gave the reviewer's name;
-    empty if the name speaks for itself (`review.stated_by`).
+    `result`: the scores if this opinion were final; empty for a rejection. `scripted`: True if no
+    item was on a screen, so that
+    the opinion measures no agreement between reviewers. `stated_by`: the signed-in person who gave
+    the reviewer's name; empty if the name speaks for itself (`review.stated_by`).
     """
 
     verb: Verb
@@ -127,7 +138,10 @@ class OpinionWithdrawn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckAnswered:
-    """A reviewer's answer to a planted check. `caught`: True if they rejected the item or corrected the altered grade."""
+    """A reviewer's answer to a planted check.
+
+    `caught`: True if they rejected the item or corrected the altered grade.
+    """
 
     caught: bool
     verb: Verb
@@ -136,7 +150,9 @@ class CheckAnswered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolSwitched:
-    """Change of a run's review protocol; `decided_before` is the number of assessments decided by then."""
+    """Change of a run's review protocol; `decided_before` is the number of assessments decided by
+    then.
+    """
 
     protocol: Protocol
     decided_before: int = 0
@@ -144,7 +160,9 @@ class ProtocolSwitched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEnded:
-    """End of a review session, after which the reviewer may see the results of their planted checks."""
+    """End of a review session, after which the reviewer may see the results of their planted
+    checks.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,18 +183,23 @@ class DisputeSettled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorsDisclosed:
-    """Disclosure of a trial's authors after an arena vote; `k` is None for all trials of the task."""
+    """Disclosure of a trial's authors after an arena vote; `k` is None for all trials of the
+    task.
+    """
 
     task: str
-    # The record names a trial rather than an assessment, because assessments may be made after the vote.
+    # The record names a trial rather than an assessment, because assessments may be made after the
+    # vote.
     k: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MintRequested:
-    """Request to mint a snapshot of a batch at its last decision, recorded for each run with pending grades.
+    """Request to mint a snapshot of a batch at its last decision, recorded for each run with
+    pending grades.
 
-    `template`, `output` and `key`: paths, relative to the project's folder if inside of it; `key` is None without a signature.
+    `template`, `output` and `key`: paths, relative to the project's folder if inside of it; `key`
+    is None without a signature.
     `token`: identifies the request; empty until it is recorded.
     """
 
@@ -192,7 +215,10 @@ class MintRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MintEnded:
-    """End of a requested mint. `path`: the snapshot; empty if the request required a decision and the evidence gave none."""
+    """End of a requested mint.
+
+    `path`: the snapshot; empty if the request required a decision and the evidence gave none.
+    """
 
     token: str
     path: str
@@ -220,7 +246,8 @@ KIND_OF: Final[Mapping[type[ObservationBody], ObservationKind]] = {
     DecisionTaken: ObservationKind.DECISION,
     SecondRequested: ObservationKind.SECOND,
     OpinionGiven: ObservationKind.OPINION,
-    # This has the same kind as the opinion, so that one query returns both in the order they were made.
+    # This has the same kind as the opinion, so that one query returns both in the order they were
+    # made.
     OpinionWithdrawn: ObservationKind.OPINION,
     CheckAnswered: ObservationKind.CHECK,
     ProtocolSwitched: ObservationKind.PROTOCOL,
@@ -237,7 +264,8 @@ class Observation:
     """One stored observation.
 
     Attributes:
-        assessment: a real assessment or a control item, depending on `purpose`; 0 if the observation concerns the whole run.
+        assessment: a real assessment or a control item, depending on `purpose`; 0 if the
+            observation concerns the whole run.
         idempotency_key: a second observation with the same key changes nothing.
         id: 0 until it is stored.
     """
@@ -260,6 +288,12 @@ class Observation:
 Body = TypeVar("Body")
 
 
-def with_body(observations: Iterable[Observation], body: type[Body]) -> list[tuple[Observation, Body]]:
+def with_body(
+    observations: Iterable[Observation], body: type[Body]
+) -> list[tuple[Observation, Body]]:
     """Return (observation, body) for each observation whose body has the given class."""
-    return [(observation, observation.body) for observation in observations if isinstance(observation.body, body)]
+    return [
+        (observation, observation.body)
+        for observation in observations
+        if isinstance(observation.body, body)
+    ]

@@ -1,4 +1,6 @@
-"""Arguments that accept one identifier or several, so that a string is never taken apart into its characters."""
+"""Arguments that accept one identifier or several, so that a string is never taken apart into its
+characters.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +18,26 @@ OneOrMany: TypeAlias = Identifier | Iterable[Identifier]
 
 
 def identifiers(given: OneOrMany, *, argument: str) -> tuple[str, ...]:
-    """Return one identifier, or each of an iterable, as text; raises `InputError` for any other value.
+    """Return one identifier, or each of an iterable, as text; raises `InputError` for any other
+    value.
 
-    `assay.review.approve("12")` once approved a1 and a2, because it took the string apart. A mapping and bytes are refused for
-    the same reason: both can be iterated, and neither is a list of ids.
+    `assay.review.approve("12")` once approved a1 and a2, because it took the string apart. A
+    mapping and bytes are refused for the same reason: both can be iterated, and neither is a list
+    of ids.
     """
     if isinstance(given, str | Integral):
         return (identifier(given, argument=argument),)
     if isinstance(given, bytes | bytearray | Mapping) or not isinstance(given, Iterable):
         raise _not_an_identifier(given, argument, f"{argument}='a17' or {argument}=['a17', 'a18']")
-    return tuple(identifier(item, argument=f"{argument}[{place}]") for place, item in enumerate(given))
+    return tuple(
+        identifier(item, argument=f"{argument}[{place}]") for place, item in enumerate(given)
+    )
 
 
 def identifier(given: object, *, argument: str) -> str:
-    """Return exactly one identifier as text; raises `InputError` for any other value, True and False included."""
+    """Return exactly one identifier as text; raises `InputError` for any other value, True and
+    False included.
+    """
     if isinstance(given, str):
         return str(given)
     if isinstance(given, Integral) and not isinstance(given, bool):

@@ -1,7 +1,8 @@
 """Rules for two independent opinions on one item, for every road by which a decision arrives.
 
-An item that needs two opinions counts only after two different people have given the same verdict. The store calls these rules
-in the transaction that writes the decision, so that the page, the terminal, commands, Python and HTTP cannot differ.
+An item that needs two opinions counts only after two different people have given the same verdict.
+The store calls these rules in the transaction that writes the decision, so that the page, the
+terminal, commands, Python and HTTP cannot differ.
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
     from assay.domain.protocol import Protocol
 
 TOLERANCE: Final = 0.05
-"""Two reviewers with the same decision agree if their scores of each candidate differ by at most this."""
+"""Two reviewers with the same decision agree if their scores of each candidate differ by at most
+this.
+"""
 
-_FAR: Final = 9.0  # replaces the missing score if only one opinion scores a candidate; never within TOLERANCE
+# replaces the missing score if only one opinion scores a candidate; never within TOLERANCE
+_FAR: Final = 9.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +43,9 @@ class StandingOpinion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpinionsShown:
-    """The opinions on an item that somebody may see, and the number of those that are hidden until they gave their own."""
+    """The opinions on an item that somebody may see, and the number of those that are hidden until
+    they gave their own.
+    """
 
     visible: tuple[StandingOpinion, ...] = ()
     hidden: int = 0
@@ -49,7 +55,8 @@ class OpinionsShown:
 class LeftToOthers:
     """Numbers of pending items that a reviewer cannot decide.
 
-    `second`: those with an opinion of this reviewer, which need one of another person. `disputed`: those on which two people
+    `second`: those with an opinion of this reviewer, which need one of another person. `disputed`:
+    those on which two people
     disagree. `own_work`: those that grade the reviewer's own work.
     """
 
@@ -63,7 +70,9 @@ class LeftToOthers:
 
 
 def standing_opinions(observations: Iterable[Observation]) -> dict[str, StandingOpinion]:
-    """Return each reviewer's latest opinion that was not withdrawn, oldest first; the case of names is ignored."""
+    """Return each reviewer's latest opinion that was not withdrawn, oldest first; the case of names
+    is ignored.
+    """
     standing: dict[str, StandingOpinion] = {}
     names: dict[str, str] = {}
     for observation in observations:
@@ -79,7 +88,9 @@ def standing_opinions(observations: Iterable[Observation]) -> dict[str, Standing
     return standing
 
 
-def standing_by_item(observations: Iterable[Observation]) -> dict[AssessmentKey, dict[str, StandingOpinion]]:
+def standing_by_item(
+    observations: Iterable[Observation],
+) -> dict[AssessmentKey, dict[str, StandingOpinion]]:
     by_item: dict[AssessmentKey, list[Observation]] = {}
     for observation in observations:
         by_item.setdefault(observation.assessment, []).append(observation)
@@ -92,18 +103,27 @@ def opinion_of(reviewer: str, standing: Mapping[str, StandingOpinion]) -> Standi
     return next((opinion for name, opinion in standing.items() if folded(name) == wanted), None)
 
 
-def opinion_of_person(login: str, standing: Mapping[str, StandingOpinion]) -> StandingOpinion | None:
-    """Return a standing opinion of this person, under whichever name they or their login stated it."""
+def opinion_of_person(
+    login: str, standing: Mapping[str, StandingOpinion]
+) -> StandingOpinion | None:
+    """Return a standing opinion of this person, under whichever name they or their login stated
+    it.
+    """
     wanted = _people(login, "")
     return next((opinion for opinion in standing.values() if wanted & _people_of(opinion)), None)
 
 
 def agree(first: OpinionGiven, second: OpinionGiven) -> bool:
-    """True if both opinions reject, or if neither rejects and no score differs by more than `TOLERANCE`."""
+    """True if both opinions reject, or if neither rejects and no score differs by more than
+    `TOLERANCE`.
+    """
     if Verb.REJECT in (first.verb, second.verb):
         return first.verb is second.verb
     names = first.result.keys() | second.result.keys()
-    return all(abs(first.result.get(name, _FAR) - second.result.get(name, -_FAR)) <= TOLERANCE for name in names)
+    return all(
+        abs(first.result.get(name, _FAR) - second.result.get(name, -_FAR)) <= TOLERANCE
+        for name in names
+    )
 
 
 def differ(opinions: Mapping[str, StandingOpinion]) -> bool:
@@ -121,18 +141,32 @@ def disputed(key: AssessmentKey) -> Refused:
 
 
 def requests_second(requests: Iterable[Observation]) -> frozenset[AssessmentKey]:
-    """Return the items for which a reviewer asked for a second opinion and did not withdraw the request."""
-    last = {(request.assessment, request.reviewer): body for request, body in with_body(requests, SecondRequested)}
+    """Return the items for which a reviewer asked for a second opinion and did not withdraw the
+    request.
+    """
+    last = {
+        (request.assessment, request.reviewer): body
+        for request, body in with_body(requests, SecondRequested)
+    }
     return frozenset(key for (key, _), body in last.items() if not body.withdrawn)
 
 
 def takes_two(key: AssessmentKey, *, protocol: Protocol, seed: int, requested: bool) -> bool:
-    """True if an item needs two opinions, by the protocol's random draw or because a reviewer requested it."""
-    return requested or (bool(protocol.second) and protocol.draws("second", seed=seed, key=int(key)))
+    """True if an item needs two opinions, by the protocol's random draw or because a reviewer
+    requested it.
+    """
+    return requested or (
+        bool(protocol.second) and protocol.draws("second", seed=seed, key=int(key))
+    )
 
 
 def outcome_of_opinion(
-    given: OpinionGiven, *, key: AssessmentKey, reviewer: str, two: bool, standing: Mapping[str, StandingOpinion]
+    given: OpinionGiven,
+    *,
+    key: AssessmentKey,
+    reviewer: str,
+    two: bool,
+    standing: Mapping[str, StandingOpinion],
 ) -> Outcome:
     """Return the effect of a decision on a pending item.
 
@@ -141,7 +175,8 @@ def outcome_of_opinion(
         two: True if the item needs two opinions.
         standing: opinions on the item so far.
 
-    Raises `Refused` if the reviewer has already given an opinion, or if two reviewers disagree about the item.
+    Raises `Refused` if the reviewer has already given an opinion, or if two reviewers disagree
+    about the item.
     """
     if two and opinion_of(reviewer, standing) is not None:
         raise Refused(
@@ -162,12 +197,17 @@ def outcome_of_opinion(
     if not standing:
         return Outcome.FIRST_OPINION
     earlier = [opinion.given for opinion in standing.values()]
-    # Two that agree on a pending item were left by a store in which a third person could undo their decision.
+    # Two that agree on a pending item were left by a store in which a third person could undo their
+    # decision.
     return Outcome.DECIDED if len(earlier) > 1 or agree(earlier[0], given) else Outcome.DISPUTED
 
 
-def _under_another_name(reviewer: str, given: OpinionGiven, standing: Mapping[str, StandingOpinion]) -> StandingOpinion | None:
-    """Return a standing opinion of the same person under another name, as `--reviewer` can state any."""
+def _under_another_name(
+    reviewer: str, given: OpinionGiven, standing: Mapping[str, StandingOpinion]
+) -> StandingOpinion | None:
+    """Return a standing opinion of the same person under another name, as `--reviewer` can state
+    any.
+    """
     people = _people(reviewer, given.stated_by)
     return next((opinion for opinion in standing.values() if people & _people_of(opinion)), None)
 
@@ -180,13 +220,17 @@ def _people_of(opinion: StandingOpinion) -> frozenset[str]:
     return _people(opinion.reviewer, opinion.given.stated_by)
 
 
-def shown_to(readers: Iterable[str], *, pending: bool, standing: Mapping[str, StandingOpinion]) -> OpinionsShown:
+def shown_to(
+    readers: Iterable[str], *, pending: bool, standing: Mapping[str, StandingOpinion]
+) -> OpinionsShown:
     """Return the opinions that somebody may see.
 
-    The first opinion is hidden from everybody whose own may still follow it, because the second must be independent.
+    The first opinion is hidden from everybody whose own may still follow it, because the second
+    must be independent.
 
     Args:
-        readers: the name that the reader gives, and the signed-in person; none of them may have an opinion to give.
+        readers: the name that the reader gives, and the signed-in person; none of them may have an
+            opinion to give.
         pending: True if the item has no decision yet.
     """
     opinions = tuple(standing.values())
@@ -198,16 +242,21 @@ def shown_to(readers: Iterable[str], *, pending: bool, standing: Mapping[str, St
 
 
 def by_two_people(standing: Mapping[str, StandingOpinion]) -> bool:
-    """True if two of the opinions come from different people, and not from one person under two names."""
+    """True if two of the opinions come from different people, and not from one person under two
+    names.
+    """
     people = [_people_of(opinion) for opinion in standing.values()]
     return any(first.isdisjoint(second) for first, second in combinations(people, 2))
 
 
-def withdrawn_by_undo(reviewer: str, standing: Mapping[str, StandingOpinion]) -> tuple[StandingOpinion, ...]:
+def withdrawn_by_undo(
+    reviewer: str, standing: Mapping[str, StandingOpinion]
+) -> tuple[StandingOpinion, ...]:
     """Return the opinions that fall with an undone decision.
 
-    A reviewer's undo withdraws only their own opinion. An undo by somebody else rejects a verdict that two people share, so both
-    must judge again; opinions that differ stay, and the item is disputed again.
+    A reviewer's undo withdraws only their own opinion. An undo by somebody else rejects a verdict
+    that two people share, so both must judge again; opinions that differ stay, and the item is
+    disputed again.
     """
     own = opinion_of(reviewer, standing)
     if own is not None:
@@ -216,16 +265,31 @@ def withdrawn_by_undo(reviewer: str, standing: Mapping[str, StandingOpinion]) ->
 
 
 def check_settles(
-    key: AssessmentKey, *, reviewer: str, stated_by: str, together: bool, standing: Mapping[str, StandingOpinion]
+    key: AssessmentKey,
+    *,
+    reviewer: str,
+    stated_by: str,
+    together: bool,
+    standing: Mapping[str, StandingOpinion],
 ) -> None:
-    """Raise `Refused` unless the item is disputed and this person, under whichever name, may settle the dispute."""
+    """Raise `Refused` unless the item is disputed and this person, under whichever name, may settle
+    the dispute.
+    """
     where = shown_assessment(key)
     if not differ(standing):
         raise Refused(where, "is not disputed.", remedy="/adjudication lists the disputed ones.")
     people = _people(reviewer, stated_by)
     of_the_two = any(people & _people_of(opinion) for opinion in list(standing.values())[:2])
     if of_the_two and not together:
-        raise Refused(where, "is your own dispute.", remedy="A third person must settle it, or the two of you together.")
+        raise Refused(
+            where,
+            "is your own dispute.",
+            remedy="A third person must settle it, or the two of you together.",
+        )
     if together and opinion_of(reviewer, standing) is None:
         problem = "is not a dispute of yours, and only the two who disagree settle it together."
-        raise Refused(where, problem, remedy="Settle it as a third person, or under the name of one of the two.")
+        raise Refused(
+            where,
+            problem,
+            remedy="Settle it as a third person, or under the name of one of the two.",
+        )

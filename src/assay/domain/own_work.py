@@ -1,7 +1,7 @@
 """Rule that nobody decides the grades of their own work.
 
-A candidate may be a person, and a prompt or an agent may carry its author's name. A reviewer with the name of a graded candidate
-is therefore taken for its author.
+A candidate may be a person, and a prompt or an agent may carry its author's name. A reviewer with
+the name of a graded candidate is therefore taken for its author.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ def is_own_work(reviewer: str, candidates: Iterable[str]) -> bool:
 
 
 def own_work(reviewer: str, *, where: str) -> Refused:
-    """Return the refusal of a decision on the reviewer's own work; `where` is the item's id in messages."""
+    """Return the refusal of a decision on the reviewer's own work; `where` is the item's id in
+    messages.
+    """
     return Refused(
-        where, f"grades the work of {reviewer}, and nobody decides their own work.", remedy="Another reviewer must decide it."
+        where,
+        f"grades the work of {reviewer}, and nobody decides their own work.",
+        remedy="Another reviewer must decide it.",
     )

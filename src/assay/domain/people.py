@@ -10,7 +10,9 @@ from typing import Final
 
 
 class VisitorRole(StrEnum):
-    """Role of a visitor to the web app; `web.security.roles` lists the addresses that each role may use."""
+    """Role of a visitor to the web app; `web.security.roles` lists the addresses that each role may
+    use.
+    """
 
     OWNER = "owner"
     REVIEWER = "reviewer"
@@ -23,7 +25,9 @@ INVITED_ROLES = (VisitorRole.REVIEWER, VisitorRole.VIEWER)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A person with an invitation; `revoked` is the time at which the invitation ended, None while it is valid."""
+    """A person with an invitation; `revoked` is the time at which the invitation ended, None while
+    it is valid.
+    """
 
     name: str
     role: VisitorRole
@@ -41,7 +45,8 @@ class Session:
 
     Attributes:
         name: the invited person; None for the owner.
-        granted_by: `token_digest` of the token that the browser presented. The session ends with that token.
+        granted_by: `token_digest` of the token that the browser presented. The session ends with
+            that token.
         begun, until: times of the sign-in and of the latest end.
         ended: time of the sign-out; None while the session is open.
     """
@@ -59,12 +64,17 @@ class Session:
 
 
 def token_digest(token: str) -> str:
-    """Return the hash of a token for the store, so that a copy of the store does not allow signing in."""
-    # A JSON string may contain a lone surrogate. The inner hash is how stores have kept invitations since schema 0011.
+    """Return the hash of a token for the store, so that a copy of the store does not allow signing
+    in.
+    """
+    # A JSON string may contain a lone surrogate. The inner hash is how stores have kept invitations
+    # since schema 0011.
     inner = hmac.new(token.encode("utf-8", "surrogatepass"), b"assay session 1", sha256).hexdigest()
     return sha256(inner.encode()).hexdigest()
 
 
 def session_digest(session: str) -> str:
-    """Return the hash of a session cookie for the store, so that a copy of the store does not allow signing in."""
+    """Return the hash of a session cookie for the store, so that a copy of the store does not allow
+    signing in.
+    """
     return sha256(session.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,6 +1,7 @@
 """Programs as candidates: a Python function, a command, a web service, or an installed agent.
 
-A program is part of a `ModelSpec`, so every kind of candidate is planned, called, stored and shown like a model.
+A program is part of a `ModelSpec`, so every kind of candidate is planned, called, stored and shown
+like a model.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ class _Called:
         folder: the working folder, to which relative paths refer.
         timeout_s: seconds after which a call is stopped.
         files: digest of each file that the program refers to.
-        offline: True if the author declares that the program uses no network, so that `local_only` allows it.
-        restored: True if the program comes from an imported results file, not from a suite, so it must not be started.
+        offline: True if the author declares that the program uses no network, so that `local_only`
+            allows it.
+        restored: True if the program comes from an imported results file, not from a suite, so it
+            must not be started.
     """
 
     folder: str = "."
@@ -38,9 +41,15 @@ class _Called:
 
     def as_json(self) -> dict[str, JsonValue]:
         """Return all settings except a Python object, which no other process could use."""
-        values: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "given"}
+        values: dict[str, Any] = {
+            each.name: getattr(self, each.name) for each in fields(self) if each.name != "given"
+        }
         return {
-            name: dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
+            name: dict(value)
+            if isinstance(value, Mapping)
+            else list(value)
+            if isinstance(value, tuple)
+            else value
             for name, value in values.items()
         }
 
@@ -55,8 +64,12 @@ class _Called:
 
     @property
     def digest(self) -> str:
-        """Digest of all settings that affect the answers, without the folder, because a project may be moved."""
-        return digest({name: value for name, value in self.as_json().items() if name not in _NOT_BEHAVIOUR})
+        """Digest of all settings that affect the answers, without the folder, because a project may
+        be moved.
+        """
+        return digest(
+            {name: value for name, value in self.as_json().items() if name not in _NOT_BEHAVIOUR}
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +80,8 @@ class Function(_Called):
         target: `FILE.py:NAME`, `package.module:NAME`, or the name of a Python object.
         options: passed to a parameter named `options`, or to the class as keyword arguments.
         source: for a module, its distribution with the version, and the digest of its file.
-        from_python: True if the target is a Python object that other processes cannot import by name.
+        from_python: True if the target is a Python object that other processes cannot import by
+            name.
         given: the Python object; not stored.
     """
 
@@ -85,7 +99,9 @@ class Function(_Called):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent(_Called):
-    """An agent of an installed package: a function or class under the entry-point group `assay.agents`."""
+    """An agent of an installed package: a function or class under the entry-point group
+    `assay.agents`.
+    """
 
     kind: str = field(default="agent", init=False)
     target: str
@@ -103,7 +119,8 @@ class Command(_Called):
     Attributes:
         words: program and arguments, each a template that may use the task's columns.
         stdin: `text` for the prompt, `json` for a document, or `none`.
-        response: path of the answer in the JSON on standard output; empty if the output is the answer.
+        response: path of the answer in the JSON on standard output; empty if the output is the
+            answer.
         usage: paths of `input_tokens`, `output_tokens` and `cost_usd` in that JSON.
     """
 
@@ -123,7 +140,8 @@ class WebService(_Called):
     """A web service that is called over HTTP; the form of its requests and replies is configurable.
 
     Attributes:
-        url, headers, body: templates that may use the task's columns; a body that is not text is sent as JSON.
+        url, headers, body: templates that may use the task's columns; a body that is not text is
+            sent as JSON.
         response: path of the answer in the JSON of the reply; empty if the reply is the answer.
         usage: as in `Command`.
     """
@@ -146,9 +164,16 @@ OFFERED: Final = frozenset({"prompt", "messages", "system_prompt", "seed", "tria
 
 Program: TypeAlias = Function | Agent | Command | WebService
 
-_BY_KIND: Final[Mapping[str, type[Program]]] = {"python": Function, "agent": Agent, "command": Command, "http": WebService}
+_BY_KIND: Final[Mapping[str, type[Program]]] = {
+    "python": Function,
+    "agent": Agent,
+    "command": Command,
+    "http": WebService,
+}
 KINDS: Final = tuple(_BY_KIND)
-"""Kinds of programs, by the key of a candidate in a suite, which is also the first part of `ModelSpec.ref`."""
+"""Kinds of programs, by the key of a candidate in a suite, which is also the first part of
+`ModelSpec.ref`.
+"""
 
 
 def template_of(program: Program) -> str:

@@ -1,8 +1,8 @@
 """Review protocol: a run's shares of blind items, planted checks, repeats and second opinions.
 
-By default every share is 0. Each run has a separate protocol. A switch to another protocol creates a new version, and every
-result of the run reports it. Random draws depend only on the run's seed and the item's key, so they are the same after a reload
-and on other servers.
+By default every share is 0. Each run has a separate protocol. A switch to another protocol creates
+a new version, and every result of the run reports it. Random draws depend only on the run's seed
+and the item's key, so they are the same after a reload and on other servers.
 """
 
 from __future__ import annotations
@@ -19,24 +19,38 @@ SHARES: Final = ("blind", "plants", "rereview", "second")
 """Protocol settings that are fractions between 0 and 1."""
 
 GAPS: Final = ("gap_items", "gap_hours")
-"""Settings for the minimum distance between a decision and its repeat: in decisions of the same reviewer, and in hours."""
+"""Settings for the minimum distance between a decision and its repeat: in decisions of the same
+reviewer, and in hours.
+"""
 
 NUMBERS: Final = (*SHARES, *GAPS)
 """Names of all protocol settings that a user chooses."""
 
-MOST: Final = {"blind": 1.0, "plants": 0.5, "rereview": 0.5, "second": 1.0, "gap_items": 10_000.0, "gap_hours": 8_760.0}
-"""Highest value of each setting: with more planted checks and repeats than real items, a reviewer would see mostly those."""
+MOST: Final = {
+    "blind": 1.0,
+    "plants": 0.5,
+    "rereview": 0.5,
+    "second": 1.0,
+    "gap_items": 10_000.0,
+    "gap_hours": 8_760.0,
+}
+"""Highest value of each setting: with more planted checks and repeats than real items, a reviewer
+would see mostly those.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
-    """Shares of special items in a review, between 0 and 1, and the minimum distance between a decision and its repeat.
+    """Shares of special items in a review, between 0 and 1, and the minimum distance between a
+    decision and its repeat.
 
     Attributes:
-        blind: share of items whose grades stay hidden until the reviewer has given their own verdict.
-        plants: planted checks per decided item; half contain an error and half are known to be good.
-        rereview: repeats of the reviewer's own earlier decisions per decided item. Repeats are blind if the protocol has blind
-            items.
+        blind: share of items whose grades stay hidden until the reviewer has given their own
+            verdict.
+        plants: planted checks per decided item; half contain an error and half are known to be
+            good.
+        rereview: repeats of the reviewer's own earlier decisions per decided item. Repeats are
+            blind if the protocol has blind items.
         second: share of items that two people decide independently.
         gap_items: minimum number of the reviewer's own decisions between a decision and its repeat.
         gap_hours: minimum number of hours between a decision and its repeat.
@@ -53,7 +67,9 @@ class Protocol:
 
     @property
     def mode(self) -> str:
-        """Return `plain` if every share is 0, `blind_first` if every item is blind, otherwise `mixed`."""
+        """Return `plain` if every share is 0, `blind_first` if every item is blind, otherwise
+        `mixed`.
+        """
         if not any(getattr(self, name) for name in SHARES):
             return "plain"
         return "blind_first" if self.blind == 1 else "mixed"
@@ -68,11 +84,18 @@ class Protocol:
         shares: dict[str, JsonValue] = {name: getattr(self, name) for name in SHARES}
         if self.rereview:
             shares |= {name: getattr(self, name) for name in GAPS}
-        return {"version": self.version, "mode": self.mode, **({} if self.mode == "plain" else shares)}
+        return {
+            "version": self.version,
+            "mode": self.mode,
+            **({} if self.mode == "plain" else shares),
+        }
 
     def leaves_free(self, *, seed: int, key: int) -> bool:
-        """True if the store leaves the next key free for a control item; it leaves twice as many free as needed."""
-        # Otherwise reviewers could recognise a control item, because its key would follow those of all real assessments.
+        """True if the store leaves the next key free for a control item; it leaves twice as many
+        free as needed.
+        """
+        # Otherwise reviewers could recognise a control item, because its key would follow those of
+        # all real assessments.
         return chance(seed, "spare", key) < 2 * (self.plants + self.rereview)
 
     def draws(self, share: str, *, seed: int, key: int) -> bool:
@@ -82,16 +105,20 @@ class Protocol:
 
 PLAIN: Final = Protocol()
 
-# A fifth of the items is blind, because people who see the judge's score first agree with it too often to measure agreement.
+# A fifth of the items is blind, because people who see the judge's score first agree with it too
+# often to measure agreement.
 SUGGESTED: Final = Protocol(blind=0.2, plants=0.05, rereview=0.03)
-"""Protocol suggested for a single reviewer, without second opinions: useful checks at moderate effort."""
+"""Protocol suggested for a single reviewer, without second opinions: useful checks at moderate
+effort.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
     """Expected effort of a review without corrections: all reviewers' decisions and key presses.
 
-    `blind`, `plants`, `rereview`, `second`: decisions due to each share; blind decisions overlap with the other shares.
+    `blind`, `plants`, `rereview`, `second`: decisions due to each share; blind decisions overlap
+    with the other shares.
     """
 
     items: int
@@ -106,7 +133,8 @@ class Effort:
 def effort(protocol: Protocol, *, items: int, scores: float) -> Effort:
     """Return the expected effort to review `items` assessments with `scores` scores each.
 
-    An approval takes one key press; a blind item takes one per score, one to submit the verdict, and one to approve.
+    An approval takes one key press; a blind item takes one per score, one to submit the verdict,
+    and one to approve.
     """
     seen = items * (1 + protocol.second + protocol.plants)
     again = items * protocol.rereview

@@ -1,8 +1,9 @@
 """Correct a run's estimated cost by the cost of its calls so far.
 
-The estimate before a run assumes answers of half the token limit, which real answers miss by a factor of ten in either direction.
-After `CALLS_NEEDED` answers, the mean cost of a role's calls to a model replaces the estimate of that role and model. A role that
-has not been called yet, such as a judge that waits for the candidates, keeps its estimate.
+The estimate before a run assumes answers of half the token limit, which real answers miss by a
+factor of ten in either direction. After `CALLS_NEEDED` answers, the mean cost of a role's calls to
+a model replaces the estimate of that role and model. A role that has not been called yet, such as a
+judge that waits for the candidates, keeps its estimate.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ RoleAndModel: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallsAhead:
-    """Predicted calls of one role to one model; `usd_per_call` is their estimated cost, None if the price is unknown."""
+    """Predicted calls of one role to one model; `usd_per_call` is their estimated cost, None if the
+    price is unknown.
+    """
 
     role: str
     model: str
@@ -30,7 +33,9 @@ class CallsAhead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallsPaid:
-    """Answered calls of one role to one model, and their cost; None if the cost of one of them is unknown."""
+    """Answered calls of one role to one model, and their cost; None if the cost of one of them is
+    unknown.
+    """
 
     calls: int
     usd: float | None
@@ -38,14 +43,18 @@ class CallsPaid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialProgress:
-    """Number of trials in all, of trials that have begun (including those that have ended), and of failed trials."""
+    """Number of trials in all, of trials that have begun (including those that have ended), and of
+    failed trials.
+    """
 
     total: int
     begun: int
     failed: int
 
 
-def remaining_usd(ahead: Iterable[CallsAhead], paid: Mapping[RoleAndModel, CallsPaid], progress: TrialProgress) -> float | None:
+def remaining_usd(
+    ahead: Iterable[CallsAhead], paid: Mapping[RoleAndModel, CallsPaid], progress: TrialProgress
+) -> float | None:
     """Return the probable cost of a run's remaining calls.
 
     Args:
@@ -73,7 +82,9 @@ def _calls_left(ahead: CallsAhead | None, paid: CallsPaid | None, progress: Tria
     succeeding = 1.0 - progress.failed / progress.total if progress.total else 0.0
     by_plan = 0.0 if ahead is None else ahead.calls * succeeding - answered
     # An agent with tools may make many more calls than the plan predicts.
-    by_rate = answered / progress.begun * (progress.total - progress.begun) if progress.begun else 0.0
+    by_rate = (
+        answered / progress.begun * (progress.total - progress.begun) if progress.begun else 0.0
+    )
     return max(0.0, by_plan, by_rate)
 
 

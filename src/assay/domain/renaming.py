@@ -18,7 +18,9 @@ class NameVerb(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameEvent:
-    """One name correction; `undoes` is the event that it reverts, and `undone_by` the event that reverted it."""
+    """One name correction; `undoes` is the event that it reverts, and `undone_by` the event that
+    reverted it.
+    """
 
     id: int
     verb: NameVerb
@@ -34,7 +36,10 @@ class NameEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateRow:
-    """A candidate under its current name. `written`: other spellings in the records of its runs; `runs`: number of its runs."""
+    """A candidate under its current name.
+
+    `written`: other spellings in the records of its runs; `runs`: number of its runs.
+    """
 
     name: str
     written: tuple[str, ...]

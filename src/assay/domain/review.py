@@ -12,7 +12,9 @@ from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
 
 
 class Via(StrEnum):
-    """Interface through which a decision was made; `IMPORT` is a table or record that states a person's decision."""
+    """Interface through which a decision was made; `IMPORT` is a table or record that states a
+    person's decision.
+    """
 
     PAGE = "page"
     TERMINAL = "terminal"
@@ -23,7 +25,8 @@ class Via(StrEnum):
 class Road(StrEnum):
     """How a decision came about.
 
-    `SHOWN`: the item was on the reviewer's screen, in the browser or the terminal. `SCRIPTED`: a command without a terminal,
+    `SHOWN`: the item was on the reviewer's screen, in the browser or the terminal. `SCRIPTED`: a
+    command without a terminal,
     Python, or a program over HTTP. `IMPORTED`: a table or record states the decision.
     """
 
@@ -44,7 +47,8 @@ def road_of(via: Via, *, displayed: bool) -> Road:
 class Approvals:
     """Number of counted assessments that rest on a person's decision, by the road of that decision.
 
-    `scripted_allowed`: True if the project's setting `count_scripted` accepts scripted ones as vetted.
+    `scripted_allowed`: True if the project's setting `count_scripted` accepts scripted ones as
+    vetted.
     """
 
     shown: int = 0
@@ -70,26 +74,32 @@ class Approvals:
     def by_road(cls, numbers: Mapping[Road, int]) -> Self:
         """Return the numbers as a record; a road that is missing has none."""
         return cls(
-            shown=numbers.get(Road.SHOWN, 0), scripted=numbers.get(Road.SCRIPTED, 0), imported=numbers.get(Road.IMPORTED, 0)
+            shown=numbers.get(Road.SHOWN, 0),
+            scripted=numbers.get(Road.SCRIPTED, 0),
+            imported=numbers.get(Road.IMPORTED, 0),
         )
 
 
 def stated_by(reviewer: str, *, signed_in: str, via: Via, displayed: bool) -> str:
     """Return who stated the reviewer's name; empty if the name speaks for itself.
 
-    A name speaks for itself in three cases: it is the signed-in person's, a page showed the item under that name, or a record
-    states it. The signed-in person states every other name, so two of them are one person, and give one opinion.
+    A name speaks for itself in three cases: it is the signed-in person's, a page showed the item
+    under that name, or a record states it. The signed-in person states every other name, so two of
+    them are one person, and give one opinion.
 
     Args:
         signed_in: the person whose invitation, token or login sent the decision.
-        displayed: True if the item was shown to the reviewer. A request with a browser's headers proves nothing by itself.
+        displayed: True if the item was shown to the reviewer. A request with a browser's headers
+            proves nothing by itself.
     """
     by_itself = via is Via.IMPORT or (via is Via.PAGE and displayed)
     return "" if by_itself or folded(reviewer) == folded(signed_in) else signed_in
 
 
 def reviewer_words(reviewer: str, stater: str) -> str:
-    """Return a reviewer's name for display: `Mia`, or `Mia, stated by root` if somebody else gave the name."""
+    """Return a reviewer's name for display: `Mia`, or `Mia, stated by root` if somebody else gave
+    the name.
+    """
     return f"{reviewer}, stated by {stater}" if stater else reviewer
 
 
@@ -97,21 +107,25 @@ def reviewer_words(reviewer: str, stater: str) -> str:
 class Decision:
     """A person's decision on one assessment or control item, depending on `purpose`.
 
-    On an item that needs two people, it is an opinion: the store applies it once another person has given the same one.
+    On an item that needs two people, it is an opinion: the store applies it once another person has
+    given the same one.
 
     Attributes:
         reviewer: the name under which the person decides, as typed.
         via: interface that sent the decision; with `displayed`, it determines `road`.
-        reason: why the grades are rejected or corrected, or the trial is judged again; required for these verbs.
+        reason: why the grades are rejected or corrected, or the trial is judged again; required for
+            these verbs.
         note: further words of the reviewer; the judge of a rerun reads them.
-        corrections: new scores between 0 and 1, keyed by (candidate, criterion); if the criterion is None, the score overrides
-            the candidate's overall score.
-        displayed: True if the whole item was shown to the reviewer before the decision; False for an undo.
-        key: idempotency key; a second decision with the same key on the same assessment changes nothing. None for a decision
-            that nobody sends twice.
+        corrections: new scores between 0 and 1, keyed by (candidate, criterion); if the criterion
+            is None, the score overrides the candidate's overall score.
+        displayed: True if the whole item was shown to the reviewer before the decision; False for
+            an undo.
+        key: idempotency key; a second decision with the same key on the same assessment changes
+            nothing. None for a decision that nobody sends twice.
         purpose: kind of the item, so that a command cannot decide a control item by accident.
-        stated_by: the person who gave the reviewer's name, by the rule of the function `stated_by`; empty if the name speaks
-            for itself. Neither may be the author of graded work, and together they give one of two opinions.
+        stated_by: the person who gave the reviewer's name, by the rule of the function `stated_by`;
+            empty if the name speaks for itself. Neither may be the author of graded work, and
+            together they give one of two opinions.
     """
 
     assessment: AssessmentKey
@@ -140,8 +154,10 @@ class Decision:
 class Outcome(StrEnum):
     """Effect of a decision.
 
-    `DECIDED`: the item has a new state. `FIRST_OPINION`: the item needs a second, independent opinion and stays pending.
-    `DISPUTED`: the second opinion differs from the first, so the item stays pending until a third person settles it.
+    `DECIDED`: the item has a new state. `FIRST_OPINION`: the item needs a second, independent
+    opinion and stays pending.
+    `DISPUTED`: the second opinion differs from the first, so the item stays pending until a third
+    person settles it.
     `WITHDRAWN`: an undo took back an opinion on an item that was still pending.
     """
 
@@ -155,8 +171,9 @@ class Outcome(StrEnum):
 class ReviewEvent:
     """A decision and its effect.
 
-    `id` counts from 1, separately for real assessments and control items. It is 0 for an opinion that changed no state: the
-    store keeps opinions apart from the events of decided items. `at` is ISO 8601, UTC.
+    `id` counts from 1, separately for real assessments and control items. It is 0 for an opinion
+    that changed no state: the store keeps opinions apart from the events of decided items. `at` is
+    ISO 8601, UTC.
     """
 
     id: int

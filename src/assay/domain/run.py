@@ -21,7 +21,8 @@ from assay.domain.review import Decision
 from assay.domain.review_sample import ReviewRule
 from assay.domain.suite import CandidateSpec, JudgeSpec, Rubric, SuiteCopy, Task
 
-# Without these limits, a number such as 99,999,999,999 in the form made the planner use up all memory.
+# Without these limits, a number such as 99,999,999,999 in the form made the planner use up all
+# memory.
 MOST_TRIALS: Final = 10_000
 """Maximum trials of one task in a run."""
 
@@ -68,21 +69,29 @@ class RunPlan:
 
     @property
     def models(self) -> tuple[ModelSpec, ...]:
-        candidates = [candidate.model for candidate in self.candidates if candidate.model and self.regrade_of is None]
+        candidates = [
+            candidate.model
+            for candidate in self.candidates
+            if candidate.model and self.regrade_of is None
+        ]
         structuring = [] if self.rubric.structuring is None else [self.rubric.structuring.model]
         users = [] if self.user is None else [self.user.model]
         return (*candidates, *users, *structuring, *(judge.model for judge in self.judges))
 
     @property
     def imported(self) -> bool:
-        """True if the run was executed elsewhere and imported from a file, so it cannot be extended here."""
-        # Before this check, resuming such a run asked no model, yet overwrote its failures and its end time.
+        """True if the run was executed elsewhere and imported from a file, so it cannot be extended
+        here.
+        """
+        # Before this check, resuming such a run asked no model, yet overwrote its failures and its
+        # end time.
         return self.regrade_of is None and "imported" in self.environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """A required assessment of a trial: the grader, and its candidate (None: all candidates together).
+    """A required assessment of a trial: the grader, and its candidate (None: all candidates
+    together).
 
     Reruns and reviews concern one slot; each slot has its own attempts.
     """
@@ -94,7 +103,8 @@ class Slot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedTrial:
-    """A trial claimed by this process, with its stored responses and assessments, so that no request is repeated.
+    """A trial claimed by this process, with its stored responses and assessments, so that no
+    request is repeated.
 
     Attributes:
         k: number of the trial among the `of` trials of its task, counted from 1.
@@ -104,7 +114,8 @@ class ClaimedTrial:
         graded: for each slot in `done`, the candidates that the current assessment grades.
         tries: number of earlier tries of this trial.
         rounds: number of answers so far by candidate, which varies the seed of the next request.
-        spoken: replies so far of unfinished conversations, by candidate, including those of a simulated user.
+        spoken: replies so far of unfinished conversations, by candidate, including those of a
+            simulated user.
     """
 
     key: TrialKey
@@ -126,8 +137,9 @@ class ClaimedTrial:
 class CallRecord:
     """One stored call: the request and its outcome.
 
-    Exactly one of `reply` and `failure` is set; both are set if a reply could not be parsed. `log`: additional output of a
-    program, and its traceback. `job`: the batch request that this call answers.
+    Exactly one of `reply` and `failure` is set; both are set if a reply could not be parsed. `log`:
+    additional output of a program, and its traceback. `job`: the batch request that this call
+    answers.
     """
 
     request: ModelRequest
@@ -143,7 +155,8 @@ class CallRecord:
 class NewAssessment:
     """A new assessment before it is stored, with its initial state under the review policy.
 
-    If `attempt` is above 1, it replaces the slot's current assessment, which becomes `superseded` in the same commit.
+    If `attempt` is above 1, it replaces the slot's current assessment, which becomes `superseded`
+    in the same commit.
     """
 
     slot: Slot
@@ -158,13 +171,17 @@ class Entry:
 
     Attributes:
         calls: calls made, in order.
-        responses: new responses, each with the index in `calls` of the call that returned it (None: no call).
-        assessments: new assessments, each with the index in `calls` of the call that returned it (None: no call).
-        finished: True if the process releases the trial. The store then sets the trial's state from `failure`, or from its
-            current assessments if `failure` is None.
+        responses: new responses, each with the index in `calls` of the call that returned it (None:
+            no call).
+        assessments: new assessments, each with the index in `calls` of the call that returned it
+            (None: no call).
+        finished: True if the process releases the trial. The store then sets the trial's state from
+            `failure`, or from its current assessments if `failure` is None.
         failure: why the trial failed; only with `finished`.
-        rerun: the decision that requested these assessments; stored for each assessment that they replace.
-        spare: how many assessment numbers to leave free after these, so that later planted checks are inconspicuous.
+        rerun: the decision that requested these assessments; stored for each assessment that they
+            replace.
+        spare: how many assessment numbers to leave free after these, so that later planted checks
+            are inconspicuous.
     """
 
     trial: TrialKey
@@ -185,7 +202,9 @@ class PlannedTask:
     position: int
     trials: range
 
-    def trial(self, run_id: RunId, k: int, *, responses: Mapping[str, Response] | None = None) -> ClaimedTrial:
+    def trial(
+        self, run_id: RunId, k: int, *, responses: Mapping[str, Response] | None = None
+    ) -> ClaimedTrial:
         """Return the k-th trial in its state before it is stored."""
         return ClaimedTrial(
             key=TrialKey(0),
@@ -212,8 +231,11 @@ def check_number_of_trials(where: str, wanted: int | None, *, least: int = 1) ->
 
 
 def within_bounds(planned: Iterable[PlannedTask], where: str) -> Iterator[PlannedTask]:
-    """Yield the tasks and check the limits of a run; raises `InputError` at the first task beyond them."""
-    # Tasks are counted one by one, so a task file that is too long is refused before the rest of it is read.
+    """Yield the tasks and check the limits of a run; raises `InputError` at the first task beyond
+    them.
+    """
+    # Tasks are counted one by one, so a task file that is too long is refused before the rest of it
+    # is read.
     total = 0
     for place, planned_task in enumerate(planned, 1):
         of = planned_task.trials.stop - 1

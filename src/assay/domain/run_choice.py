@@ -1,8 +1,9 @@
-"""The runs that a result reads, and the differences between runs that keep their scores from being pooled into a verdict.
+"""The runs that a result reads, and the differences between runs that keep their scores from being
+pooled into a verdict.
 
-A result reads one run, the newest of its suite, unless the user asks for more. Runs of one suite are pooled only if they measure
-the same thing: the same scorer, rubric, judge, prompt and tasks. Runs of different suites differ in all of these; naming several
-suites asks for that.
+A result reads one run, the newest of its suite, unless the user asks for more. Runs of one suite
+are pooled only if they measure the same thing: the same scorer, rubric, judge, prompt and tasks.
+Runs of different suites differ in all of these; naming several suites asks for that.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ _TASKS_SHOWN: Final = 5
 class RunChoice(StrEnum):
     """How the runs of a result were chosen.
 
-    `EACH`: no run has both candidates, so each is read from its newest run. `PARTS`: imported runs with one part of the
-    candidates each, as other harnesses write them. `REFERENCES`: a run that grades imported responses, and the imported run with
-    people's grades of the same responses. `BASELINE`: earlier runs are compared with new ones, not pooled.
+    `EACH`: no run has both candidates, so each is read from its newest run. `PARTS`: imported runs
+    with one part of the
+    candidates each, as other harnesses write them. `REFERENCES`: a run that grades imported
+    responses, and the imported run with people's grades of the same responses. `BASELINE`: earlier
+    runs are compared with new ones, not pooled.
     """
 
     NEWEST = "newest"
@@ -50,15 +53,19 @@ class ChosenRuns:
     """The runs of one result.
 
     Attributes:
-        selection: the user's filters with the runs filled in, unless a batch or all runs were asked for.
+        selection: the user's filters with the runs filled in, unless a batch or all runs were asked
+            for.
         runs: the chosen runs, newest first; only the first of them if there are very many.
         of: number of runs of the same suites that match the filters; None if it was not counted.
-        other_suites: names of suites with runs that were not chosen, only if the user named no suite, run or batch.
+        other_suites: names of suites with runs that were not chosen, only if the user named no
+            suite, run or batch.
         newer: a newer run of the suite that was passed over because it lacks one of the candidates.
         counted_before: the newest run with counted trials, if the chosen run has none.
-        without: (candidate, run) for candidates of the suite that only other runs have, with the newest such run.
-        larger: (run, trials) for the run of the suite with most trials in any state, and how many more than the chosen run it has;
-            None if the chosen run has as many. A later import of a part of the rows is such a chosen run.
+        without: (candidate, run) for candidates of the suite that only other runs have, with the
+            newest such run.
+        larger: (run, trials) for the run of the suite with most trials in any state, and how many
+            more than the chosen run it has; None if the chosen run has as many. A later import of a
+            part of the rows is such a chosen run.
     """
 
     selection: Selection
@@ -74,7 +81,10 @@ class ChosenRuns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRead:
-    """A run that a result reads. `n_trials`: its counted trials; None if they were not counted by run."""
+    """A run that a result reads.
+
+    `n_trials`: its counted trials; None if they were not counted by run.
+    """
 
     run_id: RunId
     suite: str
@@ -89,10 +99,13 @@ class RunsRead:
 
     Attributes:
         runs: oldest first; only the newest of them if there are very many.
-        pooled: number of runs with counted trials. A run and the reference grades of its responses count as one.
+        pooled: number of runs with counted trials. A run and the reference grades of its responses
+            count as one.
         n_trials: counted trials of all runs.
-        of, other_suites, newer, counted_before, without, larger: as in `ChosenRuns`, with ids in place of runs.
-        differences: differences between the runs, in words; empty unless the user allowed a mixed verdict.
+        of, other_suites, newer, counted_before, without, larger: as in `ChosenRuns`, with ids in
+            place of runs.
+        differences: differences between the runs, in words; empty unless the user allowed a mixed
+            verdict.
     """
 
     choice: RunChoice
@@ -132,7 +145,9 @@ def runs_read(
             )
             for run in shown
         ),
-        pooled=1 if chosen.choice is RunChoice.REFERENCES and runs else len(runs if by_run is None else by_run),
+        pooled=1
+        if chosen.choice is RunChoice.REFERENCES and runs
+        else len(runs if by_run is None else by_run),
         n_trials=n_trials,
         of=chosen.of,
         other_suites=chosen.other_suites,
@@ -156,7 +171,10 @@ class Measured(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDifference:
-    """One difference between the runs of a suite. `ways`: each variant in words, with its runs; empty for differing tasks."""
+    """One difference between the runs of a suite.
+
+    `ways`: each variant in words, with its runs; empty for differing tasks.
+    """
 
     what: Measured
     ways: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -169,52 +187,80 @@ class RunDifference:
 
 
 def plan_differences(
-    plans: Sequence[RunPlan], *, judges: Collection[str] = (), criteria: Collection[str] = (), prompts_apart: bool = False
+    plans: Sequence[RunPlan],
+    *,
+    judges: Collection[str] = (),
+    criteria: Collection[str] = (),
+    prompts_apart: bool = False,
 ) -> tuple[RunDifference, ...]:
     """Compare how runs of one suite ask and grade: judges, rubric and prompts.
 
-    `judges` and `criteria` are the selected ones; empty for all. `prompts_apart`: candidates with different prompts are kept
-    apart, so that a different system prompt pools nothing.
+    `judges` and `criteria` are the selected ones; empty for all. `prompts_apart`: candidates with
+    different prompts are kept apart, so that a different system prompt pools nothing.
     """
     wanted = frozenset(map(folded, judges))
-    graders = {str(plan.id): [judge for judge in plan.judges if not wanted or folded(judge.name) in wanted] for plan in plans}
+    graders = {
+        str(plan.id): [judge for judge in plan.judges if not wanted or folded(judge.name) in wanted]
+        for plan in plans
+    }
     grading = [plan for plan in plans if graders[str(plan.id)]]
     prompts: dict[str, list[str]] = {}
     for plan in plans:
         prompts.setdefault("" if prompts_apart else plan.system_prompt, []).append(str(plan.id))
     users: dict[str, list[str]] = {}
     for plan in plans:
-        users.setdefault("" if plan.user is None else f"{plan.user.model.ref}, {plan.user.turns} turns", []).append(
-            str(plan.id)
-        )
+        users.setdefault(
+            "" if plan.user is None else f"{plan.user.model.ref}, {plan.user.turns} turns", []
+        ).append(str(plan.id))
     return (
-        *_differing(Measured.JUDGE, _groups({run: _judges(specs) for run, specs in graders.items()})),
-        *_differing(Measured.RUBRIC, _groups({str(plan.id): _rubric(plan.rubric, criteria) for plan in grading})),
-        *_differing(Measured.PROMPT, _groups({str(plan.id): _judge_prompts(graders[str(plan.id)]) for plan in grading})),
-        *_differing(Measured.PROMPT, {_text("system prompt", text): runs for text, runs in prompts.items()}),
-        *_differing(Measured.PROMPT, {f"simulated user {who or 'none'}": runs for who, runs in users.items()}),
+        *_differing(
+            Measured.JUDGE, _groups({run: _judges(specs) for run, specs in graders.items()})
+        ),
+        *_differing(
+            Measured.RUBRIC,
+            _groups({str(plan.id): _rubric(plan.rubric, criteria) for plan in grading}),
+        ),
+        *_differing(
+            Measured.PROMPT,
+            _groups({str(plan.id): _judge_prompts(graders[str(plan.id)]) for plan in grading}),
+        ),
+        *_differing(
+            Measured.PROMPT, {_text("system prompt", text): runs for text, runs in prompts.items()}
+        ),
+        *_differing(
+            Measured.PROMPT,
+            {f"simulated user {who or 'none'}": runs for who, runs in users.items()},
+        ),
     )
 
 
 def grader_differences(graders: Mapping[RunId, frozenset[str]]) -> tuple[RunDifference, ...]:
     """Compare the names of the scorers and judges of imported runs."""
-    words = {str(run): ", ".join(sorted(names, key=folded)) or "none" for run, names in graders.items()}
+    words = {
+        str(run): ", ".join(sorted(names, key=folded)) or "none" for run, names in graders.items()
+    }
     return _differing(Measured.SCORER, _groups({run: (text, text) for run, text in words.items()}))
 
 
 def task_differences(changed: Sequence[str], missing: Sequence[str]) -> tuple[RunDifference, ...]:
-    """Report tasks whose content changed between runs of a suite, and tasks that only some of these runs have."""
+    """Report tasks whose content changed between runs of a suite, and tasks that only some of these
+    runs have.
+    """
     parts = [f"changed: {_tasks(changed)}"] if changed else []
     parts += [f"only in some of the runs: {_tasks(missing)}"] if missing else []
     return (RunDifference(what=Measured.TASKS, detail="; ".join(parts)),) if parts else ()
 
 
 def refusal(differences: Iterable[RunDifference], newest: str) -> DifferentRuns:
-    """Return the error for runs that may not be pooled, with the newest run as the one to read instead."""
+    """Return the error for runs that may not be pooled, with the newest run as the one to read
+    instead.
+    """
     return DifferentRuns(in_words(differences), newest)
 
 
-def baseline_refusal(differences: Iterable[RunDifference], baseline: Sequence[str], tested: Sequence[str]) -> InputError:
+def baseline_refusal(
+    differences: Iterable[RunDifference], baseline: Sequence[str], tested: Sequence[str]
+) -> InputError:
     """Return the error for a baseline that does not measure the same thing as the tested runs."""
     problem = (
         f"{listed(baseline)} and {listed(tested)} differ in {in_words(differences)}, "
@@ -228,14 +274,18 @@ def baseline_refusal(differences: Iterable[RunDifference], baseline: Sequence[st
 
 
 def in_words(differences: Iterable[RunDifference]) -> str:
-    """Join differences to a phrase such as `the scorer (exact in R1; contains in R2) and the tasks (changed: t1)`."""
+    """Join differences to a phrase such as `the scorer (exact in R1; contains in R2) and the tasks
+    (changed: t1)`.
+    """
     texts = [str(difference) for difference in differences]
     return "".join(texts) if len(texts) < 2 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
 def listed(runs: Sequence[str]) -> str:
     """List the first run ids and the number of the others."""
-    return ", ".join(runs[:_RUNS_SHOWN]) + (f" and {len(runs) - _RUNS_SHOWN} more" if len(runs) > _RUNS_SHOWN else "")
+    return ", ".join(runs[:_RUNS_SHOWN]) + (
+        f" and {len(runs) - _RUNS_SHOWN} more" if len(runs) > _RUNS_SHOWN else ""
+    )
 
 
 def has_candidate(run: RunSummary, name: str) -> bool:
@@ -244,25 +294,37 @@ def has_candidate(run: RunSummary, name: str) -> bool:
 
 
 def _tasks(names: Sequence[str]) -> str:
-    return ", ".join(names[:_TASKS_SHOWN]) + (f" and {len(names) - _TASKS_SHOWN} more" if len(names) > _TASKS_SHOWN else "")
+    return ", ".join(names[:_TASKS_SHOWN]) + (
+        f" and {len(names) - _TASKS_SHOWN} more" if len(names) > _TASKS_SHOWN else ""
+    )
 
 
 def _groups(described: Mapping[str, tuple[str, str]]) -> dict[str, list[str]]:
-    """Group runs by key; `described` holds (key, words) by run. Equal words of different keys are told apart by the key."""
+    """Group runs by key; `described` holds (key, words) by run.
+
+    Equal words of different keys are told apart by the key.
+    """
     words: dict[str, str] = {}
     runs: dict[str, list[str]] = {}
     for run, (key, text) in described.items():
         words.setdefault(key, text)
         runs.setdefault(key, []).append(run)
     several = [text for text in words.values() if list(words.values()).count(text) > 1]
-    versions = {key: f"{text}, version {text_digest(key)[:6]}" if text in several else text for key, text in words.items()}
+    versions = {
+        key: f"{text}, version {text_digest(key)[:6]}" if text in several else text
+        for key, text in words.items()
+    }
     return {versions[key]: of_key for key, of_key in runs.items()}
 
 
 def _differing(what: Measured, groups: Mapping[str, Sequence[str]]) -> tuple[RunDifference, ...]:
     if len(groups) < 2:
         return ()
-    return (RunDifference(what=what, ways=tuple((words, tuple(runs)) for words, runs in groups.items())),)
+    return (
+        RunDifference(
+            what=what, ways=tuple((words, tuple(runs)) for words, runs in groups.items())
+        ),
+    )
 
 
 def _judges(judges: Sequence[JudgeSpec]) -> tuple[str, str]:
@@ -281,9 +343,15 @@ def _judges(judges: Sequence[JudgeSpec]) -> tuple[str, str]:
 
 def _rubric(rubric: Rubric, criteria: Collection[str]) -> tuple[str, str]:
     if not criteria:
-        return rubric.digest, ", ".join(criterion.name for criterion in rubric.criteria) or "no criteria"
+        return rubric.digest, ", ".join(
+            criterion.name for criterion in rubric.criteria
+        ) or "no criteria"
     wanted = frozenset(map(folded, criteria))
-    own = Rubric(criteria=tuple(criterion for criterion in rubric.criteria if folded(criterion.name) in wanted))
+    own = Rubric(
+        criteria=tuple(
+            criterion for criterion in rubric.criteria if folded(criterion.name) in wanted
+        )
+    )
     return own.digest, ", ".join(criterion.name for criterion in own.criteria) or "no criteria"
 
 
@@ -293,7 +361,9 @@ def _judge_prompts(judges: Sequence[JudgeSpec]) -> tuple[str, str]:
         [folded(judge.name), judge.prompt, None if judge.persona == "code" else judge.persona]
         for judge in sorted(judges, key=lambda judge: folded(judge.name))
     ]
-    return digest(texts), "judge's own prompt" if any(judge.prompt for judge in judges) else "judge's built-in prompt"
+    return digest(texts), "judge's own prompt" if any(
+        judge.prompt for judge in judges
+    ) else "judge's built-in prompt"
 
 
 def _text(what: str, text: str) -> str:

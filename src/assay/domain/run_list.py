@@ -16,7 +16,10 @@ FAILS: Final = "failed"
 
 
 class RunOrder(StrEnum):
-    """Sort order for lists of runs. Runs with the same name, cost or number of pending assessments are listed newest first."""
+    """Sort order for lists of runs.
+
+    Runs with the same name, cost or number of pending assessments are listed newest first.
+    """
 
     NEWEST = "newest"
     OLDEST = "oldest"
@@ -30,9 +33,11 @@ class RunFilter:
     """Filter for runs; fields that are None or empty match everything, and all others must match.
 
     Attributes:
-        state: the state of a run, `WAITS` or `FAILS`. Archived runs are selected only by `archived`.
+        state: the state of a run, `WAITS` or `FAILS`. Archived runs are selected only by
+            `archived`.
         candidate: name of a candidate.
-        text: text that the run's id, suite or batch, or a candidate's name must contain; case is ignored.
+        text: text that the run's id, suite or batch, or a candidate's name must contain; case is
+            ignored.
     """
 
     suite: str | None = None
@@ -52,7 +57,9 @@ class Facet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskUse:
-    """One run's version of a task: its content digest, display name, weight and number of trials."""
+    """One run's version of a task: its content digest, display name, weight and number of
+    trials.
+    """
 
     run: RunId
     started: str

@@ -38,4 +38,6 @@ def brings_back(run: str, state: str) -> str:
 def check_in_use(run: str, state: RunState) -> None:
     """Raise `Refused` if a run is deleted, replaced or archived, and therefore read-only."""
     if state in SET_ASIDE:
-        raise Refused(run, f"was {state}, so it can only be read.", remedy=f"First: {brings_back(run, state)}")
+        raise Refused(
+            run, f"was {state}, so it can only be read.", remedy=f"First: {brings_back(run, state)}"
+        )

@@ -9,7 +9,21 @@ from enum import StrEnum
 from typing import Final, Self
 
 CHECKERS: Final = (
-    *("pytest", "_pytest", "pluggy", "mypy", "ruff", "flake8", "pylint", "pyright", "black", "isort", "bandit", "tox", "nox"),
+    *(
+        "pytest",
+        "_pytest",
+        "pluggy",
+        "mypy",
+        "ruff",
+        "flake8",
+        "pylint",
+        "pyright",
+        "black",
+        "isort",
+        "bandit",
+        "tox",
+        "nox",
+    ),
     *("coverage", "hypothesis", "pip", "setuptools", "build", "wheel"),
 )
 """Modules of tools that check code or run checks."""
@@ -55,7 +69,8 @@ class Gateway:
 
     Attributes:
         socket: the server's UNIX socket, in a separate folder.
-        addresses: environment variables for the server's address, each with the path that follows host and port.
+        addresses: environment variables for the server's address, each with the path that follows
+            host and port.
         variables: further environment variables for the commands.
     """
 
@@ -66,7 +81,8 @@ class Gateway:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedChecks:
-    """Checks whose result the graded code must not decide; a process outside of the code's counts the tests.
+    """Checks whose result the graded code must not decide; a process outside of the code's counts
+    the tests.
 
     Attributes:
         trusted: paths of the files that the graded code could not write, relative to the workspace.
@@ -78,10 +94,17 @@ class GuardedChecks:
 
     @classmethod
     def of(cls, trusted: Iterable[str], known: Iterable[str]) -> Self:
-        """Return the checks for these trusted files in a workspace whose author wrote or named the `known` files."""
-        tops = {path.partition("/")[0] for path in known} | {path.rpartition("/")[2] for path in known}
+        """Return the checks for these trusted files in a workspace whose author wrote or named the
+        `known` files.
+        """
+        tops = {path.partition("/")[0] for path in known} | {
+            path.rpartition("/")[2] for path in known
+        }
         names = {name.removesuffix(".py") for name in tops}
-        return cls(trusted=tuple(path for path in trusted if path.endswith(".py")), own=tuple(sorted(names & RESERVED)))
+        return cls(
+            trusted=tuple(path for path in trusted if path.endswith(".py")),
+            own=tuple(sorted(names & RESERVED)),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +112,15 @@ class ShellRequest:
     """A request for a shell in one workspace.
 
     Attributes:
-        workspace: the only folder that commands may change; they see it as `/workspace`, unless they run without a sandbox.
+        workspace: the only folder that commands may change; they see it as `/workspace`, unless
+            they run without a sandbox.
         network: True if commands may use the network.
         readable: further files and folders that commands may read, under the same paths.
-        environment: environment variables for the commands, in addition to PATH, HOME, TMPDIR and LANG. Nothing is inherited.
+        environment: environment variables for the commands, in addition to PATH, HOME, TMPDIR and
+            LANG. Nothing is inherited.
         gateway: the only server that commands reach without a network.
-        background: True if processes may outlive the command that started them; False ends them with it.
+        background: True if processes may outlive the command that started them; False ends them
+            with it.
         checks: the checks to guard, if the commands run graded code.
     """
 
@@ -113,8 +139,10 @@ class CommandResult:
     """The result of one command.
 
     Attributes:
-        exit_code: as the shell reports it, so 128 + N after signal N; None if the command did not exit by itself.
-        output: standard output and standard error in the order they were written; the middle is left out if it is too long.
+        exit_code: as the shell reports it, so 128 + N after signal N; None if the command did not
+            exit by itself.
+        output: standard output and standard error in the order they were written; the middle is
+            left out if it is too long.
         output_bytes: number of bytes that the command wrote.
         seconds: wall time.
     """
@@ -133,7 +161,9 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRequest:
-    """A request for one command in a workspace with these files; `checks` is as in `ShellRequest`."""
+    """A request for one command in a workspace with these files; `checks` is as in
+    `ShellRequest`.
+    """
 
     files: Mapping[str, str]
     command: str

@@ -1,6 +1,8 @@
-"""Scenarios: tasks that an agent solves in a workspace, the checks of that workspace, and the report of one trial.
+"""Scenarios: tasks that an agent solves in a workspace, the checks of that workspace, and the
+report of one trial.
 
-The report is a trial's response. It is a JSON text, so that it is stored, exported, regraded and compared like any other response.
+The report is a trial's response. It is a JSON text, so that it is stored, exported, regraded and
+compared like any other response.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ REPORT: Final = "assay.workspace-report/1"
 THRESHOLD: Final = 0.7
 
 JUDGE: Final = "llm_judge"
-"""Evaluator in which an LLM grades the diff and the validation output; a grade that includes it awaits review."""
+"""Evaluator in which an LLM grades the diff and the validation output; a grade that includes it
+awaits review.
+"""
 
 
 class CommandKind(StrEnum):
@@ -66,8 +70,10 @@ class Scenario:
         answers: answers to the agent's questions, by question or key word.
         keep: paths whose content the report includes, because evaluators read them.
         search: texts for which the report lists the files that contain them.
-        protected: patterns of files that the agent must neither change nor add; the validation runs with those of the fixture.
-        allowed: patterns of files that the agent may change or add although a rule of `domain.integrity` protects them.
+        protected: patterns of files that the agent must neither change nor add; the validation runs
+            with those of the fixture.
+        allowed: patterns of files that the agent may change or add although a rule of
+            `domain.integrity` protects them.
         network: True if the agent's commands may use the network.
         setup_network: True if the baseline and validation commands may use it.
         minutes: the agent's time limit; `limits` contains the agent's other limits.
@@ -99,13 +105,20 @@ class Scenario:
     @property
     def protected_files(self) -> list[str]:
         """Fixture files that the agent must not change."""
-        return [path for path in self.files if _fits(path, self.protected) and not _fits(path, self.allowed)]
+        return [
+            path
+            for path in self.files
+            if _fits(path, self.protected) and not _fits(path, self.allowed)
+        ]
 
     @property
     def digest(self) -> str:
-        """Digest of everything that affects a trial. The folder's path is left out, because a project may be moved.
+        """Digest of everything that affects a trial.
 
-        `allowed` is left out if it is empty, so that scenarios from before it existed keep their digest.
+        The folder's path is left out, because a project may be moved.
+
+        `allowed` is left out if it is empty, so that scenarios from before it existed keep their
+        digest.
         """
         left_out = {"folder"} if self.allowed else {"folder", "allowed"}
         return digest({name: value for name, value in asdict(self).items() if name not in left_out})
@@ -140,7 +153,9 @@ class CheckOutcome:
     @property
     def ended(self) -> str:
         """The command's exit code, or the limit that ended it, and its duration, in words."""
-        ended = self.end.replace("_", " ") if self.exit_code is None else f"exit code {self.exit_code}"
+        ended = (
+            self.end.replace("_", " ") if self.exit_code is None else f"exit code {self.exit_code}"
+        )
         return f"{ended} after {self.seconds:.1f} s"
 
 
@@ -162,13 +177,16 @@ class WorkspaceReport:
     Attributes:
         answer: the agent's last message.
         end: `done`, or the limit or failure that ended the agent.
-        diff: unified diff from the prepared fixture to the workspace, without the changes of validation commands.
+        diff: unified diff from the prepared fixture to the workspace, without the changes of
+            validation commands.
         paths: paths of all files in the workspace after the agent ended.
         files: contents of the files that evaluators read; None for a file that does not exist.
         base: contents of these files before the agent started.
-        matches: for each text that the scenario searches and each heuristic pattern, the paths of the files that contain it.
+        matches: for each text that the scenario searches and each heuristic pattern, the paths of
+            the files that contain it.
         outcomes: results of the validation commands, in order.
-        violations: the agent's changes that the validation ran without, each with its reason as a sentence.
+        violations: the agent's changes that the validation ran without, each with its reason as a
+            sentence.
         steps: the agent's trajectory.
         cut: names of the attributes above that were truncated to their limits.
         seconds: the agent's wall time.
@@ -190,18 +208,29 @@ class WorkspaceReport:
     seconds: float = 0.0
 
     def to_text(self) -> str:
-        return json.dumps({"format": REPORT, **asdict(self)}, ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(
+            {"format": REPORT, **asdict(self)}, ensure_ascii=False, separators=(",", ":")
+        )
 
     def to_markdown(self, *, only_work: bool = False) -> str:
-        """Return the report for readers: results, changes, validation output and, unless `only_work`, the agent's own words."""
+        """Return the report for readers: results, changes, validation output and, unless
+        `only_work`, the agent's own words.
+        """
         lines = [f"* {each.kind}: {each.ended}" for each in self.outcomes]
         turns = "" if self.turns is None else f", {self.turns} turn{'s' * (self.turns != 1)}"
         steps = f"{len(self.steps)} step{'s' * (len(self.steps) != 1)}"
-        lines += [] if only_work else [f"* agent: {self.end} after {self.seconds:.1f} s{turns} and {steps}"]
+        lines += (
+            []
+            if only_work
+            else [f"* agent: {self.end} after {self.seconds:.1f} s{turns} and {steps}"]
+        )
         lines += [f"* not validated: {each}" for each in self.violations]
         lines += [f"* too long and cut: {', '.join(self.cut)}"] if self.cut else []
         parts = ["## Results", "\n".join(lines)] if lines else []
-        parts += ["## Changes", _fenced(self.diff, "diff") if self.diff else "The agent changed no file."]
+        parts += [
+            "## Changes",
+            _fenced(self.diff, "diff") if self.diff else "The agent changed no file.",
+        ]
         parts += ["## Validation"] if self.outcomes else []
         for each in self.outcomes:
             parts += [f"{each.kind}, {each.ended}", _fenced(f"$ {each.command}\n{each.output}", "")]
@@ -226,14 +255,17 @@ class WorkspaceReport:
             data["outcomes"] = tuple(CheckOutcome(**each) for each in data["outcomes"])
             data["steps"] = tuple(Step(**each) for each in data["steps"])
             data["paths"], data["cut"] = tuple(data["paths"]), tuple(data["cut"])
-            data["violations"] = tuple(data.get("violations", ()))  # reports from before they existed have none
+            # reports from before they existed have none
+            data["violations"] = tuple(data.get("violations", ()))
             return cls(**data)
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
 
 
 def readable(text: str) -> str:
-    """Return a response as people and judges read it: a workspace report as Markdown, any other text unchanged."""
+    """Return a response as people and judges read it: a workspace report as Markdown, any other
+    text unchanged.
+    """
     report = WorkspaceReport.from_text(text)
     return text if report is None else report.to_markdown()
 

@@ -1,4 +1,6 @@
-"""Mask secrets in command lines before they are stored: by the name of an option or variable, and by the shape of a key."""
+"""Mask secrets in command lines before they are stored: by the name of an option or variable, and
+by the shape of a key.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,24 @@ if TYPE_CHECKING:
 MASK: Final = "***"
 
 _NAME: Final = r"[\w.-]*(?:token|api[-_]?key|secret|passw(?:or)?d|passphrase|credentials?|authorization|cookie)"
-# `--max-tokens` and `--tokenizer` name no secret. A plain `key` is one only as an option or variable, because `--map key:column`
-# is none.
-_OPTION: Final = re.compile(rf"-{{1,2}}(?:{_NAME}|(?:[\w.-]*[-_.])?(?:key|auth|pat|pwd|bearer))", re.IGNORECASE)
-_VARIABLE: Final = re.compile(rf"((?:{_NAME}|\w*_(?:key|auth|pat|pwd|pass)|key|pwd)=).+", re.IGNORECASE | re.DOTALL)
-# A name begins where a word does. A search that tried each letter of a long word as its beginning would take quadratic time.
+# `--max-tokens` and `--tokenizer` name no secret. A plain `key` is one only as an option or
+# variable, because `--map key:column` is none.
+_OPTION: Final = re.compile(
+    rf"-{{1,2}}(?:{_NAME}|(?:[\w.-]*[-_.])?(?:key|auth|pat|pwd|bearer))", re.IGNORECASE
+)
+_VARIABLE: Final = re.compile(
+    rf"((?:{_NAME}|\w*_(?:key|auth|pat|pwd|pass)|key|pwd)=).+", re.IGNORECASE | re.DOTALL
+)
+# A name begins where a word does. A search that tried each letter of a long word as its beginning
+# would take quadratic time.
 _BEGINNING: Final = r"(?<![\w.-])"
 _FIELD: Final = re.compile(
-    rf"({_BEGINNING}{_NAME}|x-auth|x-key)([\"']?\s*:\s*)(?:\"[^\"]*\"|'[^']*'|[^,}}\"']+)", re.IGNORECASE
+    rf"({_BEGINNING}{_NAME}|x-auth|x-key)([\"']?\s*:\s*)(?:\"[^\"]*\"|'[^']*'|[^,}}\"']+)",
+    re.IGNORECASE,
 )
-_PARAMETER: Final = re.compile(rf"({_BEGINNING}{_NAME}|(?<![\w-])(?:key|sig|signature))=[^\s&;,\"']+", re.IGNORECASE)
+_PARAMETER: Final = re.compile(
+    rf"({_BEGINNING}{_NAME}|(?<![\w-])(?:key|sig|signature))=[^\s&;,\"']+", re.IGNORECASE
+)
 _LOGIN: Final = re.compile(r"(\w://)(?:[^\s/?#]*|[^\s/:@]*:[^\s@]*)@")
 _SHAPE: Final = re.compile(
     r"""
@@ -59,18 +69,25 @@ def masked_words(words: Sequence[str]) -> list[str]:
             shown.append(MASK)
         else:
             shown.append(word if is_secret else _masked_word(word))
-        secret_follows = (is_secret and not equals) or word.casefold() == "bearer" or _is_open_field(word)
+        secret_follows = (
+            (is_secret and not equals) or word.casefold() == "bearer" or _is_open_field(word)
+        )
         login_follows = word in ("-u", "--user", "--proxy-user")
     return shown
 
 
 def masked_command(words: Sequence[str]) -> str:
     """Return a command line as it could be typed, without its secrets."""
-    return " ".join(word if MASK in word and " " not in word else shlex.quote(word) for word in masked_words(words))
+    return " ".join(
+        word if MASK in word and " " not in word else shlex.quote(word)
+        for word in masked_words(words)
+    )
 
 
 def masked_line(line: str) -> str:
-    """Return a line that contains a command, without its secrets; a line without secrets stays as it is."""
+    """Return a line that contains a command, without its secrets; a line without secrets stays as
+    it is.
+    """
     try:
         words = shlex.split(line)
     except ValueError:  # an open quote
@@ -79,7 +96,10 @@ def masked_line(line: str) -> str:
 
 
 def _is_open_field(word: str) -> bool:
-    return word.endswith(":") and re.fullmatch(_NAME, word.rstrip(":").lstrip("-"), re.IGNORECASE) is not None
+    return (
+        word.endswith(":")
+        and re.fullmatch(_NAME, word.rstrip(":").lstrip("-"), re.IGNORECASE) is not None
+    )
 
 
 def _masked_word(word: str) -> str:

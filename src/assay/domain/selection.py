@@ -21,14 +21,17 @@ from assay.domain.suite import Task
 class Selection:
     """Filters for results; a row must match at least one value of each filter that is not empty.
 
-    Each filter takes one name or an iterable of names: `Selection(runs="r1", tags=["easy", "short"])`.
+    Each filter takes one name or an iterable of names: `Selection(runs="r1", tags=["easy",
+    "short"])`.
 
-    `family_by` is not a filter: it derives the families of tasks from tags or metadata (`domain.family_rule`). `compared` is
+    `family_by` is not a filter: it derives the families of tasks from tags or metadata
+    (`domain.family_rule`). `compared` is
     for internal use: it keeps only runs of these candidates, in suites that all of them have run.
 
-    A result reads the newest run that matches, unless `runs` or `batch_ids` name others or `all_runs` pools every matching run
-    (`app.statistics.run_choice`). `pool_anyway` allows a labelled verdict on runs that differ in their scorer, rubric, judge,
-    prompt or tasks. The queries of the store read every matching run and ignore both.
+    A result reads the newest run that matches, unless `runs` or `batch_ids` name others or
+    `all_runs` pools every matching run (`app.statistics.run_choice`). `pool_anyway` allows a
+    labelled verdict on runs that differ in their scorer, rubric, judge, prompt or tasks. The
+    queries of the store read every matching run and ignore both.
     """
 
     runs: tuple[str, ...] = ()
@@ -60,7 +63,8 @@ class Selection:
         all_runs: bool = False,
         pool_anyway: bool = False,
     ) -> None:
-        # A frozen record assigns its fields this way. A tuple of characters was once the filter of `Selection(runs="r1")`.
+        # A frozen record assigns its fields this way. A tuple of characters was once the filter of
+        # `Selection(runs="r1")`.
         assign = object.__setattr__
         assign(self, "runs", identifiers(runs, argument="runs"))
         assign(self, "suites", identifiers(suites, argument="suites"))
@@ -92,7 +96,9 @@ class Selection:
 
 
 class StartedFrom(StrEnum):
-    """Source of an imported run's start time: stated in the file, or the date of the file itself."""
+    """Source of an imported run's start time: stated in the file, or the date of the file
+    itself.
+    """
 
     FILE = "file"
     FILE_DATE = "file_mtime"
@@ -104,10 +110,14 @@ class RunSummary:
 
     Attributes:
         imported: True if it was executed elsewhere and imported from a file.
-        since: for a running run, when it last started or resumed. `done_before`: trials done or failed by then.
-        booked_usd: amount that counts toward `budget_usd`, including the worst case for calls of unknown cost.
-        started_from: source of `started` for an imported run; None if Assay's own clock measured it.
-        criteria: names of the criteria that grades are about, or that a judge of the run will grade.
+        since: for a running run, when it last started or resumed. `done_before`: trials done or
+            failed by then.
+        booked_usd: amount that counts toward `budget_usd`, including the worst case for calls of
+            unknown cost.
+        started_from: source of `started` for an imported run; None if Assay's own clock measured
+            it.
+        criteria: names of the criteria that grades are about, or that a judge of the run will
+            grade.
     """
 
     id: RunId
@@ -135,16 +145,20 @@ class RunSummary:
     @property
     def not_graded(self) -> int:
         """Number of trials with answers that were never graded, such as imported answers."""
-        # Ungraded answers have the same state as trials in review; without this, lists counted them as awaiting review.
+        # Ungraded answers have the same state as trials in review; without this, lists counted them
+        # as awaiting review.
         waits = self.assessments.get(AssessmentState.PENDING)
         return 0 if waits else self.trials.get(TrialState.NEEDS_REVIEW, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureCount:
-    """Number of a run's trials that met one failure. `model`: whose call failed; empty if the trial failed.
+    """Number of a run's trials that met one failure.
 
-    A trial that failed has ended. A trial whose call failed is still pending, because the run paused itself.
+    `model`: whose call failed; empty if the trial failed.
+
+    A trial that failed has ended. A trial whose call failed is still pending, because the run
+    paused itself.
     """
 
     kind: str
@@ -155,14 +169,20 @@ class FailureCount:
 
     @property
     def pauses(self) -> bool:
-        """True if a run pauses itself because of this failure. A server that only asks for patience has the fault `provider`."""
+        """True if a run pauses itself because of this failure.
+
+        A server that only asks for patience has the fault `provider`.
+        """
         no_quota = self.kind == "http_429" and self.fault is Fault.HARNESS
         return self.kind == BUDGET or is_fatal(self.kind) or no_quota
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTotals:
-    """Totals of the selected runs by state. `going_on`: True if a run is unfinished, so that the totals may still grow."""
+    """Totals of the selected runs by state.
+
+    `going_on`: True if a run is unfinished, so that the totals may still grow.
+    """
 
     runs: int
     trials: int
@@ -209,7 +229,9 @@ class AssessmentRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssessmentDetail:
-    """An assessment for review: the row, the judge's own grades, responses, other attempts and past decisions."""
+    """An assessment for review: the row, the judge's own grades, responses, other attempts and past
+    decisions.
+    """
 
     row: AssessmentRow
     judged: Assessment
@@ -247,12 +269,15 @@ class TrialRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excluded:
-    """Numbers of trials without a counted grade, by reason; `superseded` counts attempts instead of trials.
+    """Numbers of trials without a counted grade, by reason; `superseded` counts attempts instead of
+    trials.
 
     Attributes:
-        not_graded: trials with answers that nobody graded or was asked to grade; not included in `pending`.
+        not_graded: trials with answers that nobody graded or was asked to grade; not included in
+            `pending`.
         partly: trials with both counted and pending grades; not included in any other number.
-        left_out: trials that were not drawn for the review sample, so nobody is asked to review them.
+        left_out: trials that were not drawn for the review sample, so nobody is asked to review
+            them.
         not_started: trials that no process works on yet; included in `pending`.
         under_way: trials that are being carried out or wait at a provider; included in `pending`.
     """
@@ -277,8 +302,9 @@ class Excluded:
 class ReplacedGrades:
     """A run's trials whose grades are replaced by those of newer runs.
 
-    `newer`: the newer runs. `approvals` counts the replaced grades that people had approved. `references`: True if one of the
-    newer runs contains people's reference grades from the imported data.
+    `newer`: the newer runs. `approvals` counts the replaced grades that people had approved.
+    `references`: True if one of the newer runs contains people's reference grades from the imported
+    data.
     """
 
     run: RunId
@@ -304,9 +330,11 @@ class ScoreRow:
     """One candidate's score in one assessment, as a row of a table.
 
     Attributes:
-        task: a name that is unique among the tasks: the id, followed by the suite or digest if two tasks share the id.
+        task: a name that is unique among the tasks: the id, followed by the suite or digest if two
+            tasks share the id.
         k: repetition of the task within its run.
-        trial: like `k`, but numbered across runs that share the task, so equal (task, trial) means the same trial.
+        trial: like `k`, but numbered across runs that share the task, so equal (task, trial) means
+            the same trial.
         score: between 0 and 1; None only if it does not count.
         criterion: the requested criterion; empty for the overall score.
         not_counted: why the score does not count; None if it counts.
@@ -337,7 +365,8 @@ class ScoreRow:
 class CallsOfTrial:
     """Calls of one trial in one role.
 
-    `candidate` and `grader` are None for calls that concern more than one; an amount is None if one of the calls lacks it.
+    `candidate` and `grader` are None for calls that concern more than one; an amount is None if one
+    of the calls lacks it.
     """
 
     trial: TrialKey

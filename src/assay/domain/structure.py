@@ -9,7 +9,9 @@ from assay.domain.model import ModelSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Structuring:
-    """The model that splits answers into parts for the judge; `prompt` replaces Assay's default prompt."""
+    """The model that splits answers into parts for the judge; `prompt` replaces Assay's default
+    prompt.
+    """
 
     model: ModelSpec
     prompt: str | None = None

@@ -28,7 +28,9 @@ PERSON = "human"
 """Name of the human judge: no model is asked, and a reviewer enters the grades."""
 
 MOST_LOOKS = 20
-"""Maximum number of planned looks of a sequential test; with more, the early looks could not decide anything."""
+"""Maximum number of planned looks of a sequential test; with more, the early looks could not decide
+anything.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,10 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message of a prompt; `role` is `system`, `user` or `assistant`. `images` follow the text."""
+    """One message of a prompt; `role` is `system`, `user` or `assistant`.
+
+    `images` follow the text.
+    """
 
     role: str
     content: str
@@ -51,9 +56,12 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolMessage(Message):
-    """A message with the tool calls of an `assistant`, or with their results; `role` is then `tool`, and `content` is empty."""
+    """A message with the tool calls of an `assistant`, or with their results; `role` is then
+    `tool`, and `content` is empty.
+    """
 
-    # Not fields of `Message`, so that requests without tools keep their digests and stored tasks their JSON.
+    # Not fields of `Message`, so that requests without tools keep their digests and stored tasks
+    # their JSON.
     calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
 
@@ -75,7 +83,9 @@ class Snippet:
 
     @property
     def text(self) -> str:
-        """Return the snippet's files as one text, with a header line before each if there are several."""
+        """Return the snippet's files as one text, with a header line before each if there are
+        several.
+        """
         if len(self.files) == 1:
             return self.files[0].content
         return "\n".join(f"=== {file.path} ===\n{file.content}" for file in self.files)
@@ -85,8 +95,8 @@ class Snippet:
 class Criterion:
     """One criterion of a rubric; `labels` maps words to raw scores if the judge answers in words.
 
-    `low`: the raw score that is worth 0. `high`: the raw score that is worth 1. If `low` is above `high`, lower is better, as
-    with an error rate.
+    `low`: the raw score that is worth 0. `high`: the raw score that is worth 1. If `low` is above
+    `high`, lower is better, as with an error rate.
     """
 
     name: str
@@ -98,8 +108,8 @@ class Criterion:
 
     def normalised(self, raw: float) -> float | None:
         """Convert a raw score to a score between 0 and 1; None if it lies outside the scale."""
-        # Scores are not clipped: 85 on a scale up to 10 may mean 85 out of 100, and Assay does not guess
-        # (decisions/0003-judging.md).
+        # Scores are not clipped: 85 on a scale up to 10 may mean 85 out of 100, and Assay does not
+        # guess (decisions/0003-judging.md).
         return (raw - self.low) / (self.high - self.low) if self.holds(raw) else None
 
     def holds(self, raw: float) -> bool:
@@ -117,9 +127,11 @@ def scale_in_words(worst: float, best: float) -> str:
 class Rubric:
     """The criteria by which a judge grades.
 
-    `rules`: turn grades into a verdict on each response; None if responses only get scores. `verify`: a scorer that checks
-    final answers in addition to the judge. `structuring`: a model that splits answers into parts for the judge. `review`: which
-    grades by it a person must review; None leaves that to the suite. A run keeps the rule in its protocol.
+    `rules`: turn grades into a verdict on each response; None if responses only get scores.
+    `verify`: a scorer that checks
+    final answers in addition to the judge. `structuring`: a model that splits answers into parts
+    for the judge. `review`: which grades by it a person must review; None leaves that to the suite.
+    A run keeps the rule in its protocol.
     """
 
     criteria: tuple[Criterion, ...]
@@ -148,7 +160,9 @@ class Rubric:
 
 
 class JudgeMode(StrEnum):
-    """A judge's calls per task: one in total (`JOINT`), one per candidate (`EACH`) or two per pair (`PAIRWISE`)."""
+    """A judge's calls per task: one in total (`JOINT`), one per candidate (`EACH`) or two per pair
+    (`PAIRWISE`).
+    """
 
     JOINT = "joint"
     EACH = "each"
@@ -166,11 +180,14 @@ class JudgeSpec:
 
     Attributes:
         prompt: text of a template that replaces Assay's own; `prompt_path` is its file.
-        persona: start of the system prompt: `neutral`, `code`, or a text from the suite. None lets the run's plan choose `code`
-            or `neutral`, depending on what is graded.
-        require_calibration: tier (`fair`, `good`, `excellent`) that a calibration must reach before the judge may grade.
-        pages: True if the judge grades rendered pages (`code_arena`), for which it gets a special prompt.
-        turn: (index, number of judges) if judges take turns: this judge grades every trial k with (k - 1) % number == index.
+        persona: start of the system prompt: `neutral`, `code`, or a text from the suite. None lets
+            the run's plan choose `code` or `neutral`, depending on what is graded.
+        require_calibration: tier (`fair`, `good`, `excellent`) that a calibration must reach before
+            the judge may grade.
+        pages: True if the judge grades rendered pages (`code_arena`), for which it gets a special
+            prompt.
+        turn: (index, number of judges) if judges take turns: this judge grades every trial k with
+            (k - 1) % number == index.
     """
 
     name: str
@@ -187,11 +204,14 @@ class JudgeSpec:
 
     def grades_trial(self, k: int) -> bool:
         """True if this judge grades the k-th trial (from 1)."""
-        # Turns are computed, not drawn at random, so that resume, extend and regrade agree on the judge of each trial.
+        # Turns are computed, not drawn at random, so that resume, extend and regrade agree on the
+        # judge of each trial.
         return self.turn is None or (k - 1) % self.turn[1] == self.turn[0]
 
     def turns_before(self, k: int) -> int:
-        """Count the trials before the k-th (from 1) that this judge grades, given that it also grades the k-th."""
+        """Count the trials before the k-th (from 1) that this judge grades, given that it also
+        grades the k-th.
+        """
         return k - 1 if self.turn is None else (k - 1) // self.turn[1]
 
 
@@ -200,11 +220,14 @@ class Scoring:
     """Scoring method of a task: `judge`, or a deterministic scorer with its options.
 
     Attributes:
-        source: text of the suite's own Python file if `method` names a function in it (`scorers.py:close`).
+        source: text of the suite's own Python file if `method` names a function in it
+            (`scorers.py:close`).
         plugin: True if `method` is the name of a scorer from an installed package.
         verify: a scorer whose result is shown next to the judge's score but never changes it.
-        partial_credit: True for `exact` in old runs, in which it gave credit for near misses, as `similarity` does now.
-        strict: False for `numeric` in old runs, in which it gave credit for near misses, as `closeness` does now.
+        partial_credit: True for `exact` in old runs, in which it gave credit for near misses, as
+            `similarity` does now.
+        strict: False for `numeric` in old runs, in which it gave credit for near misses, as
+            `closeness` does now.
     """
 
     method: str
@@ -219,7 +242,8 @@ class Scoring:
     def rule(self) -> str:
         """Name of the method that computes the score."""
         if self.method == "numeric" and (not self.strict or "curve" in self.options):
-            # `curve` only shapes credit for near misses, so a suite that sets it keeps the rule it was written for.
+            # `curve` only shapes credit for near misses, so a suite that sets it keeps the rule it
+            # was written for.
             return "closeness"
         return "similarity" if self.partial_credit else self.method
 
@@ -238,8 +262,8 @@ class Scoring:
 class CandidateSpec:
     """A candidate: a model, or (if `model` is None) a name for snippets in the tasks.
 
-    `system_prompt`, `prompt`, `messages`: templates (`domain.prompts`); if None or (), the candidate uses the suite's and the
-    task's. `prompt_path`: the file that contains `prompt`.
+    `system_prompt`, `prompt`, `messages`: templates (`domain.prompts`); if None or (), the
+    candidate uses the suite's and the task's. `prompt_path`: the file that contains `prompt`.
     """
 
     name: str
@@ -253,19 +277,23 @@ class CandidateSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One task (a "Thing" to users), identified by (suite name, id, digest); results of different digests are never pooled.
+    """One task (a "Thing" to users), identified by (suite name, id, digest); results of different
+    digests are never pooled.
 
     Attributes:
         family: the source that the task shares with other tasks; empty if it shares none.
-        parameters, system_prompt: replace the suite's for this task; None means that the suite's apply.
-        expected: the answer that scorers compare with. `ideal`: a complete model solution. `final_answer`: its final result.
+        parameters, system_prompt: replace the suite's for this task; None means that the suite's
+            apply.
+        expected: the answer that scorers compare with. `ideal`: a complete model solution.
+            `final_answer`: its final result.
         columns: additional values that candidates' prompts may use.
         turns: all messages of the user, including the first; a task with turns is a conversation.
         persona: persona of the plan's simulated user, who continues after `turns`.
         by_turn: True if each reply is graded separately.
-        tools: tools that a candidate may call, which also makes the task a conversation; at most `tool_turns` requests per
-            message of the user.
-        scenario: set if an agent solves the task in a workspace; the response is then the workspace's report.
+        tools: tools that a candidate may call, which also makes the task a conversation; at most
+            `tool_turns` requests per message of the user.
+        scenario: set if an agent solves the task in a workspace; the response is then the
+            workspace's report.
     """
 
     id: str
@@ -295,10 +323,14 @@ class Task:
 
     @property
     def digest(self) -> str:
-        """Digest of the task's prompt, columns and grading; name, weight, tags and snippets are left out."""
-        # Only keys that are set enter the digest, so a task without them keeps the digest that it had before these fields
-        # existed.
-        own: dict[str, JsonValue] = {} if self.system_prompt is None else {"system_prompt": self.system_prompt}
+        """Digest of the task's prompt, columns and grading; name, weight, tags and snippets are
+        left out.
+        """
+        # Only keys that are set enter the digest, so a task without them keeps the digest that it
+        # had before these fields existed.
+        own: dict[str, JsonValue] = (
+            {} if self.system_prompt is None else {"system_prompt": self.system_prompt}
+        )
         if parameters := self.parameters.as_json():
             own["parameters"] = parameters
         if self.family:
@@ -316,9 +348,12 @@ class Task:
         if self.tools:
             own["tools"] = [*map(_tool_identity, self.tools), self.tool_turns]
         if self.columns:
-            # A column that only repeats the prompt does not change the digest, so a candidate with a template may join later.
+            # A column that only repeats the prompt does not change the digest, so a candidate with
+            # a template may join later.
             told = {self.context, *(message.content for message in self.prompt)}
-            columns: list[JsonValue] = [[name, text] for name, text in sorted(self.columns.items()) if text not in told]
+            columns: list[JsonValue] = [
+                [name, text] for name, text in sorted(self.columns.items()) if text not in told
+            ]
             own |= {"columns": columns} if columns else {}
         return digest(
             {
@@ -332,32 +367,44 @@ class Task:
 
     @property
     def reference(self) -> str | None:
-        """The text that scorers compare a response with: the expected answer or, if there is none, the final answer."""
+        """The text that scorers compare a response with: the expected answer or, if there is none,
+        the final answer.
+        """
         return self.final_answer if self.expected is None else self.expected
 
     @property
     def judged(self) -> bool:
         """True if an LLM grades the task, with or without rules."""
-        return self.scoring.judged or (self.scenario is not None and self.scenario.judge is not None)
+        return self.scoring.judged or (
+            self.scenario is not None and self.scenario.judge is not None
+        )
 
     def snippet_of(self, candidate: str) -> Snippet | None:
         return next((s for s in self.snippets if s.candidate == candidate), None)
 
 
 def _tool_identity(canned: CannedTool) -> JsonValue:
-    answers: list[JsonValue] = [[dict(answer.arguments), answer.text, answer.is_error] for answer in canned.answers]
+    answers: list[JsonValue] = [
+        [dict(answer.arguments), answer.text, answer.is_error] for answer in canned.answers
+    ]
     return [canned.tool.name, canned.tool.description, dict(canned.tool.parameters), answers]
 
 
 def message_identity(message: Message) -> JsonValue:
     """Return the content of a message that digests cover."""
     identity: list[JsonValue] = [message.role, message.content]
-    return [*identity, [[image.media_type, image.data] for image in message.images]] if message.images else identity
+    return (
+        [*identity, [[image.media_type, image.data] for image in message.images]]
+        if message.images
+        else identity
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteCopy:
-    """Copy of the suite that a run used: the path, the exact text, and a digest of the text and the files it refers to."""
+    """Copy of the suite that a run used: the path, the exact text, and a digest of the text and the
+    files it refers to.
+    """
 
     path: str
     text: str
@@ -368,7 +415,8 @@ class SuiteCopy:
 class Suite:
     """A named collection of tasks, and how their answers are scored.
 
-    `tasks` can be iterated several times; a suite with a large task file reads the file again each time.
+    `tasks` can be iterated several times; a suite with a large task file reads the file again each
+    time.
     """
 
     name: str

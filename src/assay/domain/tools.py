@@ -1,7 +1,8 @@
 """Tools that a model may call, its calls, and their results, independent of the wire format.
 
-To continue a conversation after a `Reply` with `tool_calls`, add two messages to the request: a `ToolMessage` with role
-`assistant`, the reply's text and its calls, and a `ToolMessage` with role `tool` and one result for each call.
+To continue a conversation after a `Reply` with `tool_calls`, add two messages to the request: a
+`ToolMessage` with role `assistant`, the reply's text and its calls, and a `ToolMessage` with role
+`tool` and one result for each call.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from assay.domain.digest import JsonValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool that a model may call. `parameters` is the JSON Schema of its arguments, of type `object`."""
+    """A tool that a model may call.
+
+    `parameters` is the JSON Schema of its arguments, of type `object`.
+    """
 
     name: str
     description: str
@@ -27,7 +31,8 @@ class Tool:
 class ToolCall:
     """A model's call of a tool, even of a tool that was not offered to the model.
 
-    `arguments` is None if the model did not write a JSON object; `malformed` is then the text that it wrote.
+    `arguments` is None if the model did not write a JSON object; `malformed` is then the text that
+    it wrote.
     """
 
     id: str
@@ -37,7 +42,9 @@ class ToolCall:
 
     @classmethod
     def written(cls, key: str, name: str, text: str) -> ToolCall:
-        """Return the call with id `key` and the arguments in a text; an empty text means no arguments."""
+        """Return the call with id `key` and the arguments in a text; an empty text means no
+        arguments.
+        """
         try:
             arguments = json.loads(text, parse_constant=_refuse) if text.strip() else {}
         except (ValueError, RecursionError):
@@ -49,7 +56,11 @@ class ToolCall:
     @property
     def text(self) -> str:
         """The arguments as JSON, or the malformed text."""
-        return self.malformed if self.arguments is None else json.dumps(dict(self.arguments), ensure_ascii=False)
+        return (
+            self.malformed
+            if self.arguments is None
+            else json.dumps(dict(self.arguments), ensure_ascii=False)
+        )
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -58,7 +69,10 @@ def _refuse(constant: str) -> NoReturn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """The result of the call with this id. `is_error` is True if the call failed; `text` is then the reason."""
+    """The result of the call with this id.
+
+    `is_error` is True if the call failed; `text` is then the reason.
+    """
 
     call_id: str
     text: str
@@ -76,14 +90,19 @@ class CannedAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CannedTool:
-    """A tool that a task offers; a call's result is the first of the tool's answers that matches the call."""
+    """A tool that a task offers; a call's result is the first of the tool's answers that matches
+    the call.
+    """
 
     tool: Tool
     answers: tuple[CannedAnswer, ...]
 
 
 def canned_result(call: ToolCall, tools: Sequence[CannedTool]) -> ToolResult:
-    """Return a task's result for a call. If no answer matches the call, the result is an error that explains this to the model."""
+    """Return a task's result for a call.
+
+    If no answer matches the call, the result is an error that explains this to the model.
+    """
     by_name = {canned.tool.name: canned for canned in tools}
     if call.name not in by_name:
         problem = f"There is no tool {call.name!r}. The tools are: {', '.join(by_name)}."
@@ -99,7 +118,9 @@ def canned_result(call: ToolCall, tools: Sequence[CannedTool]) -> ToolResult:
 
 def contains(arguments: Mapping[str, JsonValue], part: Mapping[str, JsonValue]) -> bool:
     """True if the arguments have every name in `part` with the same value."""
-    return all(name in arguments and same_json(arguments[name], value) for name, value in part.items())
+    return all(
+        name in arguments and same_json(arguments[name], value) for name, value in part.items()
+    )
 
 
 def same_json(a: object, b: object) -> bool:
@@ -121,16 +142,25 @@ class ExpectedCall:
     arguments: Mapping[str, JsonValue] | None = None
 
     def __str__(self) -> str:
-        return self.name if self.arguments is None else f"{self.name} {json.dumps(self.arguments, ensure_ascii=False)}"
+        return (
+            self.name
+            if self.arguments is None
+            else f"{self.name} {json.dumps(self.arguments, ensure_ascii=False)}"
+        )
 
 
 def expected_calls(text: str) -> tuple[ExpectedCall, ...]:
-    """Return the calls in a task's `expected`: names separated by commas, or a JSON list of names and `{name, arguments}`.
+    """Return the calls in a task's `expected`: names separated by commas, or a JSON list of names
+    and `{name, arguments}`.
 
     Raises ValueError for any other text; the message is the end of a sentence about the text.
     """
     try:
-        items = json.loads(text) if text.lstrip().startswith("[") else [name.strip() for name in text.split(",")]
+        items = (
+            json.loads(text)
+            if text.lstrip().startswith("[")
+            else [name.strip() for name in text.split(",")]
+        )
     except (ValueError, RecursionError):
         raise ValueError("is not a JSON list.") from None
     calls = []
@@ -145,5 +175,7 @@ def expected_calls(text: str) -> tuple[ExpectedCall, ...]:
             case "" if len(items) == 1:
                 pass
             case _:
-                raise ValueError(f"has call {place} as {json.dumps(item)[:80]}, expected a name or {{name, arguments}}.")
+                raise ValueError(
+                    f"has call {place} as {json.dumps(item)[:80]}, expected a name or {{name, arguments}}."
+                )
     return tuple(calls)

@@ -19,8 +19,10 @@ class Verdict(StrEnum):
 class VerdictRules:
     """Rules that turn a response's grades into a verdict, and switches for the flags they raise.
 
-    A grade of 0 means no, a grade of 1 means yes, and anything in between is partial. `trivial_chars`: longest justification of
-    a grade below 1 that counts as trivial. `parse_error`: True if an unreadable reply enters the review queue.
+    A grade of 0 means no, a grade of 1 means yes, and anything in between is partial.
+    `trivial_chars`: longest justification of
+    a grade below 1 that counts as trivial. `parse_error`: True if an unreadable reply enters the
+    review queue.
     """
 
     fail_if_any_no: bool = True
@@ -34,7 +36,9 @@ class VerdictRules:
     aggregation_trouble: bool = True
 
     def verdict(self, scores: Collection[float | None]) -> Verdict | None:
-        """Return the verdict for grades between 0 and 1 (None: missing); None if no rule applies, which counts as Fail."""
+        """Return the verdict for grades between 0 and 1 (None: missing); None if no rule applies,
+        which counts as Fail.
+        """
         graded = [score for score in scores if score is not None]
         if self.fail_if_any_no and 0.0 in graded:
             return Verdict.FAIL
@@ -42,9 +46,13 @@ class VerdictRules:
             return None
         if self.partial_if_any_partial and any(0.0 < score < 1.0 for score in graded):
             return Verdict.PARTIAL
-        return Verdict.PASS if self.pass_if_all_yes and all(score == 1.0 for score in graded) else None
+        return (
+            Verdict.PASS if self.pass_if_all_yes and all(score == 1.0 for score in graded) else None
+        )
 
 
 def verdict_of_score(score: float) -> Verdict:
-    """Return the verdict for a score without rules: Pass for the full score, Fail for 0, otherwise Partial."""
+    """Return the verdict for a score without rules: Pass for the full score, Fail for 0, otherwise
+    Partial.
+    """
     return Verdict.PASS if score >= 1.0 else Verdict.FAIL if score <= 0.0 else Verdict.PARTIAL

@@ -1,8 +1,11 @@
-"""Request one answer from a model, with retries, backoff and a budget. Each call is stored before the next one starts.
+"""Request one answer from a model, with retries, backoff and a budget.
 
-One answer takes at most `MOST_CALLS` calls. At most `MOST_READINGS` of these calls may return a reply that is empty or cannot
-be parsed. The waits between calls grow, with jitter. They add up to at most `LONGEST_WAIT_S`, unless the server sends a longer
-Retry-After. A server that cannot be reached and has not answered this run before is called `MOST_FIRST_CALLS` times.
+Each call is stored before the next one starts.
+
+One answer takes at most `MOST_CALLS` calls. At most `MOST_READINGS` of these calls may return a
+reply that is empty or cannot be parsed. The waits between calls grow, with jitter. They add up to
+at most `LONGEST_WAIT_S`, unless the server sends a longer Retry-After. A server that cannot be
+reached and has not answered this run before is called `MOST_FIRST_CALLS` times.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ from assay.ports import Clock, Ledger, ModelDirectory, SpendingProvider
 from assay.scoring.evaluator import UnreadableReply
 
 MOST_CALLS = 5
-# One repetition covers a lost packet. With five calls, a run took 15 s to say that its server is not running.
+# One repetition covers a lost packet. With five calls, a run took 15 s to say that its server is
+# not running.
 MOST_FIRST_CALLS = 2
 MOST_READINGS = 3
 LONGEST_WAIT_S = 20.0
@@ -48,11 +52,14 @@ class NotYet(Exception):
 class GaveUp(Exception):
     """Raised if a model returned no usable answer. Its calls are already stored.
 
-    `failure`: the reason. `unread`: text of the last reply, if Assay could not parse it. `fatal`: True if further calls to the
+    `failure`: the reason. `unread`: text of the last reply, if Assay could not parse it. `fatal`:
+    True if further calls to the
     model probably fail for the same reason. `recorded`: True if the failed call is in the journal.
     """
 
-    def __init__(self, failure: Failure, unread: str = "", *, fatal: bool = False, recorded: bool = False) -> None:
+    def __init__(
+        self, failure: Failure, unread: str = "", *, fatal: bool = False, recorded: bool = False
+    ) -> None:
         super().__init__(failure.detail)
         self.failure = failure
         self.unread = unread
@@ -62,7 +69,9 @@ class GaveUp(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAnswer(Generic[Read]):
-    """A reply, its parsed value and the records of its calls; `calls` is empty if the call is already stored."""
+    """A reply, its parsed value and the records of its calls; `calls` is empty if the call is
+    already stored.
+    """
 
     reply: Reply
     read: Read
@@ -72,8 +81,12 @@ class ReadAnswer(Generic[Read]):
 class Asks(Protocol):
     """Interface for sending a run's requests to models, by direct calls or in batches."""
 
-    async def answer(self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey) -> ReadAnswer[Read]:
-        """Return a parsed answer; raises `GaveUp`, or `NotYet` if the answer of a batch is not available yet."""
+    async def answer(
+        self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey
+    ) -> ReadAnswer[Read]:
+        """Return a parsed answer; raises `GaveUp`, or `NotYet` if the answer of a batch is not
+        available yet.
+        """
         ...
 
 
@@ -81,7 +94,8 @@ class Asks(Protocol):
 class Asker:
     """Sends a run's requests to models by direct calls.
 
-    `spending` is None for a run without a budget. `breaker` is None for calls that are not part of a run in progress.
+    `spending` is None for a run without a budget. `breaker` is None for calls that are not part of
+    a run in progress.
     """
 
     spending: Spending | None
@@ -91,11 +105,14 @@ class Asker:
     listener: Listener
     breaker: Breaker | None = None
 
-    async def answer(self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey) -> ReadAnswer[Read]:
+    async def answer(
+        self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey
+    ) -> ReadAnswer[Read]:
         """Call the model until a reply can be parsed or the retry limits are reached.
 
-        `read` raises `UnreadableReply` to request another call. Failed calls are recorded under `trial`. Raises `GaveUp` with
-        the reason and the number of calls if there was no usable answer, and `NotYet` if the run pauses itself meanwhile.
+        `read` raises `UnreadableReply` to request another call. Failed calls are recorded under
+        `trial`. Raises `GaveUp` with the reason and the number of calls if there was no usable
+        answer, and `NotYet` if the run pauses itself meanwhile.
         """
         breaker, model = self.breaker, request.model.ref
         if breaker is None:
@@ -119,21 +136,39 @@ class Asker:
         breaker.answered(model)
         return answer
 
-    async def _note_refusal(self, request: ModelRequest, failure: Failure, *, trial: TrialKey) -> None:
-        """Record why the budget refused a call, because the trial itself stays pending and has no failure."""
-        record = CallRecord(request=request, reply=None, failure=failure, number=failure.tries, started=self.clock.now())
+    async def _note_refusal(
+        self, request: ModelRequest, failure: Failure, *, trial: TrialKey
+    ) -> None:
+        """Record why the budget refused a call, because the trial itself stays pending and has no
+        failure.
+        """
+        record = CallRecord(
+            request=request,
+            reply=None,
+            failure=failure,
+            number=failure.tries,
+            started=self.clock.now(),
+        )
         await self.journal.record(Entry(trial=trial, calls=(record,)))
 
-    async def _answer(self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey) -> ReadAnswer[Read]:
+    async def _answer(
+        self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey
+    ) -> ReadAnswer[Read]:
         try:
-            # The first call does not use tenacity: most answers need no retry, and its bookkeeping would slow down every call.
+            # The first call does not use tenacity: most answers need no retry, and its bookkeeping
+            # would slow down every call.
             return await self._try(request, read, trial=trial, number=1)
         except CallFailed as error:
             first = error
         return await self._again(request, read, first, trial=trial)
 
     async def _again(
-        self, request: ModelRequest, read: Callable[[Reply], Read], first: CallFailed, *, trial: TrialKey
+        self,
+        request: ModelRequest,
+        read: Callable[[Reply], Read],
+        first: CallFailed,
+        *,
+        trial: TrialKey,
     ) -> ReadAnswer[Read]:
         number = 0
 
@@ -151,7 +186,9 @@ class Asker:
         except CallFailed as error:
             fault = error.fault or fault_of(error.kind, request.purpose.role)
             failure = Failure(kind=error.kind, fault=fault, detail=error.detail, tries=number)
-            raise GaveUp(failure, error.unread or first.unread, fatal=error.fatal, recorded=error.recorded) from error
+            raise GaveUp(
+                failure, error.unread or first.unread, fatal=error.fatal, recorded=error.recorded
+            ) from error
 
     async def _try(
         self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey, number: int
@@ -162,14 +199,22 @@ class Asker:
             return await self._call(request, read, booking, trial=trial, number=number)
 
     def _spender(self, request: ModelRequest) -> SpendingProvider | None:
-        """Return the provider of a request if it reserves its calls by itself, such as an agent behind a gate."""
+        """Return the provider of a request if it reserves its calls by itself, such as an agent
+        behind a gate.
+        """
         if request.model.program is None:
             return None
         provider = self.directory.provider(request.model)
         return provider if isinstance(provider, SpendingProvider) else None
 
     async def _call(
-        self, request: ModelRequest, read: Callable[[Reply], Read], booking: Booking, *, trial: TrialKey, number: int
+        self,
+        request: ModelRequest,
+        read: Callable[[Reply], Read],
+        booking: Booking,
+        *,
+        trial: TrialKey,
+        number: int,
     ) -> ReadAnswer[Read]:
         started = self.clock.now()
         reply: Reply | None = None
@@ -177,7 +222,9 @@ class Asker:
             provider = self.directory.provider(request.model)
             if request.tools and not getattr(provider, "calls_tools", False):
                 detail = f"{request.model.ref} cannot be offered tools, because its provider does not support them."
-                raise CallFailed(NO_TOOLS, detail, transient=False, fault=Fault.HARNESS, charged=False)
+                raise CallFailed(
+                    NO_TOOLS, detail, transient=False, fault=Fault.HARNESS, charged=False
+                )
             spender = self._spender(request)
             if self.spending is not None and spender is not None:
                 reply = await spender.complete_within(request, self.spending)
@@ -190,17 +237,31 @@ class Asker:
             if reply is None:
                 booking.note_failure(failed)
             reply = paid
-            record = CallRecord(request=request, reply=reply, failure=failure, number=number, started=started, log=failed.log)
-            # A failed call may have been charged, so it is stored before the next try: if the process is killed in between,
-            # nothing is lost.
+            record = CallRecord(
+                request=request,
+                reply=reply,
+                failure=failure,
+                number=number,
+                started=started,
+                log=failed.log,
+            )
+            # A failed call may have been charged, so it is stored before the next try: if the
+            # process is killed in between, nothing is lost.
             await self.journal.record(Entry(trial=trial, calls=(record,)))
             failed.recorded = True
             self.listener(call_ended(request, reply, failure))
             raise failed from error
         self.listener(call_ended(request, reply, None))
-        # The call is not recorded here: the caller commits it together with the results of the answer, so that most trials need
-        # only one commit.
-        record = CallRecord(request=request, reply=reply, failure=None, number=number, started=started, log=reply.log)
+        # The call is not recorded here: the caller commits it together with the results of the
+        # answer, so that most trials need only one commit.
+        record = CallRecord(
+            request=request,
+            reply=reply,
+            failure=None,
+            number=number,
+            started=started,
+            log=reply.log,
+        )
         return ReadAnswer(reply=reply, read=understood, calls=(record,))
 
 
@@ -218,7 +279,9 @@ def call_ended(request: ModelRequest, reply: Reply | None, failure: Failure | No
 def outcome_of(
     error: CallFailed | UnreadableReply, reply: Reply | None, request: ModelRequest, number: int
 ) -> tuple[CallFailed, Reply | None, Failure]:
-    """For a failed attempt, return its error, its reply (if that must be paid for) and the `Failure` to record."""
+    """For a failed attempt, return its error, its reply (if that must be paid for) and the
+    `Failure` to record.
+    """
     failed = error if isinstance(error, CallFailed) else _unreadable(reply, error)
     fault = failed.fault or fault_of(failed.kind, request.purpose.role)
     failure = Failure(kind=failed.kind, fault=fault, detail=failed.detail, tries=number)
@@ -226,14 +289,22 @@ def outcome_of(
 
 
 def fault_of(kind: str, role: Role) -> Fault:
-    """Return who is at fault if the provider did not specify it: the model for unusable text, otherwise the provider."""
+    """Return who is at fault if the provider did not specify it: the model for unusable text,
+    otherwise the provider.
+    """
     if kind in UNREADABLE:
-        return {Role.JUDGE: Fault.JUDGE, Role.STRUCTURER: Fault.JUDGE, Role.USER: Fault.HARNESS}.get(role, Fault.CANDIDATE)
+        return {
+            Role.JUDGE: Fault.JUDGE,
+            Role.STRUCTURER: Fault.JUDGE,
+            Role.USER: Fault.HARNESS,
+        }.get(role, Fault.CANDIDATE)
     return Fault.PROVIDER
 
 
 def _paid_for(failed: CallFailed) -> Reply | None:
-    """Return an empty reply with the failed call's cost, because it must be paid for; None without a token count."""
+    """Return an empty reply with the failed call's cost, because it must be paid for; None without
+    a token count.
+    """
     return (
         None
         if failed.usage is None
@@ -258,7 +329,9 @@ class _Patience:
 
     def retrying(self, clock: Clock) -> tenacity.AsyncRetrying:
         return tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception(lambda error: isinstance(error, CallFailed) and error.transient),
+            retry=tenacity.retry_if_exception(
+                lambda error: isinstance(error, CallFailed) and error.transient
+            ),
             after=self.note,
             wait=self.wait_s,
             stop=self.spent,
@@ -277,7 +350,8 @@ class _Patience:
         if error.kind in UNREADABLE:
             wait = EMPTY_WAIT_S * self.readings
         else:
-            # Jitter, so that calls that were refused at the same time are not repeated at the same time.
+            # Jitter, so that calls that were refused at the same time are not repeated at the same
+            # time.
             wait = random.uniform(0.5, 1.0) * min(8.0, 2.0 ** (state.attempt_number - 1))
         return min(wait, max(0.0, LONGEST_WAIT_S - state.idle_for))
 
@@ -286,7 +360,11 @@ class _Patience:
         error = _error(state)
         unreached = error.kind == UNREACHABLE and not error.charged
         most = self.most_unreached if unreached else MOST_CALLS
-        return state.attempt_number >= most or self.readings >= MOST_READINGS or asked_s > LONGEST_ASKED_WAIT_S
+        return (
+            state.attempt_number >= most
+            or self.readings >= MOST_READINGS
+            or asked_s > LONGEST_ASKED_WAIT_S
+        )
 
 
 def _error(state: tenacity.RetryCallState) -> CallFailed:

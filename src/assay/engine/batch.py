@@ -1,11 +1,12 @@
 """Advance trials in batch mode: answers come from finished jobs, and new requests go into new jobs.
 
-Theory. A trial in batch mode runs the same code as any other trial, once per pass. `BatchAsker` answers each request from the
-job that contained it. If there is no answer yet, it puts the request into a new job and raises `NotYet`. Answers are stored on
-the way, so each pass continues where the last one ended, and the stored records equal those of a live run.
+Theory. A trial in batch mode runs the same code as any other trial, once per pass. `BatchAsker`
+answers each request from the job that contained it. If there is no answer yet, it puts the request
+into a new job and raises `NotYet`. Answers are stored on the way, so each pass continues where the
+last one ended, and the stored records equal those of a live run.
 
-House rules. A request is stored before it is written to a file, and the file is complete before anything is sent. The commit
-that uses an answer also marks it as read.
+House rules. A request is stored before it is written to a file, and the file is complete before
+anything is sent. The commit that uses an answer also marks it as read.
 """
 
 from __future__ import annotations
@@ -46,20 +47,25 @@ from assay.scoring.evaluator import UnreadableReply
 from assay.scoring.scorers import SCORERS
 
 PORTION: Final = 1000
-"""Number of trials that are advanced together; their answers and new requests are in memory at once."""
+"""Number of trials that are advanced together; their answers and new requests are in memory at
+once.
+"""
 
 _MOST_OWN: Final = 1024
 """Greater than the number of requests that one trial ever has in jobs."""
 
 LOST: Final = "no_line"
-"""Failure kind of a request that has no line in the finished batch; the provider may have charged for it."""
+"""Failure kind of a request that has no line in the finished batch; the provider may have charged
+for it.
+"""
 
 
 @dataclass(slots=True, kw_only=True)
 class Finished:
     """The answers of a job that has ended.
 
-    `failure`: failure of the whole job. `lost`: True if a request without a line may have been charged.
+    `failure`: failure of the whole job. `lost`: True if a request without a line may have been
+    charged.
     """
 
     job: int
@@ -74,8 +80,8 @@ class Finished:
 class PortionLedger:
     """Collects the entries of several trials and stores them in one commit.
 
-    The entries come from downloaded answers, so a kill before the commit loses nothing. Entries with direct calls, or with
-    structured texts that other trials may reuse, are committed at once.
+    The entries come from downloaded answers, so a kill before the commit loses nothing. Entries
+    with direct calls, or with structured texts that other trials may reuse, are committed at once.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -87,11 +93,15 @@ class PortionLedger:
         self.settle = journal.settle
 
     async def record(self, entry: Entry, /) -> None:
-        """Keep an entry for the next commit; commit it at once, with its trial's earlier entries, if it must not be lost."""
+        """Keep an entry for the next commit; commit it at once, with its trial's earlier entries,
+        if it must not be lost.
+        """
         self._entries[entry.trial].append(entry)
         if entry.finished:
             self.finished.add(entry.trial)
-        if any(call.job is None or call.request.purpose.role is Role.STRUCTURER for call in entry.calls):
+        if any(
+            call.job is None or call.request.purpose.role is Role.STRUCTURER for call in entry.calls
+        ):
             await self._one_by_one(self._entries.pop(entry.trial))
 
     async def commit(self) -> None:
@@ -123,7 +133,9 @@ class _Portion:
     """Old and new requests of the trials that are being advanced together."""
 
     visits: dict[TrialKey, int] = field(default_factory=dict)
-    asked: defaultdict[tuple[TrialKey, str], list[JobRequest]] = field(default_factory=lambda: defaultdict(list))
+    asked: defaultdict[tuple[TrialKey, str], list[JobRequest]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     by_key: dict[RequestKey, JobRequest] = field(default_factory=dict)
     heard: Mapping[tuple[int, str], Sequence[Reply]] = field(default_factory=dict)
     new: defaultdict[TrialKey, list[JobRequest]] = field(default_factory=lambda: defaultdict(list))
@@ -135,10 +147,11 @@ class _Portion:
 
 @dataclass(slots=True, kw_only=True)
 class BatchAsker:
-    """Answers requests from a finished job and puts new requests into new jobs; calls models that have no batch API directly.
+    """Answers requests from a finished job and puts new requests into new jobs; calls models that
+    have no batch API directly.
 
-    `sending`: False for a paused or cancelled run, which gets no new requests. `tries`: number of jobs that may leave a request
-    unanswered before its trial fails.
+    `sending`: False for a paused or cancelled run, which gets no new requests. `tries`: number of
+    jobs that may leave a request unanswered before its trial fails.
     """
 
     plan: RunPlan
@@ -157,13 +170,19 @@ class BatchAsker:
     """Claimed trials that wait before judging, because the run ends after the structuring stage."""
     shared: dict[str, RequestKey] = field(default_factory=dict)
     budget_spent: bool = False
-    """True once the budget did not cover a trial's requests; the trial stays pending, and no further trial is begun."""
+    """True once the budget did not cover a trial's requests; the trial stays pending, and no
+    further trial is begun.
+    """
     _portion: _Portion = field(default_factory=_Portion)
 
     def begin(self, trials: Sequence[ClaimedTrial]) -> None:
-        """Load the stored requests and replies of some claimed trials, to advance these trials next."""
+        """Load the stored requests and replies of some claimed trials, to advance these trials
+        next.
+        """
         keys = [trial.key for trial in trials]
-        portion = self._portion = _Portion(visits={trial.key: trial.tries for trial in trials}, read_at=self.clock.now())
+        portion = self._portion = _Portion(
+            visits={trial.key: trial.tries for trial in trials}, read_at=self.clock.now()
+        )
         portion.heard = self.jobs.heard(keys)
         for request in self.jobs.requests_of(keys):
             portion.by_key[request.key] = request
@@ -172,7 +191,10 @@ class BatchAsker:
 
     def waiting(self, trials: Iterable[TrialKey]) -> list[ParkedTrial]:
         portion = self._portion
-        return [ParkedTrial(trial=trial, requests=tuple(portion.new[trial]), open=trial in portion.open) for trial in trials]
+        return [
+            ParkedTrial(trial=trial, requests=tuple(portion.new[trial]), open=trial in portion.open)
+            for trial in trials
+        ]
 
     def newest_request(self, trial: TrialKey) -> ModelRequest:
         return self._portion.newest[trial]
@@ -182,7 +204,9 @@ class BatchAsker:
         """Requests of the current trials that the provider never carried out."""
         return self._portion.void
 
-    async def answer(self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey) -> ReadAnswer[Read]:
+    async def answer(
+        self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey
+    ) -> ReadAnswer[Read]:
         """Return a finished job's answer in the form of `Asker.answer`.
 
         Raises `NotYet` if the answer is not available yet, and `GaveUp` if every attempt failed.
@@ -215,7 +239,14 @@ class BatchAsker:
                 case RequestState.SENT:
                     try:
                         answer = await self._read(
-                            api, request, source, read, digest, trial=trial, calls=calls, readings=readings
+                            api,
+                            request,
+                            source,
+                            read,
+                            digest,
+                            trial=trial,
+                            calls=calls,
+                            readings=readings,
                         )
                         self.shared.pop(digest, None)
                         return answer
@@ -224,15 +255,27 @@ class BatchAsker:
                         portion.void.append(source.key)
                         missed += 1
                     except CallFailed as failed:
-                        calls, readings, last = calls + 1, readings + (failed.kind in UNREADABLE), source
+                        calls, readings, last = (
+                            calls + 1,
+                            readings + (failed.kind in UNREADABLE),
+                            source,
+                        )
                 case RequestState.GIVEN_UP if source.failure is not None:
                     raise GaveUp(source.failure, source.unread)
                 case RequestState.READ if source.failure is not None:
-                    calls, readings, last = calls + 1, readings + (source.failure.kind in UNREADABLE), source
+                    calls, readings, last = (
+                        calls + 1,
+                        readings + (source.failure.kind in UNREADABLE),
+                        source,
+                    )
                 case _:
                     missed += source.state is RequestState.VOID
         # A trial that shared the last answer may have read it first, with fewer tries of its own.
-        if last is not None and last.failure is not None and (calls >= MOST_CALLS or readings >= MOST_READINGS):
+        if (
+            last is not None
+            and last.failure is not None
+            and (calls >= MOST_CALLS or readings >= MOST_READINGS)
+        ):
             raise GaveUp(replace(last.failure, tries=calls), last.unread)
         if missed >= self.tries:
             detail = f"{api.place} left the request unanswered in {missed} batches."
@@ -241,10 +284,16 @@ class BatchAsker:
             self._ask(api, request, slot, trial)
         raise NotYet
 
-    async def note_refusal(self, request: ModelRequest, failure: Failure, *, trial: TrialKey) -> None:
-        """Record why the budget refused a request, because the trial stays pending and has no failure."""
+    async def note_refusal(
+        self, request: ModelRequest, failure: Failure, *, trial: TrialKey
+    ) -> None:
+        """Record why the budget refused a request, because the trial stays pending and has no
+        failure.
+        """
         if not self.budget_spent:  # one refusal is enough to say why
-            record = CallRecord(request=request, reply=None, failure=failure, number=1, started=self.clock.now())
+            record = CallRecord(
+                request=request, reply=None, failure=failure, number=1, started=self.clock.now()
+            )
             await self.journal.record(Entry(trial=trial, calls=(record,)))
         self.budget_spent = True
 
@@ -287,9 +336,12 @@ class BatchAsker:
         calls: int,
         readings: int,
     ) -> ReadAnswer[Read]:
-        """Read the answer to a sent request. If the answer is a failure, it is stored before the next attempt.
+        """Read the answer to a sent request.
 
-        Raises `NotYet`, `NeverAnswered`, `GaveUp`, or `CallFailed` if the request must be sent again.
+        If the answer is a failure, it is stored before the next attempt.
+
+        Raises `NotYet`, `NeverAnswered`, `GaveUp`, or `CallFailed` if the request must be sent
+        again.
         """
         reply: Reply | None = None
         number = calls + 1
@@ -312,10 +364,14 @@ class BatchAsker:
         return ReadAnswer(
             reply=reply,
             read=understood,
-            calls=(self._call(request, reply, None, number, JobAnswer(key=asked.key, digest=digest)),),
+            calls=(
+                self._call(request, reply, None, number, JobAnswer(key=asked.key, digest=digest)),
+            ),
         )
 
-    def _reply(self, api: BatchApi, request: ModelRequest, asked: JobRequest, trial: TrialKey) -> Reply:
+    def _reply(
+        self, api: BatchApi, request: ModelRequest, asked: JobRequest, trial: TrialKey
+    ) -> Reply:
         finished = self.finished
         if finished is None or finished.job != asked.key.job:
             self._portion.open.add(trial)
@@ -324,10 +380,13 @@ class BatchAsker:
         if line is None and finished.partial:
             self._portion.open.add(trial)
             raise NotYet
-        self.shared.pop(asked.digest, None)  # an equal request finds the stored reply, or is asked for by its own trial
+        # an equal request finds the stored reply, or is asked for by its own trial
+        self.shared.pop(asked.digest, None)
         if finished.failure is not None:
             failure = finished.failure
-            raise CallFailed(failure.kind, failure.detail, transient=False, fault=failure.fault, charged=False)
+            raise CallFailed(
+                failure.kind, failure.detail, transient=False, fault=failure.fault, charged=False
+            )
         if line is not None:
             return api.reply(request, line, finished.habits)
         if not finished.lost:
@@ -336,11 +395,18 @@ class BatchAsker:
         raise CallFailed(LOST, detail, transient=False, fault=Fault.PROVIDER)
 
     def _call(
-        self, request: ModelRequest, reply: Reply | None, failure: Failure | None, number: int, job: JobAnswer
+        self,
+        request: ModelRequest,
+        reply: Reply | None,
+        failure: Failure | None,
+        number: int,
+        job: JobAnswer,
     ) -> CallRecord:
         self.listener(call_ended(request, reply, failure))
         at = self._portion.read_at
-        return CallRecord(request=request, reply=reply, failure=failure, number=number, started=at, job=job)
+        return CallRecord(
+            request=request, reply=reply, failure=failure, number=number, started=at, job=job
+        )
 
 
 async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTrial]) -> None:
@@ -351,8 +417,13 @@ async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTri
     waits_for_none = all(asker.directory.batches(model) is not None for model in bench.plan.models)
     async with asyncio.TaskGroup() as group:
         for trial in claimed:
-            if waits_for_none and trial.task.scoring.method in SCORERS and trial.task.scenario is None:
-                await _one(bench, trial, ended)  # no call and no other process: a task of its own would only take time
+            if (
+                waits_for_none
+                and trial.task.scoring.method in SCORERS
+                and trial.task.scenario is None
+            ):
+                # no call and no other process: a task of its own would only take time
+                await _one(bench, trial, ended)
             else:
                 group.create_task(_one(bench, trial, ended))
     await asker.journal.commit()
@@ -362,18 +433,28 @@ async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTri
     if waiting or asker.void:
         refused = await asyncio.to_thread(asker.jobs.park, bench.plan.id, waiting, void=asker.void)
     asker.outbox.write(
-        request.key for trial in waiting if trial.trial not in refused for request in trial.requests if request.shares is None
+        request.key
+        for trial in waiting
+        if trial.trial not in refused
+        for request in trial.requests
+        if request.shares is None
     )
     await _give_back(bench, asker, [parked for parked in waiting if parked.trial in refused])
     await asker.journal.commit()
     for trial in claimed:
         if trial.key in ended and trial.key not in asker.structured:
             task = trial.task
-            asker.listener(TrialEnded(task=task.id, thing=task.thing, k=trial.k, of=trial.of, failure=ended[trial.key]))
+            asker.listener(
+                TrialEnded(
+                    task=task.id, thing=task.thing, k=trial.k, of=trial.of, failure=ended[trial.key]
+                )
+            )
 
 
 async def _give_back(bench: Bench, asker: BatchAsker, refused: Sequence[ParkedTrial]) -> None:
-    """Make trials pending whose requests the budget does not cover; those with open requests keep waiting for them."""
+    """Make trials pending whose requests the budget does not cover; those with open requests keep
+    waiting for them.
+    """
     for parked in refused:
         usd = fsum(request.usd for request in parked.requests)
         detail = f"the next requests of a trial may cost up to {money(usd)}, more than is left of the budget."
@@ -392,7 +473,9 @@ async def _one(bench: Bench, trial: ClaimedTrial, ended: dict[TrialKey, Failure 
     except StoreError:
         raise
     except Exception as error:  # a bug in one trial must not stop the others
-        failure = Failure(kind="internal", fault=Fault.HARNESS, detail=_detail(error), tries=trial.tries + 1)
+        failure = Failure(
+            kind="internal", fault=Fault.HARNESS, detail=_detail(error), tries=trial.tries + 1
+        )
         ended[trial.key] = failure
         await bench.journal.record(Entry(trial=trial.key, finished=True, failure=failure))
 

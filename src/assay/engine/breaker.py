@@ -1,10 +1,12 @@
-"""Pause a run whose calls fail for a reason that every further call would meet: a wrong key, a lost server, a spent budget.
+"""Pause a run whose calls fail for a reason that every further call would meet: a wrong key, a lost
+server, a spent budget.
 
-A *line* is a model or program that the run calls. A fatal failure in a line (`domain.failure.is_fatal`) starts a streak; an
-answer, or a failure of another kind, ends it. As long as a line has never answered, one fatal failure holds back further calls
-until the calls in flight have ended. If none of them was answered, the run pauses. A wrong key therefore costs no more requests
-than may run at once. A line that has answered before pauses the run after `FEW` fatal failures in a row, because a single task
-may meet a 404 of its own.
+A *line* is a model or program that the run calls. A fatal failure in a line
+(`domain.failure.is_fatal`) starts a streak; an answer, or a failure of another kind, ends it. As
+long as a line has never answered, one fatal failure holds back further calls until the calls in
+flight have ended. If none of them was answered, the run pauses. A wrong key therefore costs no more
+requests than may run at once. A line that has answered before pauses the run after `FEW` fatal
+failures in a row, because a single task may meet a 404 of its own.
 """
 
 from __future__ import annotations
@@ -17,12 +19,15 @@ from typing import Final
 from assay.domain.failure import Failure
 
 FEW: Final = 5
-"""Number of equal fatal failures in a row that pause a run, whatever its line has answered before."""
+"""Number of equal fatal failures in a row that pause a run, whatever its line has answered before.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Halt:
-    """The reason why a run paused itself: the failure of a model's calls, and how often it occurred in a row."""
+    """The reason why a run paused itself: the failure of a model's calls, and how often it occurred
+    in a row.
+    """
 
     model: str
     failure: Failure
@@ -50,14 +55,20 @@ class _Line:
 
 
 class Breaker:
-    """Watches the calls of one process for one run. `halt` is set once the run must pause, and stays set."""
+    """Watches the calls of one process for one run.
+
+    `halt` is set once the run must pause, and stays set.
+    """
 
     def __init__(self) -> None:
         self.halt: Halt | None = None
         self._lines: defaultdict[str, _Line] = defaultdict(_Line)
 
     async def admit(self, model: str) -> bool:
-        """Wait until a call may start; False if the run pauses. The caller must report the end of an admitted call."""
+        """Wait until a call may start; False if the run pauses.
+
+        The caller must report the end of an admitted call.
+        """
         line = self._lines[model]
         await self._settled(line)
         if self.halt is not None:
@@ -82,7 +93,8 @@ class Breaker:
         line.wake()
 
     async def failed(self, model: str, failure: Failure, *, fatal: bool) -> bool:
-        """Report a failed call; True if the run pauses because of it, so that its trial is not to be blamed.
+        """Report a failed call; True if the run pauses because of it, so that its trial is not to
+        be blamed.
 
         Waits while other calls to a model without any answer are in flight, because they decide.
         """

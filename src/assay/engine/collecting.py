@@ -1,7 +1,10 @@
-"""Send jobs to providers, poll them and collect their answers. A kill at any point does not repeat a request.
+"""Send jobs to providers, poll them and collect their answers.
 
-Before a batch is created, its job gets the state `CREATING` in the store. A process that reads this state searches for the
-batch at the provider, and creates it only if it does not exist. A `PLANNED` job was never created, and is deleted.
+A kill at any point does not repeat a request.
+
+Before a batch is created, its job gets the state `CREATING` in the store. A process that reads this
+state searches for the batch at the provider, and creates it only if it does not exist. A `PLANNED`
+job was never created, and is deleted.
 """
 
 from __future__ import annotations
@@ -39,8 +42,10 @@ _PAUSED: Final = (RunState.PAUSED, RunState.CANCELLED)
 class Collected:
     """Counts and problems of one pass over a run's jobs.
 
-    `answered`: requests whose answers were stored. `unknown`, `repeated`, `broken`: lines of downloaded files that match no
-    request, repeat an id, or are not JSON. `troubles`: one sentence per job that could not be sent or collected; a later pass
+    `answered`: requests whose answers were stored. `unknown`, `repeated`, `broken`: lines of
+    downloaded files that match no
+    request, repeat an id, or are not JSON. `troubles`: one sentence per job that could not be sent
+    or collected; a later pass
     tries again. `sent`: jobs sent.
     """
 
@@ -56,8 +61,8 @@ class Collected:
 class Collector:
     """Advances a run in batch mode as far as the available answers allow.
 
-    `path` maps a job's token to the path of its file. `tries` has the same meaning as in `BatchAsker`. `results`: answer files
-    supplied by a person, for jobs without a provider.
+    `path` maps a job's token to the path of its file. `tries` has the same meaning as in
+    `BatchAsker`. `results`: answer files supplied by a person, for jobs without a provider.
     """
 
     engine: Engine
@@ -67,7 +72,8 @@ class Collector:
     tries: int = 5
 
     async def collect(self, plan: RunPlan, outbox: Outbox) -> Collected:
-        """Store the answers of the run's finished jobs, and send jobs with the next requests of its trials.
+        """Store the answers of the run's finished jobs, and send jobs with the next requests of its
+        trials.
 
         `outbox` may contain the first requests of a new run.
         """
@@ -77,12 +83,15 @@ class Collector:
         done = Collected()
         models = {(model.ref, model.base_url): model for model in plan.models}
         for known in self.jobs.of_runs([plan.id], only_open=True):
-            # Read again: another process may have sent it meanwhile, and a job seen as planned would be dropped.
+            # Read again: another process may have sent it meanwhile, and a job seen as planned
+            # would be dropped.
             if known.key in outbox.by_key or (job := self.jobs.hold(known.key)) is None:
                 continue
             try:
                 api = self._api(models, job)
-                await self._go_on(plan, asker, api, job, done, cancelled=state is RunState.CANCELLED)
+                await self._go_on(
+                    plan, asker, api, job, done, cancelled=state is RunState.CANCELLED
+                )
             except CallFailed as failed:
                 done.troubles.append(f"job {job.token}: {failed.detail}")
             finally:
@@ -96,9 +105,16 @@ class Collector:
         self.jobs.park(plan.id, [ParkedTrial(trial=trial) for trial in asker.structured])
         # With nothing left but judging, the run stops until it is resumed or submitted again.
         waits = self.jobs.rest(plan.id) is RunState.SUBMITTED
-        if waits and (asker.structured or asker.budget_spent) and not self.jobs.of_runs([plan.id], only_open=True):
-            # Answers that are still to come would free what is reserved for them, and the next collection would go on.
-            self.engine.journal.set_state(plan.id, RunState.PAUSED if asker.budget_spent else RunState.INTERRUPTED)
+        if (
+            waits
+            and (asker.structured or asker.budget_spent)
+            and not self.jobs.of_runs([plan.id], only_open=True)
+        ):
+            # Answers that are still to come would free what is reserved for them, and the next
+            # collection would go on.
+            self.engine.journal.set_state(
+                plan.id, RunState.PAUSED if asker.budget_spent else RunState.INTERRUPTED
+            )
         return done
 
     def _asker(self, plan: RunPlan, outbox: Outbox, *, sending: bool) -> BatchAsker:
@@ -126,7 +142,14 @@ class Collector:
         return api
 
     async def _go_on(
-        self, plan: RunPlan, asker: BatchAsker, api: BatchApi, job: BatchJob, done: Collected, *, cancelled: bool
+        self,
+        plan: RunPlan,
+        asker: BatchAsker,
+        api: BatchApi,
+        job: BatchJob,
+        done: Collected,
+        *,
+        cancelled: bool,
     ) -> None:
         """Do the next step of one job that this process holds: send, poll or collect it."""
         remote = job.remote_id
@@ -135,11 +158,15 @@ class Collector:
             return
         if job.state is JobState.CREATING:
             mark = job.input_file or ""
-            remote = await self._patiently(lambda: api.find(str(self.path(job.token)), job.token, mark, job.requests))
+            remote = await self._patiently(
+                lambda: api.find(str(self.path(job.token)), job.token, mark, job.requests)
+            )
             if remote is None and (cancelled or not self.path(job.token).exists()):
                 self._drop(job)
                 return
-            remote = remote or await self._create(api, self.path(job.token), job.token, mark, job.requests)
+            remote = remote or await self._create(
+                api, self.path(job.token), job.token, mark, job.requests
+            )
             self._note_sent(job.key, job.token, remote)
         if remote is None:
             return
@@ -159,12 +186,18 @@ class Collector:
         finally:
             finished.lines.close()
 
-    async def _finished(self, api: BatchApi, job: BatchJob, status: BatchStatus, *, cancelled: bool) -> Finished:
-        """Download a job's answers, and repeat the download if a file has fewer lines than the provider reported."""
+    async def _finished(
+        self, api: BatchApi, job: BatchJob, status: BatchStatus, *, cancelled: bool
+    ) -> Finished:
+        """Download a job's answers, and repeat the download if a file has fewer lines than the
+        provider reported.
+        """
         lines = AnswerLines(job.token, ())
         for _ in range(MOST_TRIES):
             lines.close()
-            paths = await self._patiently(lambda: api.fetch(job.remote_id or "", status, str(self.path(job.token))))
+            paths = await self._patiently(
+                lambda: api.fetch(job.remote_id or "", status, str(self.path(job.token)))
+            )
             lines = AnswerLines(job.token, map(Path, paths) if paths else self.results)
             if len(lines) >= (status.done or 0):
                 break
@@ -178,7 +211,9 @@ class Collector:
             partial=status.status == FILE and not cancelled,
         )
 
-    async def _settle(self, plan: RunPlan, asker: BatchAsker, job: BatchJob, finished: Finished, done: Collected) -> None:
+    async def _settle(
+        self, plan: RunPlan, asker: BatchAsker, job: BatchJob, finished: Finished, done: Collected
+    ) -> None:
         lines, asker.finished = finished.lines, finished
         seen: set[TrialKey] = set()
         # Again for trials on which another process worked meanwhile.
@@ -200,9 +235,13 @@ class Collector:
             if not planned.requests:
                 self.jobs.drop(planned.key)
                 return
-            mark = await self._patiently(lambda: planned.api.prepare(str(planned.path), planned.token))
+            mark = await self._patiently(
+                lambda: planned.api.prepare(str(planned.path), planned.token)
+            )
             self.jobs.note(planned.key, state=JobState.CREATING, input_file=mark)
-            remote = await self._create(planned.api, planned.path, planned.token, mark, planned.requests)
+            remote = await self._create(
+                planned.api, planned.path, planned.token, mark, planned.requests
+            )
             self._note_sent(planned.key, planned.token, remote)
             done.sent += 1
         except CallFailed as failed:
@@ -215,7 +254,11 @@ class Collector:
             try:
                 return await api.create(str(path), token, mark)
             except CallFailed as failed:
-                if failed.charged and (remote := await self._patiently(lambda: api.find(str(path), token, mark, requests))):
+                if failed.charged and (
+                    remote := await self._patiently(
+                        lambda: api.find(str(path), token, mark, requests)
+                    )
+                ):
                     return remote  # the answer was lost, and not the batch
                 if not _worth_a_wait(failed, number):
                     raise
@@ -232,7 +275,9 @@ class Collector:
         self.jobs.drop(job.key)
         self.path(job.token).unlink(missing_ok=True)
 
-    async def _carry(self, plan: RunPlan, asker: BatchAsker, claims: Iterator[Sequence[ClaimedTrial]]) -> None:
+    async def _carry(
+        self, plan: RunPlan, asker: BatchAsker, claims: Iterator[Sequence[ClaimedTrial]]
+    ) -> None:
         for claimed in claims:
             try:
                 await carry_on(self.engine.bench(plan), asker, claimed)
@@ -240,7 +285,9 @@ class Collector:
                 self.engine.journal.release(trial.key for trial in claimed)
                 raise
 
-    def _claimed(self, plan: RunPlan, trials: Sequence[TrialKey]) -> Iterator[Sequence[ClaimedTrial]]:
+    def _claimed(
+        self, plan: RunPlan, trials: Sequence[TrialKey]
+    ) -> Iterator[Sequence[ClaimedTrial]]:
         for start in range(0, len(trials), PORTION):
             yield self.jobs.claim(plan.id, trials[start : start + PORTION])
 
@@ -248,7 +295,9 @@ class Collector:
         return self._claimed(plan, self.jobs.stranded(plan.id))
 
     def _pending(self, plan: RunPlan, asker: BatchAsker) -> Iterator[Sequence[ClaimedTrial]]:
-        while not asker.budget_spent and self.engine.journal.state_of(plan.id) is RunState.SUBMITTED:
+        while (
+            not asker.budget_spent and self.engine.journal.state_of(plan.id) is RunState.SUBMITTED
+        ):
             if not (claimed := self.engine.journal.claim(plan.id, limit=PORTION)):
                 return
             yield claimed
@@ -264,9 +313,15 @@ class Collector:
         raise AssertionError("the last try returns or raises")
 
     async def _wait(self, failed: CallFailed, number: int) -> None:
-        await self.engine.clock.sleep(failed.retry_after_s if failed.retry_after_s is not None else 2.0**number / 2)
+        await self.engine.clock.sleep(
+            failed.retry_after_s if failed.retry_after_s is not None else 2.0**number / 2
+        )
 
 
 def _worth_a_wait(failed: CallFailed, number: int) -> bool:
     """True if the step may be retried now; `number` counts its attempts from 0."""
-    return failed.transient and number < MOST_TRIES - 1 and (failed.retry_after_s or 0.0) <= LONGEST_ASKED_WAIT_S
+    return (
+        failed.transient
+        and number < MOST_TRIES - 1
+        and (failed.retry_after_s or 0.0) <= LONGEST_ASKED_WAIT_S
+    )

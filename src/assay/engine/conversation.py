@@ -1,8 +1,9 @@
 """Hold a conversation with a candidate, with its requests in order and the messages so far.
 
-A task without turns is a conversation with a single request, and the reply to it is the response. In other tasks, the task's
-scripted messages follow the replies. If the task has a persona, messages from a simulated user follow next. Tool calls are
-answered with the task's results until a reply has no tool call.
+A task without turns is a conversation with a single request, and the reply to it is the response.
+In other tasks, the task's scripted messages follow the replies. If the task has a persona, messages
+from a simulated user follow next. Tool calls are answered with the task's results until a reply has
+no tool call.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from typing import Final
 
 from assay.domain.assessment import Response
 from assay.domain.calls import ModelRequest, Purpose, Reply, Role
-from assay.domain.conversation import ASSISTANT, TOOL_CALL, TOOL_ERROR, TOOL_RESULT, USER, call_text, transcript
+from assay.domain.conversation import (
+    ASSISTANT,
+    TOOL_CALL,
+    TOOL_ERROR,
+    TOOL_RESULT,
+    USER,
+    call_text,
+    transcript,
+)
 from assay.domain.digest import derived_seed
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.prompts import candidate_messages
@@ -36,9 +45,13 @@ about your role. If the person has what they want, or would give up, answer with
 
 
 class Conversation:
-    """A conversation with one candidate in one trial; it continues after the replies that are already stored."""
+    """A conversation with one candidate in one trial; it continues after the replies that are
+    already stored.
+    """
 
-    def __init__(self, plan: RunPlan, claimed: ClaimedTrial, candidate: CandidateSpec, model: ModelSpec) -> None:
+    def __init__(
+        self, plan: RunPlan, claimed: ClaimedTrial, candidate: CandidateSpec, model: ModelSpec
+    ) -> None:
         self._plan = plan
         self._claimed = claimed
         self._candidate = candidate.name
@@ -103,7 +116,9 @@ class Conversation:
         self.request = replace(self._opening, messages=(*self._opening.messages, *self._messages))
 
     def _use_tools(self, reply: Reply) -> tuple[Message, Message]:
-        """Record each tool call with its result; return the two messages that contain the calls and their results."""
+        """Record each tool call with its result; return the two messages that contain the calls and
+        their results.
+        """
         results = tuple(canned_result(call, self._claimed.task.tools) for call in reply.tool_calls)
         for call, result in zip(reply.tool_calls, results, strict=True):
             self._said.append((TOOL_CALL, call_text(call)))
@@ -116,10 +131,14 @@ class Conversation:
 
     def _user_request(self, model: ModelSpec) -> ModelRequest:
         opening, task = self._opening.purpose, self._claimed.task
-        seed = derived_seed(self._plan.seed, task.id, self._claimed.k, self._replies, f"user:{self._candidate}")
-        # The simulated user gets one message instead of swapped roles, because several endpoints refuse a conversation that the
-        # assistant begins.
-        talk = transcript((role, text) for role, text in self._with_first() if role in (USER, ASSISTANT))
+        seed = derived_seed(
+            self._plan.seed, task.id, self._claimed.k, self._replies, f"user:{self._candidate}"
+        )
+        # The simulated user gets one message instead of swapped roles, because several endpoints
+        # refuse a conversation that the assistant begins.
+        talk = transcript(
+            (role, text) for role, text in self._with_first() if role in (USER, ASSISTANT)
+        )
         asked = f"The conversation so far:\n\n{talk}\n\nWrite the person's next message."
         return ModelRequest(
             model=model,
@@ -129,25 +148,41 @@ class Conversation:
             ),
             parameters=Parameters(seed=seed).over(model.parameters).over(USER_PARAMETERS),
             purpose=Purpose(
-                role=Role.USER, task=task.id, trial=opening.trial, attempt=opening.attempt, candidate=self._candidate
+                role=Role.USER,
+                task=task.id,
+                trial=opening.trial,
+                attempt=opening.attempt,
+                candidate=self._candidate,
             ),
         )
 
 
-def candidate_request(plan: RunPlan, claimed: ClaimedTrial, candidate: CandidateSpec, model: ModelSpec) -> ModelRequest:
+def candidate_request(
+    plan: RunPlan, claimed: ClaimedTrial, candidate: CandidateSpec, model: ModelSpec
+) -> ModelRequest:
     """Return the first request to a candidate in this trial.
 
-    The task's parameters override the candidate's parameters, which override the suite's. `domain.prompts` builds the prompt.
+    The task's parameters override the candidate's parameters, which override the suite's.
+    `domain.prompts` builds the prompt.
     """
     name = candidate.name
-    # Each further round uses a different seed: with the same seed, a model might repeat the answer that should be replaced.
+    # Each further round uses a different seed: with the same seed, a model might repeat the answer
+    # that should be replaced.
     attempt = claimed.rounds.get(name, 0) + 1
     seed = derived_seed(plan.seed, claimed.task.id, claimed.k, attempt, f"candidate:{name}")
     return ModelRequest(
         model=model,
         messages=candidate_messages(plan.system_prompt, claimed.task, candidate),
-        parameters=replace(claimed.task.parameters.over(model.parameters.over(plan.parameters)), seed=seed),
-        purpose=Purpose(role=Role.CANDIDATE, task=claimed.task.id, trial=claimed.k, attempt=attempt, candidate=name),
+        parameters=replace(
+            claimed.task.parameters.over(model.parameters.over(plan.parameters)), seed=seed
+        ),
+        purpose=Purpose(
+            role=Role.CANDIDATE,
+            task=claimed.task.id,
+            trial=claimed.k,
+            attempt=attempt,
+            candidate=name,
+        ),
         tools=tuple(canned.tool for canned in claimed.task.tools),
         task=None if model.program is None else claimed.task,
     )

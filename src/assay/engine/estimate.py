@@ -18,9 +18,9 @@ TOKENS_PER_IMAGE = 1_600
 class CostEstimate:
     """Estimated calls and cost of the trials that are not done yet.
 
-    `likely_usd` assumes one token per four characters of the prompt, and answers of half the token limit. `most_usd` is the
-    worst case without retries. If a model has no known price, both are None and `unpriced` lists the model. `ahead` has the calls
-    by role and model.
+    `likely_usd` assumes one token per four characters of the prompt, and answers of half the token
+    limit. `most_usd` is the worst case without retries. If a model has no known price, both are
+    None and `unpriced` lists the model. `ahead` has the calls by role and model.
     """
 
     calls: int
@@ -31,8 +31,13 @@ class CostEstimate:
 
 
 def worst_case_tokens(request: ModelRequest) -> tuple[int, int]:
-    """Return upper bounds on (input, output) tokens: no tokenizer produces more tokens than the text has bytes."""
-    asked = sum(len(m.content.encode("utf-8", "surrogatepass")) + TOKENS_PER_MESSAGE for m in request.messages)
+    """Return upper bounds on (input, output) tokens: no tokenizer produces more tokens than the
+    text has bytes.
+    """
+    asked = sum(
+        len(m.content.encode("utf-8", "surrogatepass")) + TOKENS_PER_MESSAGE
+        for m in request.messages
+    )
     asked += _images(request) * TOKENS_PER_IMAGE
     asked += len(_tools(request).encode("utf-8", "surrogatepass"))
     if request.answer_schema is not None:
@@ -42,14 +47,18 @@ def worst_case_tokens(request: ModelRequest) -> tuple[int, int]:
 
 
 def likely_tokens(request: ModelRequest) -> tuple[int, int]:
-    """Return likely (input, output) tokens: one per four characters of input, and half of the token limit as output."""
+    """Return likely (input, output) tokens: one per four characters of input, and half of the token
+    limit as output.
+    """
     asked = sum(len(m.content) // 4 + TOKENS_PER_MESSAGE for m in request.messages)
     asked += _images(request) * TOKENS_PER_IMAGE // 2 + len(_tools(request)) // 4
     return asked, (request.parameters.max_tokens or 4096) // 2
 
 
 def _tools(request: ModelRequest) -> str:
-    """Return a text at least as long as the request's tools, calls and results together; empty if it has no tools."""
+    """Return a text at least as long as the request's tools, calls and results together; empty if
+    it has no tools.
+    """
     used = [message for message in request.messages if isinstance(message, ToolMessage)]
     return str((request.tools, used)) if request.tools or used else ""
 

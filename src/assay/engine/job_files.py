@@ -23,7 +23,9 @@ from assay.ports import BatchApi, Jobs, ModelDirectory
 
 
 class AnswerLines:
-    """Index of the lines in a job's answer files, by request number; if a number occurs twice, the first line counts."""
+    """Index of the lines in a job's answer files, by request number; if a number occurs twice, the
+    first line counts.
+    """
 
     def __init__(self, token: str, paths: Iterable[Path]) -> None:
         self.unknown = self.repeated = self.broken = 0
@@ -33,7 +35,8 @@ class AnswerLines:
             with path.open("rb") as file:
                 if not path.stat().st_size:
                     continue
-                # Mapped and not read: 50,000 reads in another order took a third of the time of collecting.
+                # Mapped and not read: 50,000 reads in another order took a third of the time of
+                # collecting.
                 mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
                 self._files.append(mapped)
                 offset = 0
@@ -113,15 +116,22 @@ class Outbox:
         self.by_key: dict[int, PlannedJob] = {}
 
     def place(self, api: BatchApi, request: ModelRequest) -> RequestKey:
-        """Return a new request's key; it is sent only if the caller stores it and passes the key to `write`."""
+        """Return a new request's key; it is sent only if the caller stores it and passes the key to
+        `write`.
+        """
         model, stage = request.model, STAGE_OF[request.purpose.role]
         job = self._open.get((model.ref, model.base_url, stage))
         while True:
             if job is None:
-                job = self._open[model.ref, model.base_url, stage] = self._begin(api, request, stage)
+                job = self._open[model.ref, model.base_url, stage] = self._begin(
+                    api, request, stage
+                )
             key = RequestKey(job.key, job.taken + 1)
             line = api.line(custom_id(job.token, key.number), request)
-            if job.taken == 0 or (job.taken < min(api.most_requests, self._most) and job.size + len(line) < api.most_bytes):
+            if job.taken == 0 or (
+                job.taken < min(api.most_requests, self._most)
+                and job.size + len(line) < api.most_bytes
+            ):
                 break
             job = None
         job.taken += 1
@@ -168,10 +178,14 @@ class Outbox:
         return job
 
 
-def first_requests(plan: RunPlan, jobs: Jobs, directory: ModelDirectory, outbox: Outbox) -> FirstRequests | None:
-    """Return a function that writes the first requests of new trials to jobs; None if trials may start differently.
+def first_requests(
+    plan: RunPlan, jobs: Jobs, directory: ModelDirectory, outbox: Outbox
+) -> FirstRequests | None:
+    """Return a function that writes the first requests of new trials to jobs; None if trials may
+    start differently.
 
-    It creates the same requests as `carry_out`, but saves the claim, the reading of tasks and the commits.
+    It creates the same requests as `carry_out`, but saves the claim, the reading of tasks and the
+    commits.
     """
     apis = {c.name: directory.batches(c.model) for c in plan.candidates if c.model is not None}
     if plan.regrade_of is not None or plan.budget_usd is not None or None in apis.values():
@@ -181,24 +195,40 @@ def first_requests(plan: RunPlan, jobs: Jobs, directory: ModelDirectory, outbox:
         claimed, asked = planned.trial(plan.id, k), []
         for candidate in plan.candidates:
             api = apis.get(candidate.name)
-            if api is None or candidate.model is None or planned.task.snippet_of(candidate.name) is not None:
+            if (
+                api is None
+                or candidate.model is None
+                or planned.task.snippet_of(candidate.name) is not None
+            ):
                 continue
             request = candidate_request(plan, claimed, candidate, candidate.model)
-            key, usd = outbox.place(api, request), (worst_usd(directory, request) or 0.0) * api.share
+            key, usd = (
+                outbox.place(api, request),
+                (worst_usd(directory, request) or 0.0) * api.share,
+            )
             digest = slot_digest(jobs.digest(request), request)
-            asked.append(JobRequest(key=key, trial=trial, role=Role.CANDIDATE, digest=digest, visit=0, usd=usd))
-        outbox.write(request.key for request in asked)  # the file is sent only after the trials are committed
+            asked.append(
+                JobRequest(
+                    key=key, trial=trial, role=Role.CANDIDATE, digest=digest, visit=0, usd=usd
+                )
+            )
+        # the file is sent only after the trials are committed
+        outbox.write(request.key for request in asked)
         return asked
 
     return place
 
 
 def slot_digest(digest: str, request: ModelRequest) -> str:
-    """Return the digest that identifies a request in jobs; it differs between graders and candidates with equal requests."""
+    """Return the digest that identifies a request in jobs; it differs between graders and
+    candidates with equal requests.
+    """
     purpose = request.purpose
     if purpose.role is Role.STRUCTURER:  # shared by all who need it
         return digest
-    return text_digest(f"{digest}\x1f{purpose.candidate}\x1f{purpose.judge}\x1f{sorted(purpose.labels.items())}")
+    return text_digest(
+        f"{digest}\x1f{purpose.candidate}\x1f{purpose.judge}\x1f{sorted(purpose.labels.items())}"
+    )
 
 
 def worst_usd(directory: ModelDirectory, request: ModelRequest) -> float | None:

@@ -18,20 +18,23 @@ from assay.domain.run import PlannedTask, RunOptions, RunPlan, check_number_of_t
 from assay.domain.suite import CandidateSpec, ReviewOrder, Suite
 from assay.scoring.rubrics import ARENA_RUBRIC, CODE_RUBRIC, QUALITY, is_code
 
-# Applies only to candidates: judges keep their settings, because repeated trials measure their noise.
+# Applies only to candidates: judges keep their settings, because repeated trials measure their
+# noise.
 BENCHMARK = Parameters(temperature=0.0, frequency_penalty=0.0, presence_penalty=0.0)
 """Parameters of benchmark mode, which override those of the candidates."""
 
 
-def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, nonce: str) -> RunPlan:
+def planned_run(
+    suite: Suite, options: RunOptions, *, started: str, seed: int, nonce: str
+) -> RunPlan:
     """Return the plan of a run.
 
-    `started`: ISO 8601 time in UTC. `seed`: used if the suite's parameters set no seed. `nonce`: four letters or digits that
-    distinguish runs started in the same second.
+    `started`: ISO 8601 time in UTC. `seed`: used if the suite's parameters set no seed. `nonce`:
+    four letters or digits that distinguish runs started in the same second.
 
     Raises:
-        InputError: The number of trials, the concurrency or the budget is out of range, or a joint judge has fewer than two
-            candidates.
+        InputError: The number of trials, the concurrency or the budget is out of range, or a joint
+            judge has fewer than two candidates.
     """
     _check(options)
     judges = suite.judges if options.judges is None else options.judges
@@ -39,7 +42,9 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
     pages = "code_arena" in methods
     rubric = suite.rubric or (ARENA_RUBRIC if pages else CODE_RUBRIC if code else QUALITY)
     persona = "code" if code or pages or rubric == CODE_RUBRIC else "neutral"
-    judges = tuple(replace(judge, pages=pages, persona=judge.persona or persona) for judge in judges)
+    judges = tuple(
+        replace(judge, pages=pages, persona=judge.persona or persona) for judge in judges
+    )
     joint = any(judge.mode.compares for judge in judges)
     candidates = options.candidates or suite.candidates
     if joint and len(candidates) < 2 and "judge" in methods:
@@ -68,7 +73,9 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
         concurrency=options.concurrency,
         batch_id=options.batch_id,
         benchmark=options.benchmark,
-        margin=suite.margin if options.margin is None else required_margin(options.margin, argument="margin"),
+        margin=suite.margin
+        if options.margin is None
+        else required_margin(options.margin, argument="margin"),
         budget_usd=options.budget_usd,
         environment=options.environment,
         protocol=_protocol(suite, options.review or suite.review),
@@ -86,22 +93,33 @@ def with_review(protocol: Mapping[str, JsonValue], review: ReviewRule) -> dict[s
     """Return a review protocol with another rule for which grades a person must review."""
     kept = {key: value for key, value in protocol.items() if key not in {"sample", "order"}}
     # If only part of a sample is reviewed, that part must be random.
-    order = protocol.get("order", str(ReviewOrder.RANDOM)) if review.sample is None else str(ReviewOrder.RANDOM)
+    order = (
+        protocol.get("order", str(ReviewOrder.RANDOM))
+        if review.sample is None
+        else str(ReviewOrder.RANDOM)
+    )
     return {**kept, **review.as_json(), "order": order}
 
 
-def planned_tasks(suite: Suite, options: RunOptions, *, seed: int | None = None) -> Iterator[PlannedTask]:
-    """Yield tasks with a weight above 0 and their trials; the number comes from --trials, the task, the suite, or is 1.
+def planned_tasks(
+    suite: Suite, options: RunOptions, *, seed: int | None = None
+) -> Iterator[PlannedTask]:
+    """Yield tasks with a weight above 0 and their trials; the number comes from --trials, the task,
+    the suite, or is 1.
 
-    `seed` is the run's seed. With it and a budget, chance draws the positions, by which a run carries out its tasks.
+    `seed` is the run's seed. With it and a budget, chance draws the positions, by which a run
+    carries out its tasks.
 
     Raises InputError if the tasks have more trials than a run may have.
     """
     # Checked while planning: `--trials 99999999999` once made the planner use up all memory.
-    planned = within_bounds(_weighty(suite, options), "trials" if options.trials is None else "--trials")
+    planned = within_bounds(
+        _weighty(suite, options), "trials" if options.trials is None else "--trials"
+    )
     if seed is None or options.budget_usd is None:
         return planned
-    # A budget may end a run early. Of a table sorted by subject, the first rows would give a verdict on the first subject alone.
+    # A budget may end a run early. Of a table sorted by subject, the first rows would give a
+    # verdict on the first subject alone.
     places = array("Q", range(sum(1 for _ in _weighty(suite, options))))
     random.Random(seed).shuffle(places)
     return (replace(task, position=places[task.position]) for task in planned)
@@ -114,8 +132,8 @@ def _weighty(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
             continue
         if options.limit is not None and position >= options.limit:
             return
-        # A task's own parameters take precedence over the candidate's and the suite's, so benchmark mode must
-        # override them too.
+        # A task's own parameters take precedence over the candidate's and the suite's, so benchmark
+        # mode must override them too.
         if options.benchmark and task.parameters.as_json():
             task = replace(task, parameters=BENCHMARK.over(task.parameters))
         count = options.trials or task.trials or suite.trials or 1
@@ -124,25 +142,34 @@ def _weighty(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
 
 
 def chosen_candidates(suite: Suite, names: tuple[str, ...]) -> tuple[CandidateSpec, ...]:
-    """Return the suite's candidates with these names, in the suite's order. Case is ignored. Raises UnknownName."""
+    """Return the suite's candidates with these names, in the suite's order.
+
+    Case is ignored. Raises UnknownName.
+    """
     by_name = {folded(candidate.name): candidate for candidate in suite.candidates}
     for name in names:
         if folded(name) not in by_name:
             known = [candidate.name for candidate in suite.candidates]
-            raise UnknownName("candidate", name, known, remedy=f"Suite {suite.name!r} has: {', '.join(known)}.")
+            raise UnknownName(
+                "candidate", name, known, remedy=f"Suite {suite.name!r} has: {', '.join(known)}."
+            )
     wanted = {folded(name) for name in names}
     return tuple(candidate for key, candidate in by_name.items() if key in wanted)
 
 
 def run_id(suite: str, started: str, nonce: str) -> RunId:
-    """Return `YYYYMMDD-HHMMSS-<suite>-<nonce>`, which sorts by time and can be used as a file name."""
+    """Return `YYYYMMDD-HHMMSS-<suite>-<nonce>`, which sorts by time and can be used as a file
+    name.
+    """
     digits = re.sub(r"\D", "", started)[:14]
     slug = re.sub(r"[^a-z0-9]+", "-", suite.lower()).strip("-")[:32].strip("-") or "suite"
     return RunId(f"{digits[:8]}-{digits[8:]}-{slug}-{nonce}")
 
 
 def _graded(suite: Suite) -> tuple[set[str], bool]:
-    """Return the tasks' scoring methods, and True if all tasks that a judge grades are about code."""
+    """Return the tasks' scoring methods, and True if all tasks that a judge grades are about
+    code.
+    """
     methods: set[str] = set()
     code = True
     for task in suite.tasks:
@@ -165,4 +192,6 @@ def _check(options: RunOptions) -> None:
             raise InputError(name, f"is {value}, and must be at least 1.")
     # `not … > 0` instead of `<= 0`, because it also refuses NaN.
     if options.budget_usd is not None and not options.budget_usd > 0:
-        raise InputError("--budget", f"is {options.budget_usd}, but must be more than 0 US dollars.")
+        raise InputError(
+            "--budget", f"is {options.budget_usd}, but must be more than 0 US dollars."
+        )

@@ -1,16 +1,17 @@
 """Keep a run's calls within its budget.
 
-Each call reserves its worst-case cost before it is sent. The reservation is stored on disk, so it survives a kill. After the
-call, the cost that the provider reported replaces the reservation. If the provider reported no cost, the worst case stays
-booked, including for timeouts, lost connections and cancelled calls. Only a call that the provider refused or never received is
-free.
+Each call reserves its worst-case cost before it is sent. The reservation is stored on disk, so it
+survives a kill. After the call, the cost that the provider reported replaces the reservation. If
+the provider reported no cost, the worst case stays booked, including for timeouts, lost connections
+and cancelled calls. Only a call that the provider refused or never received is free.
 
-Some servers count more tokens than the worst case. Reservations for such a model grow by the largest excess so far. Assay sends
-a model's calls one at a time until the first call has cost no more than its reservation, and again after any call that exceeded
-its reservation.
+Some servers count more tokens than the worst case. Reservations for such a model grow by the
+largest excess so far. Assay sends a model's calls one at a time until the first call has cost no
+more than its reservation, and again after any call that exceeded its reservation.
 
-Several calls in flight could each exceed their reservations. `domain.budget` therefore allows parallel calls only while the
-budget covers several times their reservations. Its proof shows that at most one call can exceed the budget.
+Several calls in flight could each exceed their reservations. `domain.budget` therefore allows
+parallel calls only while the budget covers several times their reservations. Its proof shows that
+at most one call can exceed the budget.
 """
 
 from __future__ import annotations
@@ -32,15 +33,19 @@ from assay.engine.estimate import worst_case_tokens
 from assay.ports import Ledger, ModelDirectory
 
 _ROUNDING: Final = 1e-9  # relative difference between two sums of the same prices
-_MOST: Final = 10  # a call may cost this many reservations, once a call to its model has cost no more than reserved
+# a call may cost this many reservations, once a call to its model has cost no more than reserved
+_MOST: Final = 10
 _MOST_BEFORE: Final = 100  # the same factor, before that
-_MOST_UNPRICED_USD: Final = 10.0  # the same factor without a price, because programs may state a cost anyway
+# the same factor without a price, because programs may state a cost anyway
+_MOST_UNPRICED_USD: Final = 10.0
 _OTHERS_S: Final = 0.2  # other processes cannot notify this process when their calls end
 
 
 @dataclass(slots=True)
 class _Excess:
-    """The largest excess of a model's token counts over the worst case, as a ratio and as an amount in US dollars."""
+    """The largest excess of a model's token counts over the worst case, as a ratio and as an amount
+    in US dollars.
+    """
 
     ratio: float = 1.0
     extra_usd: float = 0.0
@@ -64,30 +69,43 @@ class Spending:
         self._excess: defaultdict[str, _Excess] = defaultdict(_Excess)
         self._steady: set[str] = set()  # models whose last call cost no more than was reserved
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._queue = asyncio.Lock()  # held by the calls that wait for budget, so that they start in order
+        # held by the calls that wait for budget, so that they start in order
+        self._queue = asyncio.Lock()
         self._settled = asyncio.Event()
         self._uncounted = 0
 
     def booking(self, request: ModelRequest) -> AbstractAsyncContextManager[Booking]:
-        """Reserve a request's worst-case cost, and book its actual cost at the end; raises as `call` does."""
+        """Reserve a request's worst-case cost, and book its actual cost at the end; raises as
+        `call` does.
+        """
         input_tokens, output_tokens = worst_case_tokens(request)
         return self.call(request.model, input_tokens=input_tokens, output_tokens=output_tokens)
 
     @asynccontextmanager
-    async def call(self, spec: ModelSpec, /, *, input_tokens: int, output_tokens: int) -> AsyncIterator[Booking]:
-        """Reserve the cost of a call with at most these tokens, and book its actual cost at the end.
+    async def call(
+        self, spec: ModelSpec, /, *, input_tokens: int, output_tokens: int
+    ) -> AsyncIterator[Booking]:
+        """Reserve the cost of a call with at most these tokens, and book its actual cost at the
+        end.
 
-        Raises CallFailed, before the call is sent, if the price is unknown or the budget does not cover the call.
+        Raises CallFailed, before the call is sent, if the price is unknown or the budget does not
+        cover the call.
         """
         model = spec.ref
-        worst = self._directory.cost_usd(spec, input_tokens=input_tokens, output_tokens=output_tokens)
+        worst = self._directory.cost_usd(
+            spec, input_tokens=input_tokens, output_tokens=output_tokens
+        )
         # The cap cannot be guaranteed for a model without a price, so no call is made.
         if worst is None:
-            raise CallFailed("unknown_price", f"{model} has no known price.", transient=False, fault=Fault.BUDGET)
+            raise CallFailed(
+                "unknown_price", f"{model} has no known price.", transient=False, fault=Fault.BUDGET
+            )
         turn = await self._turn(model)
         try:
             usd = self._excess[model].over(worst)
-            most = _MOST * usd if model in self._steady else _MOST_BEFORE * usd or _MOST_UNPRICED_USD
+            most = (
+                _MOST * usd if model in self._steady else _MOST_BEFORE * usd or _MOST_UNPRICED_USD
+            )
             reservation = Reservation(usd, most)
             await self._reserve(spec, reservation)
             booking = Booking()
@@ -107,7 +125,9 @@ class Spending:
                 turn.release()
 
     async def _turn(self, model: str) -> asyncio.Lock | None:
-        """Wait until a call may start; return the lock to release if it must run alone, otherwise None."""
+        """Wait until a call may start; return the lock to release if it must run alone, otherwise
+        None.
+        """
         if model in self._steady:
             return None
         turn = self._turns[model]
@@ -125,7 +145,9 @@ class Spending:
                     with suppress(TimeoutError):
                         await asyncio.wait_for(self._settled.wait(), _OTHERS_S)
         if grant is Grant.REFUSED:
-            raise CallFailed(BUDGET, self._refusal(model, reservation.usd), transient=False, fault=Fault.BUDGET)
+            raise CallFailed(
+                BUDGET, self._refusal(model, reservation.usd), transient=False, fault=Fault.BUDGET
+            )
 
     async def _ask(self, reservation: Reservation) -> Grant:
         self._settled.clear()
@@ -133,7 +155,8 @@ class Spending:
         try:
             return await asyncio.shield(reserving)
         except asyncio.CancelledError:
-            # The writer thread makes the reservation anyway, and a reservation that is never settled is booked as spent.
+            # The writer thread makes the reservation anyway, and a reservation that is never
+            # settled is booked as spent.
             if await reserving is Grant.GRANTED:
                 await self._settle(reservation, 0.0)
             raise
@@ -148,7 +171,9 @@ class Spending:
             # A program has no price, so nothing was reserved for its first call.
             detail += f" {model.ref} stated a cost of up to {money(extra_usd)} per call, so Assay reserves as much."
         elif extra_usd:
-            detail += f" {model.ref} counts more tokens than the worst case, so Assay reserves more."
+            detail += (
+                f" {model.ref} counts more tokens than the worst case, so Assay reserves more."
+            )
         if self._uncounted:
             calls = "1 call" if self._uncounted == 1 else f"{self._uncounted:,} calls"
             detail += f" The cost of {calls} is unknown and booked at the worst case."

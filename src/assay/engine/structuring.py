@@ -1,4 +1,7 @@
-"""Structure a trial's responses and its task's model solution before judging. Each text is structured only once."""
+"""Structure a trial's responses and its task's model solution before judging.
+
+Each text is structured only once.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,22 @@ from assay.scoring.structuring import read_structure, structure_text, structurin
 from assay.scoring.verification import with_verification
 
 
-async def structured(bench: Bench, claimed: ClaimedTrial, sitting: Sitting) -> tuple[Sitting, dict[str, str]]:
-    """Return the sitting (grading attempt) with structured answers for the judge, and each candidate's final answer.
+async def structured(
+    bench: Bench, claimed: ClaimedTrial, sitting: Sitting
+) -> tuple[Sitting, dict[str, str]]:
+    """Return the sitting (grading attempt) with structured answers for the judge, and each
+    candidate's final answer.
 
-    Raises `GaveUp` if the structuring model returned no usable reply, and `NotYet` if an answer waits at a provider.
+    Raises `GaveUp` if the structuring model returned no usable reply, and `NotYet` if an answer
+    waits at a provider.
     """
     structuring = bench.plan.rubric.structuring
     if structuring is None:
         return sitting, {response.candidate: response.text for response in sitting.responses}
     task = sitting.task
-    texts: dict[str | None, str] = {response.candidate: response.text for response in sitting.responses}
+    texts: dict[str | None, str] = {
+        response.candidate: response.text for response in sitting.responses
+    }
     if task.ideal is not None and task.ideal.strip():
         texts[None] = task.ideal
     structures: dict[str | None, StructuredAnswer] = {}
@@ -40,13 +49,21 @@ async def structured(bench: Bench, claimed: ClaimedTrial, sitting: Sitting) -> t
         raise NotYet
     if None in structures:
         task = replace(task, ideal=structure_text(structures[None]))
-    responses = tuple(replace(response, text=structure_text(structures[response.candidate])) for response in sitting.responses)
-    finals = {name: structure.final_answer for name, structure in structures.items() if name is not None}
+    responses = tuple(
+        replace(response, text=structure_text(structures[response.candidate]))
+        for response in sitting.responses
+    )
+    finals = {
+        name: structure.final_answer for name, structure in structures.items() if name is not None
+    }
     return replace(sitting, task=task, responses=responses), finals
 
 
-async def _structure(bench: Bench, claimed: ClaimedTrial, request: ModelRequest) -> StructuredAnswer:
-    # Trials of one task run at the same time, and only the first should pay for structuring its model solution.
+async def _structure(
+    bench: Bench, claimed: ClaimedTrial, request: ModelRequest
+) -> StructuredAnswer:
+    # Trials of one task run at the same time, and only the first should pay for structuring its
+    # model solution.
     async with bench.structuring.setdefault(request.messages[0].content, asyncio.Lock()):
         kept = await asyncio.to_thread(bench.journal.structured, request)
         if kept is not None:
@@ -63,7 +80,9 @@ async def verified(
     assessment: Assessment,
     assess: Callable[[Evaluator, Sitting], Awaitable[Assessment]],
 ) -> Assessment:
-    """Add a check of each candidate's final answer to the judge's assessment, if the task has a final answer."""
+    """Add a check of each candidate's final answer to the judge's assessment, if the task has a
+    final answer.
+    """
     rubric, task = bench.plan.rubric, sitting.task
     verify = task.scoring.verify or rubric.verify
     if verify is None or (task.scoring.verify is None and task.reference is None):
@@ -80,5 +99,7 @@ async def verified(
             except Unscorable as error:
                 problem = error.detail
         flags = rubric.rules is None or rubric.rules.failed_verification
-        assessment = with_verification(assessment, name, score, scorer=verify.rule, problem=problem, flags=flags)
+        assessment = with_verification(
+            assessment, name, score, scorer=verify.rule, problem=problem, flags=flags
+        )
     return assessment

@@ -1,8 +1,8 @@
 """Carry out one trial: request missing responses, grade them and commit each step.
 
-A slot of the concurrency limit is held from before a call until its result is committed. A kill therefore repeats no more calls
-than may run at once, and never a call whose result is stored. A failure ends only its trial, and the stored responses and
-assessments are kept.
+A slot of the concurrency limit is held from before a call until its result is committed. A kill
+therefore repeats no more calls than may run at once, and never a call whose result is stored. A
+failure ends only its trial, and the stored responses and assessments are kept.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ from assay.scoring.workspace_judge import WorkspaceJudge
 class _Progress:
     """Responses and failures so far in this attempt at the trial.
 
-    `unread`: grading forms for replies that could not be parsed. `waits`: True if an answer waits at a provider.
+    `unread`: grading forms for replies that could not be parsed. `waits`: True if an answer waits
+    at a provider.
     """
 
     responses: dict[str, Response]
@@ -51,18 +52,26 @@ class _Progress:
 
 
 async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
-    """Carry out a trial's remaining steps and release it; return the failure that ended it, or None.
+    """Carry out a trial's remaining steps and release it; return the failure that ended it, or
+    None.
 
-    The commit of the last call also releases the trial, so most trials need only one commit. Raises `NotYet` if answers wait at
-    a provider; the trial's results so far are then stored.
+    The commit of the last call also releases the trial, so most trials need only one commit. Raises
+    `NotYet` if answers wait at a provider; the trial's results so far are then stored.
     """
     progress = _Progress(responses=dict(claimed.responses))
     evaluators = evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric, k=claimed.k)
-    missing = [c for c in bench.plan.candidates if c.model is not None and c.name not in progress.responses]
+    missing = [
+        c for c in bench.plan.candidates if c.model is not None and c.name not in progress.responses
+    ]
     if missing and bench.plan.regrade_of is not None:
-        progress.failures.append(_never_answered(bench, claimed, [candidate.name for candidate in missing]))
+        progress.failures.append(
+            _never_answered(bench, claimed, [candidate.name for candidate in missing])
+        )
         missing = []
-    elif bench.plan.regrade_of is not None and (failed := _lost_elsewhere(bench, claimed, progress)) is not None:
+    elif (
+        bench.plan.regrade_of is not None
+        and (failed := _lost_elsewhere(bench, claimed, progress)) is not None
+    ):
         progress.failures.append(failed)
     if len(missing) == 1 and not any(evaluator.by_model for evaluator in evaluators):
         await _respond(bench, claimed, missing[0], progress, last=evaluators)
@@ -71,21 +80,39 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
     await _together([_respond(bench, claimed, candidate, progress) for candidate in missing])
     _go_on(progress)
     plain = await _graded_plainly(bench, claimed, evaluators, progress)
-    judged = [(e, slot) for e, slot in _open_slots(bench, claimed, evaluators, progress) if e.by_model]
+    judged = [
+        (e, slot) for e, slot in _open_slots(bench, claimed, evaluators, progress) if e.by_model
+    ]
     if len(judged) == 1 and not plain and not progress.failures and not bench.only_structure:
-        await _grade(bench, claimed, *judged[0], progress, attempt=_next_attempt(claimed, judged[0][1]), finishing=True)
+        await _grade(
+            bench,
+            claimed,
+            *judged[0],
+            progress,
+            attempt=_next_attempt(claimed, judged[0][1]),
+            finishing=True,
+        )
         _go_on(progress)
         return _worst(progress.failures)
     if plain and judged:
         await bench.journal.record(Entry(trial=claimed.key, assessments=plain, rerun=bench.rerun))
         plain = ()
-    await _together([_grade(bench, claimed, e, slot, progress, attempt=_next_attempt(claimed, slot)) for e, slot in judged])
+    await _together(
+        [
+            _grade(bench, claimed, e, slot, progress, attempt=_next_attempt(claimed, slot))
+            for e, slot in judged
+        ]
+    )
     _go_on(progress)
     failure = _worst(progress.failures)
     if bench.only_structure and failure is None:
         return None  # the trial stays claimed until the run releases it
     graded = (*plain, *progress.unread)
-    await bench.journal.record(Entry(trial=claimed.key, assessments=graded, finished=True, failure=failure, rerun=bench.rerun))
+    await bench.journal.record(
+        Entry(
+            trial=claimed.key, assessments=graded, finished=True, failure=failure, rerun=bench.rerun
+        )
+    )
     return failure
 
 
@@ -95,9 +122,12 @@ def _go_on(progress: _Progress) -> None:
 
 
 def _never_answered(bench: Bench, claimed: ClaimedTrial, names: list[str]) -> Failure:
-    """Return the original run's failure for a regraded trial without a response, because a regrade asks no candidates."""
+    """Return the original run's failure for a regraded trial without a response, because a regrade
+    asks no candidates.
+    """
     before = bench.inherited.get((claimed.task.id, claimed.k))
-    # A failure of the judge belongs to the old grading and does not explain why the response is missing.
+    # A failure of the judge belongs to the old grading and does not explain why the response is
+    # missing.
     if before is not None and before.fault is not Fault.JUDGE:
         return before
     detail = f"run {bench.plan.regrade_of} holds no response of {', '.join(names)} for this trial."
@@ -105,15 +135,25 @@ def _never_answered(bench: Bench, claimed: ClaimedTrial, names: list[str]) -> Fa
 
 
 def _lost_elsewhere(bench: Bench, claimed: ClaimedTrial, progress: _Progress) -> Failure | None:
-    """Return the failure in an imported trial's file, or None. A regrade leaves such a trial failed."""
+    """Return the failure in an imported trial's file, or None.
+
+    A regrade leaves such a trial failed.
+    """
     if all(candidate.name in progress.responses for candidate in bench.plan.candidates):
         return None
     return bench.inherited.get((claimed.task.id, claimed.k))
 
 
 async def grade_again(bench: Bench, claimed: ClaimedTrial, slot: Slot) -> Failure | None:
-    """Rerun one slot: judge its stored responses again. The old assessment stays current unless the rerun succeeds."""
-    evaluator = next(e for e in evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric) if e.grader == slot.grader)
+    """Rerun one slot: judge its stored responses again.
+
+    The old assessment stays current unless the rerun succeeds.
+    """
+    evaluator = next(
+        e
+        for e in evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric)
+        if e.grader == slot.grader
+    )
     progress = _Progress(responses=dict(claimed.responses))
     await _grade(bench, claimed, evaluator, slot, progress, attempt=_next_attempt(claimed, slot))
     return _worst(progress.failures)
@@ -127,18 +167,29 @@ async def _respond(
     *,
     last: tuple[Evaluator, ...] | None = None,
 ) -> None:
-    """Request one candidate's response. If it is the trial's last missing step, pass the evaluators that grade it as `last`."""
+    """Request one candidate's response.
+
+    If it is the trial's last missing step, pass the evaluators that grade it as `last`.
+    """
     if candidate.model is None:
         return
-    if claimed.task.scenario is not None and candidate.model.program is None and bench.workspaces is not None:
+    if (
+        claimed.task.scenario is not None
+        and candidate.model.program is None
+        and bench.workspaces is not None
+    ):
         try:
-            response, calls = await work(bench, bench.workspaces, claimed.task.scenario, claimed, candidate, candidate.model)
+            response, calls = await work(
+                bench, bench.workspaces, claimed.task.scenario, claimed, candidate, candidate.model
+            )
         except NotYet:
             progress.waits = True
         except GaveUp as gave_up:
             await _give_up(bench, claimed, gave_up.failure, progress, last)
         except CallFailed as error:
-            failure = Failure(kind=error.kind, fault=error.fault or Fault.HARNESS, detail=error.detail)
+            failure = Failure(
+                kind=error.kind, fault=error.fault or Fault.HARNESS, detail=error.detail
+            )
             await _give_up(bench, claimed, failure, progress, last)
         else:
             await _keep(bench, claimed, response, calls, progress, last)
@@ -156,7 +207,8 @@ async def _respond(
                 return
             conversation.hear(answer.reply)
             if conversation.request is not None:
-                # Stored before the next turn, so that a killed process repeats one call and not the whole conversation.
+                # Stored before the next turn, so that a killed process repeats one call and not the
+                # whole conversation.
                 await bench.journal.record(Entry(trial=claimed.key, calls=answer.calls))
                 continue
             await _keep(bench, claimed, conversation.response, answer.calls, progress, last)
@@ -166,14 +218,24 @@ async def _respond(
 
 
 async def _give_up(
-    bench: Bench, claimed: ClaimedTrial, failure: Failure, progress: _Progress, last: tuple[Evaluator, ...] | None
+    bench: Bench,
+    claimed: ClaimedTrial,
+    failure: Failure,
+    progress: _Progress,
+    last: tuple[Evaluator, ...] | None,
 ) -> None:
     """Record the failure of a candidate; if `last` is given, commit it as the end of the trial."""
     progress.failures.append(failure)
     if last is not None:
         plain = await _graded_plainly(bench, claimed, last, progress)
         await bench.journal.record(
-            Entry(trial=claimed.key, assessments=plain, finished=True, failure=failure, rerun=bench.rerun)
+            Entry(
+                trial=claimed.key,
+                assessments=plain,
+                finished=True,
+                failure=failure,
+                rerun=bench.rerun,
+            )
         )
 
 
@@ -185,7 +247,9 @@ async def _keep(
     progress: _Progress,
     last: tuple[Evaluator, ...] | None,
 ) -> None:
-    """Commit a response with its last call and, if `last` is given, its grades and the end of the trial."""
+    """Commit a response with its last call and, if `last` is given, its grades and the end of the
+    trial.
+    """
     progress.responses[response.candidate] = response
     plain = () if last is None else await _graded_plainly(bench, claimed, last, progress)
     by_candidate = bool(calls) and calls[0].request.purpose.role is Role.CANDIDATE
@@ -205,7 +269,9 @@ async def _keep(
 def _open_slots(
     bench: Bench, claimed: ClaimedTrial, evaluators: tuple[Evaluator, ...], progress: _Progress
 ) -> list[tuple[Evaluator, Slot]]:
-    names = tuple(c.name for c in bench.plan.candidates if c.model is not None or c.name in progress.responses)
+    names = tuple(
+        c.name for c in bench.plan.candidates if c.model is not None or c.name in progress.responses
+    )
     return [
         (evaluator, slot)
         for evaluator in evaluators
@@ -227,17 +293,22 @@ def _next_attempt(claimed: ClaimedTrial, slot: Slot) -> int:
 async def _graded_plainly(
     bench: Bench, claimed: ClaimedTrial, evaluators: tuple[Evaluator, ...], progress: _Progress
 ) -> tuple[tuple[NewAssessment, int | None], ...]:
-    """Return the assessments of the deterministic scorers; a scorer that cannot grade adds a failure to `progress`."""
+    """Return the assessments of the deterministic scorers; a scorer that cannot grade adds a
+    failure to `progress`.
+    """
     graded: list[tuple[NewAssessment, int | None]] = []
     for evaluator, slot in _open_slots(bench, claimed, evaluators, progress):
         if evaluator.by_model:
             continue
         attempt = _next_attempt(claimed, slot)
-        sitting = sitting_of(bench.plan, claimed, slot, progress.responses, attempt=attempt, note="")
+        sitting = sitting_of(
+            bench.plan, claimed, slot, progress.responses, attempt=attempt, note=""
+        )
         try:
             assessment, _ = await _assess(bench, claimed, evaluator, sitting)
         except Unscorable as error:
-            # The answer was paid for, so it is kept, although the trial fails for the scorer's reason.
+            # The answer was paid for, so it is kept, although the trial fails for the scorer's
+            # reason.
             progress.failures.append(_undecided(error))
         else:
             graded.append((_new(bench, claimed, slot, assessment, attempt=attempt), None))
@@ -254,7 +325,10 @@ async def _grade(
     attempt: int,
     finishing: bool = False,
 ) -> None:
-    """Grade one slot. If `finishing` is True, the trial is complete and is released in the same commit."""
+    """Grade one slot.
+
+    If `finishing` is True, the trial is complete and is released in the same commit.
+    """
     note = "" if bench.rerun is None else bench.rerun.note
     sitting = sitting_of(bench.plan, claimed, slot, progress.responses, attempt=attempt, note=note)
 
@@ -278,34 +352,67 @@ async def _grade(
             unread = _unread(bench, evaluator, sitting, slot, error) if bench.rerun is None else ()
             if unread and finals:  # the check of final answers needs no judge
                 ((new, call),) = unread
-                unread = ((replace(new, assessment=await verified(bench, sitting, finals, new.assessment, assess)), call),)
+                unread = (
+                    (
+                        replace(
+                            new,
+                            assessment=await verified(
+                                bench, sitting, finals, new.assessment, assess
+                            ),
+                        ),
+                        call,
+                    ),
+                )
             if finishing:
-                await bench.journal.record(Entry(trial=claimed.key, assessments=unread, finished=True, failure=failure))
+                await bench.journal.record(
+                    Entry(trial=claimed.key, assessments=unread, finished=True, failure=failure)
+                )
             else:
-                progress.unread += unread  # stored at the end: a stored form would make the next request another attempt
+                # stored at the end: a stored form would make the next request another attempt
+                progress.unread += unread
             return
         new = _new(bench, claimed, slot, assessment, attempt=attempt)
         graded = ((new, len(calls) - 1 if calls else None),)
-        # Control items use numbers that were left free among those of real items. A number after all the others would reveal
-        # them.
-        spare = int(protocol_of(bench.plan.protocol).leaves_free(seed=bench.plan.seed, key=int(claimed.key)))
+        # Control items use numbers that were left free among those of real items. A number after
+        # all the others would reveal them.
+        spare = int(
+            protocol_of(bench.plan.protocol).leaves_free(seed=bench.plan.seed, key=int(claimed.key))
+        )
         await bench.journal.record(
-            Entry(trial=claimed.key, calls=calls, assessments=graded, finished=finishing, rerun=bench.rerun, spare=spare)
+            Entry(
+                trial=claimed.key,
+                calls=calls,
+                assessments=graded,
+                finished=finishing,
+                rerun=bench.rerun,
+                spare=spare,
+            )
         )
 
 
 def _unread(
     bench: Bench, evaluator: Evaluator, sitting: Sitting, slot: Slot, error: GaveUp | Unscorable
 ) -> tuple[tuple[NewAssessment, None], ...]:
-    """Return an empty grading form with the judge's unreadable reply, so that a person can read the reply and grade."""
+    """Return an empty grading form with the judge's unreadable reply, so that a person can read the
+    reply and grade.
+    """
     rubric = rubric_of(evaluator)
     if not isinstance(error, GaveUp) or error.failure.kind != "unparsable" or rubric is None:
         return ()
     if rubric.rules is not None and not rubric.rules.parse_error:
         return ()
-    form_of = evaluator.form if isinstance(evaluator, WorkspaceJudge) else partial(empty_form, rubric)
+    form_of = (
+        evaluator.form if isinstance(evaluator, WorkspaceJudge) else partial(empty_form, rubric)
+    )
     form = form_of(sitting, reply=error.unread, problem=error.failure.detail)
-    return ((NewAssessment(slot=slot, attempt=sitting.attempt, assessment=form, state=AssessmentState.PENDING), None),)
+    return (
+        (
+            NewAssessment(
+                slot=slot, attempt=sitting.attempt, assessment=form, state=AssessmentState.PENDING
+            ),
+            None,
+        ),
+    )
 
 
 async def _assess(
@@ -313,14 +420,16 @@ async def _assess(
 ) -> tuple[Assessment, tuple[CallRecord, ...]]:
     """Send an evaluator's requests in rounds until it returns an assessment.
 
-    Returns the assessment and the last round's calls, which are not stored yet. The last reply of a round is parsed while a
-    retry is still possible.
+    Returns the assessment and the last round's calls, which are not stored yet. The last reply of a
+    round is parsed while a retry is still possible.
     """
     answers: tuple[Answer, ...] = ()
     calls: tuple[CallRecord, ...] = ()
     requests = evaluator.ask(sitting)
     while True:
-        outcome: Assessment | MoreRequests | None = None if requests else evaluator.read(sitting, answers)
+        outcome: Assessment | MoreRequests | None = (
+            None if requests else evaluator.read(sitting, answers)
+        )
         waits = False
         for place, request in enumerate(requests):
             last = place == len(requests) - 1
@@ -328,7 +437,9 @@ async def _assess(
                 answers = (*answers, await _worked_out(bench, request))
                 outcome = evaluator.read(sitting, answers) if last else None
                 continue
-            read: Callable[[Reply], Any] = _reading(evaluator, sitting, answers) if last else _as_it_is
+            read: Callable[[Reply], Any] = (
+                _reading(evaluator, sitting, answers) if last else _as_it_is
+            )
             if last and waits:  # its reading needs the others
                 read = _as_it_is
             try:
@@ -350,15 +461,20 @@ async def _assess(
             return outcome, calls
         if not isinstance(outcome, MoreRequests):
             raise TypeError(f"{evaluator.grader} returned neither an assessment nor requests")
-        # A pairwise judge asks in many rounds. Calls that were paid for are stored before the next round begins.
+        # A pairwise judge asks in many rounds. Calls that were paid for are stored before the next
+        # round begins.
         requests = outcome.requests
         if calls:
             await bench.journal.record(Entry(trial=claimed.key, calls=calls))
             calls = ()
 
 
-async def _worked_out(bench: Bench, request: IsolatedRequest | CommandRequest | PageRequest) -> Answer:
-    """Carry out a request on this machine, with limited concurrency because a batch has hundreds of such requests."""
+async def _worked_out(
+    bench: Bench, request: IsolatedRequest | CommandRequest | PageRequest
+) -> Answer:
+    """Carry out a request on this machine, with limited concurrency because a batch has hundreds of
+    such requests.
+    """
     async with bench.work:
         match request:
             case IsolatedRequest():
@@ -383,10 +499,15 @@ def _undecided(error: Unscorable) -> Failure:
     return Failure(kind=error.kind, fault=error.fault, detail=error.detail)
 
 
-def _new(bench: Bench, claimed: ClaimedTrial, slot: Slot, assessment: Assessment, *, attempt: int) -> NewAssessment:
-    policy = Policy.EVERY if slot.grader == PERSON else bench.plan.policy  # an empty form must never count
+def _new(
+    bench: Bench, claimed: ClaimedTrial, slot: Slot, assessment: Assessment, *, attempt: int
+) -> NewAssessment:
+    # an empty form must never count
+    policy = Policy.EVERY if slot.grader == PERSON else bench.plan.policy
     sampled = bench.lottery is None or bench.lottery.holds(claimed.task.id, claimed.k)
-    state = first_state(by_model=slot.by_model, policy=policy, flagged=bool(assessment.flags), sampled=sampled)
+    state = first_state(
+        by_model=slot.by_model, policy=policy, flagged=bool(assessment.flags), sampled=sampled
+    )
     return NewAssessment(slot=slot, attempt=attempt, assessment=assessment, state=state)
 
 
@@ -396,17 +517,36 @@ def _gradable(slot: Slot, names: tuple[str, ...], progress: _Progress) -> bool:
 
 
 def sitting_of(
-    plan: RunPlan, claimed: ClaimedTrial, slot: Slot, responses: Mapping[str, Response], *, attempt: int = 1, note: str = ""
+    plan: RunPlan,
+    claimed: ClaimedTrial,
+    slot: Slot,
+    responses: Mapping[str, Response],
+    *,
+    attempt: int = 1,
+    note: str = "",
 ) -> Sitting:
-    """Return an attempt at grading one slot of a trial, with its responses in randomly drawn order."""
+    """Return an attempt at grading one slot of a trial, with its responses in randomly drawn
+    order.
+    """
     known = (candidate.name for candidate in plan.candidates)
-    names = [name for name in known if name in responses] if slot.candidate is None else [slot.candidate]
-    turn = next((judge.turns_before(claimed.k) for judge in plan.judges if judge.name == slot.grader), claimed.k - 1)
+    names = (
+        [name for name in known if name in responses]
+        if slot.candidate is None
+        else [slot.candidate]
+    )
+    turn = next(
+        (judge.turns_before(claimed.k) for judge in plan.judges if judge.name == slot.grader),
+        claimed.k - 1,
+    )
     # A resumed run repeats the order; a rerun, or a regrade with the same seed, draws a new one.
-    drawn_for = f"order:{slot.grader}" if plan.regrade_of is None else f"regraded order:{slot.grader}"
+    drawn_for = (
+        f"order:{slot.grader}" if plan.regrade_of is None else f"regraded order:{slot.grader}"
+    )
     order = tuple(names)
     if len(names) > 1:
-        order = shown_order(names, seed=derived_seed(plan.seed, claimed.task.id, 0, attempt, drawn_for), turn=turn)
+        order = shown_order(
+            names, seed=derived_seed(plan.seed, claimed.task.id, 0, attempt, drawn_for), turn=turn
+        )
     labels = labels_in(order, others=(candidate.name for candidate in plan.candidates))
     return Sitting(
         task=claimed.task,
@@ -414,18 +554,23 @@ def sitting_of(
         labels={name: labels[name] for name in names},
         k=claimed.k,
         attempt=attempt,
-        seed=derived_seed(plan.seed, claimed.task.id, claimed.k, attempt, _seed_purpose(plan, slot.grader)),
+        seed=derived_seed(
+            plan.seed, claimed.task.id, claimed.k, attempt, _seed_purpose(plan, slot.grader)
+        ),
         note=note,
     )
 
 
 def _seed_purpose(plan: RunPlan, grader: str) -> str:
-    """Return the purpose of a judge's seed: its own for a judge whose model an earlier judge of the panel has.
+    """Return the purpose of a judge's seed: its own for a judge whose model an earlier judge of the
+    panel has.
 
     A provider that honours seeds would otherwise repeat the earlier judge's grading word by word.
     """
     own = next((judge for judge in plan.judges if judge.name == grader), None)
-    earlier = (judge.model.ref for judge in takewhile(lambda judge: judge.name != grader, plan.judges))
+    earlier = (
+        judge.model.ref for judge in takewhile(lambda judge: judge.name != grader, plan.judges)
+    )
     return "judge" if own is None or own.model.ref not in earlier else f"judge:{grader}"
 
 
@@ -438,9 +583,18 @@ async def _together(steps: list[Any]) -> None:
                 group.create_task(step)
 
 
-_GRAVITY = (Fault.HARNESS, Fault.BUDGET, Fault.PROVIDER, Fault.JUDGE, Fault.REFUSAL, Fault.CANDIDATE)
+_GRAVITY = (
+    Fault.HARNESS,
+    Fault.BUDGET,
+    Fault.PROVIDER,
+    Fault.JUDGE,
+    Fault.REFUSAL,
+    Fault.CANDIDATE,
+)
 
 
 def _worst(failures: list[Failure]) -> Failure | None:
-    """Return the failure to record for a trial: the one that counts least against the candidates."""
+    """Return the failure to record for a trial: the one that counts least against the
+    candidates.
+    """
     return min(failures, key=lambda failure: _GRAVITY.index(failure.fault)) if failures else None

@@ -1,7 +1,8 @@
-"""Let a model work in a workspace through tool calls, until a reply has no tool call or a limit is reached.
+"""Let a model work in a workspace through tool calls, until a reply has no tool call or a limit is
+reached.
 
-Each reply is stored before the next request. After a kill, Assay repeats the tool calls of the stored replies in a new
-workspace, so no reply is paid for twice.
+Each reply is stored before the next request. After a kill, Assay repeats the tool calls of the
+stored replies in a new workspace, so no reply is paid for twice.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ async def work(
 ) -> tuple[Response, tuple[CallRecord, ...]]:
     """Return a workspace's report as a response, and the last call, which is not stored yet.
 
-    Raises `GaveUp` if the model returned no usable answer or the budget is spent, and `CallFailed` if the workspace could not
-    be prepared or checked.
+    Raises `GaveUp` if the model returned no usable answer or the budget is spent, and `CallFailed`
+    if the workspace could not be prepared or checked.
     """
     opening = candidate_request(bench.plan, claimed, candidate, model)
     messages: tuple[Message, ...] = (Message(role="system", content=_SYSTEM), *opening.messages)
@@ -58,7 +59,9 @@ async def work(
                     await bench.journal.record(Entry(trial=claimed.key, calls=calls))
                 request = replace(opening, messages=messages, tools=workspace.tools)
                 async with bench.slots:
-                    answered = await bench.asker.answer(request, lambda reply: None, trial=claimed.key)
+                    answered = await bench.asker.answer(
+                        request, lambda reply: None, trial=claimed.key
+                    )
                 reply, calls = answered.reply, answered.calls
             answer, spent = (
                 reply.text or answer,

@@ -1,1 +1,3 @@
-"""Import and export results: importers (one module per format), exporters, and the results folder."""
+"""Import and export results: importers (one module per format), exporters, and the results
+folder.
+"""

@@ -9,25 +9,36 @@ from assay.exchange.importers import IMPORTERS, Importer
 from assay.exchange.parsing.input_files import FileSample, UnreadableFile
 
 LEAST_SHARE: Final = 0.3
-"""Minimum share of a file that a reader must understand; a smaller share suggests another format."""
+"""Minimum share of a file that a reader must understand; a smaller share suggests another format.
+"""
 
 ABOUT_EQUAL: Final = 0.9
-"""The format is ambiguous if the second-best reader understands at least this fraction of the best reader's share."""
+"""The format is ambiguous if the second-best reader understands at least this fraction of the best
+reader's share.
+"""
 
 
 class AmbiguousFormat(UnreadableFile):
-    """Raised if two readers explain a file about equally well, so that choosing one would be a guess."""
+    """Raised if two readers explain a file about equally well, so that choosing one would be a
+    guess.
+    """
 
     def __init__(self, where: str, formats: tuple[tuple[str, float], tuple[str, float]]) -> None:
         (first, share), (second, other) = formats
         self.formats = (first, second)
-        super().__init__(where, f"fits `{first}` ({share:.0%} of it) and `{second}` ({other:.0%}). Choose one with `--format`.")
+        super().__init__(
+            where,
+            f"fits `{first}` ({share:.0%} of it) and `{second}` ({other:.0%}). Choose one with `--format`.",
+        )
 
 
-def recognise_format(sample: FileSample, among: Iterable[Importer] | None = None) -> Importer | None:
+def recognise_format(
+    sample: FileSample, among: Iterable[Importer] | None = None
+) -> Importer | None:
     """Return the importer that explains most of a file; None if no importer explains enough of it.
 
-    Raises AmbiguousFormat if a second importer explains about as much, and UnreadableFile if the file cannot be opened.
+    Raises AmbiguousFormat if a second importer explains about as much, and UnreadableFile if the
+    file cannot be opened.
     """
     shares = [
         (share, importer)
@@ -39,5 +50,7 @@ def recognise_format(sample: FileSample, among: Iterable[Importer] | None = None
     shares.sort(key=lambda claim: -claim[0])
     (highest, best), *others = shares
     if others and others[0][0] >= ABOUT_EQUAL * highest:
-        raise AmbiguousFormat(sample.source.name, ((best.NAME, highest), (others[0][1].NAME, others[0][0])))
+        raise AmbiguousFormat(
+            sample.source.name, ((best.NAME, highest), (others[0][1].NAME, others[0][0]))
+        )
     return best

@@ -1,8 +1,9 @@
 """Group the files of an import: an output with its requests, the run's log and the error file.
 
-Requests and answers are matched by `custom_id`: an input belongs to an output if it contains all of the output's ids. If
-several inputs contain them (copies, or two datasets that both count from 1), the input's content decides, then its folder.
-Equal line counts or file names are not enough to join two files.
+Requests and answers are matched by `custom_id`: an input belongs to an output if it contains all of
+the output's ids. If several inputs contain them (copies, or two datasets that both count from 1),
+the input's content decides, then its folder. Equal line counts or file names are not enough to join
+two files.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 
 _KEY: Final = b'"custom_id"'
-# This many matching ids cannot be a coincidence, but `request-1` and `request-2` occur in many files.
+# This many matching ids cannot be a coincidence, but `request-1` and `request-2` occur in many
+# files.
 _NO_ACCIDENT: Final = 20
 _MASK: Final = (1 << 128) - 1
 
@@ -38,8 +40,8 @@ _MASK: Final = (1 << 128) - 1
 class FileGroup:
     """Files that are read together: the results, their importer, and supplementary files.
 
-    `dataset`: digest of the answered requests, independent of their order and model; None if unknown. `input_stem`: name of the
-    input file, which becomes the dataset's name.
+    `dataset`: digest of the answered requests, independent of their order and model; None if
+    unknown. `input_stem`: name of the input file, which becomes the dataset's name.
     """
 
     source: InputFile
@@ -60,8 +62,13 @@ class _Requests:
     users: int = field(default=0)
 
 
-def group_files(files: Sequence[tuple[InputFile, Importer]], options: ReadOptions) -> tuple[list[FileGroup], list[FileGroup]]:
-    """Return the groups of files that are read together, and the remaining files. `options.beside` files join every group."""
+def group_files(
+    files: Sequence[tuple[InputFile, Importer]], options: ReadOptions
+) -> tuple[list[FileGroup], list[FileGroup]]:
+    """Return the groups of files that are read together, and the remaining files.
+
+    `options.beside` files join every group.
+    """
     companions = _companions(files)
     taken = {other for others in companions.values() for other in others}
     by_role: dict[str, list[tuple[InputFile, Importer]]] = {}
@@ -77,7 +84,9 @@ def group_files(files: Sequence[tuple[InputFile, Importer]], options: ReadOption
     for source, importer in by_role.get("results", ()):
         if importer.NAME != batch_output.NAME:
             mine = companions.get(source, ())
-            own = replace(options, beside={**options.beside, "companions": mine}) if mine else options
+            own = (
+                replace(options, beside={**options.beside, "companions": mine}) if mine else options
+            )
             groups.append(FileGroup(source=source, importer=importer, options=own))
             continue
         requests = named[0] if len(named) == 1 else _input_of(source, named or inputs)
@@ -88,12 +97,19 @@ def group_files(files: Sequence[tuple[InputFile, Importer]], options: ReadOption
             requests.users += 1
             dataset, stem = requests.digest, requests.source.stem
             used.add(requests.source)
-        for role, matching in (("log", _logs_of(source, logs)), ("about", _about_of(source, about))):
+        for role, matching in (
+            ("log", _logs_of(source, logs)),
+            ("about", _about_of(source, about)),
+        ):
             if role not in options.beside and matching:
                 beside[role] = tuple(matching)
                 used.update(matching)
         own = replace(options, beside=beside)
-        groups.append(FileGroup(source=source, importer=importer, options=own, dataset=dataset, input_stem=stem))
+        groups.append(
+            FileGroup(
+                source=source, importer=importer, options=own, dataset=dataset, input_stem=stem
+            )
+        )
     groups = _with_error_files(groups)
     groups = _with_id_datasets(groups)
     shared = {requests.source for requests in (*inputs, *named) if requests.users > 1}
@@ -108,14 +124,19 @@ def group_files(files: Sequence[tuple[InputFile, Importer]], options: ReadOption
 
 
 def dataset_digest(source: InputFile) -> str:
-    """Return a digest of an input file's requests, regardless of their order and of the model that they call."""
+    """Return a digest of an input file's requests, regardless of their order and of the model that
+    they call.
+    """
     return _requests(source).digest
 
 
-def _companions(files: Sequence[tuple[InputFile, Importer]]) -> dict[InputFile, tuple[InputFile, ...]]:
+def _companions(
+    files: Sequence[tuple[InputFile, Importer]],
+) -> dict[InputFile, tuple[InputFile, ...]]:
     """Return each file's companions, the other files that are read together with it.
 
-    Companions have no companions. Several files may share one, for example a file that describes all of them.
+    Companions have no companions. Several files may share one, for example a file that describes
+    all of them.
     """
     companions: dict[InputFile, tuple[InputFile, ...]] = {}
     gone: set[InputFile] = set()
@@ -150,14 +171,18 @@ def _requests(source: InputFile) -> _Requests:
         # Separated, so that the same letters divided differently give a different digest.
         text = "\x1f".join([task.id, *(f"{turn.role}\x1e{turn.content}" for turn in task.prompt)])
         raw = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        total = (total + int.from_bytes(raw, "big")) & _MASK  # a sum, so that the order of lines does not matter
+        total = (
+            total + int.from_bytes(raw, "big")
+        ) & _MASK  # a sum, so that the order of lines does not matter
         count += 1
         ids.append(_hashed(task.id))
     return _Requests(source=source, ids=np.unique(np.array(ids)), digest=f"{count:x}-{total:032x}")
 
 
 def _input_of(source: InputFile, inputs: Sequence[_Requests]) -> _Requests | None:
-    """Return the input that an output answers; None if no input fits, or if several fit equally well."""
+    """Return the input that an output answers; None if no input fits, or if several fit equally
+    well.
+    """
     import numpy as np
 
     ids = {_hashed(task) for row in source.sample.rows if (task := _task_of(row)) is not None}
@@ -175,20 +200,32 @@ def _input_of(source: InputFile, inputs: Sequence[_Requests]) -> _Requests | Non
             fitting.append((same, requests))
     if not fitting:
         return None
-    same_model = [requests for same, requests in fitting if same] or [requests for _, requests in fitting]
-    near = [requests for requests in same_model if requests.source.folder == source.folder] or same_model
-    return min(near, key=lambda requests: (len(requests.ids), -_common(requests.source.stem, source.stem)))
+    same_model = [requests for same, requests in fitting if same] or [
+        requests for _, requests in fitting
+    ]
+    near = [
+        requests for requests in same_model if requests.source.folder == source.folder
+    ] or same_model
+    return min(
+        near, key=lambda requests: (len(requests.ids), -_common(requests.source.stem, source.stem))
+    )
 
 
 def _logs_of(source: InputFile, logs: Sequence[InputFile]) -> list[InputFile]:
-    """Return the log of the output's model or, if there is none, the log in the output's folder with the most similar name."""
+    """Return the log of the output's model or, if there is none, the log in the output's folder
+    with the most similar name.
+    """
     model = _base(batch_output.model_of(source.sample))
     by_model = [log for log in logs if _related(model, _base(_model_in(log)))]
     if len(by_model) == 1:
         return by_model
     near = _beside(source, by_model or logs)
     if model is not None:
-        near = [log for log in near if (logged := _model_in(log)) is None or _related(model, _base(logged))]
+        near = [
+            log
+            for log in near
+            if (logged := _model_in(log)) is None or _related(model, _base(logged))
+        ]
     return [max(near, key=lambda log: _common(log.stem, source.stem))] if near else []
 
 
@@ -199,7 +236,9 @@ def _about_of(source: InputFile, about: Sequence[InputFile]) -> list[InputFile]:
 
 
 def _beside(source: InputFile, files: Sequence[InputFile]) -> list[InputFile]:
-    return [file for file in files if file.folder == source.folder and _alike(file.stem, source.stem)]
+    return [
+        file for file in files if file.folder == source.folder and _alike(file.stem, source.stem)
+    ]
 
 
 def _model_in(log: InputFile) -> str | None:
@@ -207,13 +246,16 @@ def _model_in(log: InputFile) -> str | None:
 
 
 def _with_error_files(groups: list[FileGroup]) -> list[FileGroup]:
-    """Join an error file to the output that it completes: both have the same input and folder, and share no id."""
+    """Join an error file to the output that it completes: both have the same input and folder, and
+    share no id.
+    """
     joined: dict[InputFile, list[InputFile]] = {}
     gone: set[InputFile] = set()
     for group in groups:
         if group.dataset is None or not _only_errors(group.source):
             continue
-        import numpy as np  # this takes a quarter of a second, which an import without error files can save
+        # this takes a quarter of a second, which an import without error files can save
+        import numpy as np
 
         partners = [
             other
@@ -225,10 +267,13 @@ def _with_error_files(groups: list[FileGroup]) -> list[FileGroup]:
         ]
         try:
             error_ids = _ids(group.source)
-            apart = [other for other in partners if not np.isin(error_ids, _ids(other.source)).any()]
+            apart = [
+                other for other in partners if not np.isin(error_ids, _ids(other.source)).any()
+            ]
         except UnreadableFile:  # its importer reports the damage, with the rows that could be read
             continue
-        # If it completes several outputs equally well, the choice would be a guess, so it stays separate.
+        # If it completes several outputs equally well, the choice would be a guess, so it stays
+        # separate.
         if len(apart) == 1:
             joined.setdefault(apart[0].source, []).append(group.source)
             gone.add(group.source)
@@ -245,13 +290,21 @@ def _with_error_files(groups: list[FileGroup]) -> list[FileGroup]:
 
 
 def _with_id_datasets(groups: list[FileGroup]) -> list[FileGroup]:
-    """Give outputs without requests a common dataset if they have equal ids and, with few ids, are in the same folder."""
+    """Give outputs without requests a common dataset if they have equal ids and, with few ids, are
+    in the same folder.
+    """
     named = []
     for group in groups:
-        if group.importer.NAME == batch_output.NAME and group.dataset is None and group.options.dataset is None:
+        if (
+            group.importer.NAME == batch_output.NAME
+            and group.dataset is None
+            and group.options.dataset is None
+        ):
             try:
                 ids = _ids(group.source)
-            except UnreadableFile:  # its importer reports the damage, with the rows that could be read
+            except (
+                UnreadableFile
+            ):  # its importer reports the damage, with the rows that could be read
                 named.append(group)
                 continue
             if not len(ids):  # a Gemini batch without a file
@@ -280,7 +333,8 @@ def _only_errors(source: InputFile) -> bool:
 def _ids(source: InputFile) -> NDArray[np.uint64]:
     """Return hashes of every id in an output, sorted.
 
-    Lines are searched for ids instead of parsed, because parsing every line, most of which is the answer, would be slow.
+    Lines are searched for ids instead of parsed, because parsing every line, most of which is the
+    answer, would be slow.
     """
     import numpy as np
 
@@ -297,7 +351,9 @@ def _ids(source: InputFile) -> NDArray[np.uint64]:
             start = line.find(b'"', line.find(b":", at + len(_KEY))) + 1
             end = line.find(b'"', start)
             if start and end > start:
-                ids.append(int.from_bytes(hashlib.blake2b(line[start:end], digest_size=8).digest(), "big"))
+                ids.append(
+                    int.from_bytes(hashlib.blake2b(line[start:end], digest_size=8).digest(), "big")
+                )
     return np.unique(np.array(ids))
 
 
@@ -307,7 +363,9 @@ def _task_of(row: JsonObject) -> str | None:
 
 
 def _hashed(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+    return int.from_bytes(
+        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
+    )
 
 
 def _base(model: str | None) -> str | None:
@@ -315,8 +373,14 @@ def _base(model: str | None) -> str | None:
 
 
 def _related(name: str | None, other: str | None) -> bool:
-    """True if two names refer to the same model; a server may resolve an alias to a version (`gpt-4o-mini-2024-07-18`)."""
-    return name is not None and other is not None and (name.startswith(other) or other.startswith(name))
+    """True if two names refer to the same model; a server may resolve an alias to a version
+    (`gpt-4o-mini-2024-07-18`).
+    """
+    return (
+        name is not None
+        and other is not None
+        and (name.startswith(other) or other.startswith(name))
+    )
 
 
 def _alike(name: str, other: str) -> bool:

@@ -2,27 +2,31 @@
 
 An importer is a module (or any object) with
 
-* `NAME`, the format's name for `--format` and in JSON; if a harness has formats with and without ids, the name of the format
-  without ids begins with the other's (`promptfoo_csv`, `promptfoo`), so that Assay recognises equal answers in both;
-* `recognise(sample)`, the share of the file that the importer would explain, between 0 and 1; None if the file has another
-  format. Assay chooses the importer that explains most of a file, and refuses a file that two importers explain about equally
-  well. Measure the share with `parsing.explained.explained_share`; an invented share could displace a better importer.
+* `NAME`, the format's name for `--format` and in JSON; if a harness has formats with and without
+  ids, the name of the format without ids begins with the other's (`promptfoo_csv`, `promptfoo`), so
+  that Assay recognises equal answers in both;
+* `recognise(sample)`, the share of the file that the importer would explain, between 0 and 1; None
+  if the file has another format. Assay chooses the importer that explains most of a file, and
+  refuses a file that two importers explain about equally well. Measure the share with
+  `parsing.explained.explained_share`; an invented share could displace a better importer.
 * `read(source, options)`, a generator of records as `assay.domain.import_records` describes them.
 
 It may also have
 
-* `ROLE`: `results` (the default), or `input`, `log`, `about` for files that add to results in other files. An importer of
-  results receives these files in `options.beside`, by role.
-* `companions(source, others)`: other recognised files that are read together with this one and not imported separately, for
-  formats that are spread over several files. `read` receives them in `options.beside["companions"]`.
-* `artifact_folders(source, companions)`: folders with the evaluation's logs and artifacts; unrecognised files in them are
-  reported in a single note.
+* `ROLE`: `results` (the default), or `input`, `log`, `about` for files that add to results in other
+  files. An importer of results receives these files in `options.beside`, by role.
+* `companions(source, others)`: other recognised files that are read together with this one and not
+  imported separately, for formats that are spread over several files. `read` receives them in
+  `options.beside["companions"]`.
+* `artifact_folders(source, companions)`: folders with the evaluation's logs and artifacts;
+  unrecognised files in them are reported in a single note.
 
-Assay passes arguments by position and ignores any other attribute, so that later versions can ask for more without
-breaking an importer that lacks it.
+Assay passes arguments by position and ignores any other attribute, so that later versions can ask
+for more without breaking an importer that lacks it.
 
-To add an importer to Assay, copy `readers/terminal_bench.py` to a new module in `readers/` and add a line to `formats.toml`.
-Other packages register importers in the entry-point group `assay.importers`. `assay.testing.ImporterContract` tests both kinds.
+To add an importer to Assay, copy `readers/terminal_bench.py` to a new module in `readers/` and add
+a line to `formats.toml`. Other packages register importers in the entry-point group
+`assay.importers`. `assay.testing.ImporterContract` tests both kinds.
 """
 
 from __future__ import annotations
@@ -51,8 +55,8 @@ class ReadOptions:
         model_info: facts about the model (size, vram_gb, hf_id).
         mapping: parsed content of the `--map` file.
         beside: supplementary files by role.
-        holds: function of (run id, assessment number) that returns True if the store contains the assessment, None if it lacks
-            the run.
+        holds: function of (run id, assessment number) that returns True if the store contains the
+            assessment, None if it lacks the run.
     """
 
     candidate: str | None = None
@@ -70,7 +74,9 @@ class Importer(Protocol):
     NAME: str
 
     def recognise(self, sample: FileSample, /) -> float | None:
-        """Return the share of the file that this importer would explain, between 0 and 1; None if the file has another format."""
+        """Return the share of the file that this importer would explain, between 0 and 1; None if
+        the file has another format.
+        """
         ...
 
     def read(self, source: InputFile, options: ReadOptions, /) -> Iterator[Found]:
@@ -82,7 +88,9 @@ class Importer(Protocol):
 class TakesCompanions(Protocol):
     """An importer for a format that is spread over several files."""
 
-    def companions(self, source: InputFile, others: Sequence[InputFile], /) -> Collection[InputFile]:
+    def companions(
+        self, source: InputFile, others: Sequence[InputFile], /
+    ) -> Collection[InputFile]:
         """Return the other recognised files that supplement this file."""
         ...
 
@@ -91,7 +99,9 @@ class TakesCompanions(Protocol):
 class LeavesArtifacts(Protocol):
     """An importer whose harness leaves logs and artifacts next to its results."""
 
-    def artifact_folders(self, source: InputFile, companions: Sequence[InputFile], /) -> Collection[str]:
+    def artifact_folders(
+        self, source: InputFile, companions: Sequence[InputFile], /
+    ) -> Collection[str]:
         """Return the folders whose unrecognised files Assay reports in one note."""
         ...
 
@@ -101,7 +111,9 @@ IMPORTERS: Final[Registry[Importer]] = Registry(
     group="assay.importers",
     own={
         name: f"assay.exchange.readers.{module}"
-        for name, module in tomllib.loads((files(__package__) / "formats.toml").read_text("utf-8")).items()
+        for name, module in tomllib.loads(
+            (files(__package__) / "formats.toml").read_text("utf-8")
+        ).items()
     },
     members=("NAME", "recognise", "read"),
 )
@@ -114,7 +126,9 @@ def importer_named(name: str) -> Importer:
         return IMPORTERS.load(name)
     except UnknownName as error:
         names = IMPORTERS.names()
-        raise UnknownName("format", name, names, remedy=f"Known: auto, {', '.join(names)}.") from error
+        raise UnknownName(
+            "format", name, names, remedy=f"Known: auto, {', '.join(names)}."
+        ) from error
 
 
 def role_of(importer: Importer) -> str:

@@ -1,8 +1,8 @@
 """The score table as CSV, with cells that no spreadsheet interprets as a formula.
 
-Text that begins with `=`, `+`, `-`, `@`, a tab or a line break (or their full-width forms) gets a leading `'`, so that
-spreadsheets show it as text. Text that already begins with such a `'` gets another one, so that `unguarded` returns exactly the
-original.
+Text that begins with `=`, `+`, `-`, `@`, a tab or a line break (or their full-width forms) gets a
+leading `'`, so that spreadsheets show it as text. Text that already begins with such a `'` gets
+another one, so that `unguarded` returns exactly the original.
 """
 
 from __future__ import annotations
@@ -19,14 +19,19 @@ _SPECIAL: Final = re.compile('[,"\r\n]|^ | $')
 
 
 class CsvLines:
-    """Writes rows as CSV lines: comma, quotes if needed, `\\n` at the end. The header comes first."""
+    """Writes rows as CSV lines: comma, quotes if needed, `\\n` at the end.
+
+    The header comes first.
+    """
 
     def __init__(self, write: Callable[[str], object], header: Sequence[str]) -> None:
         self._write = write
         self.row(header)
 
     def row(self, cells: Sequence[Cell]) -> None:
-        """Write one line: None as an empty cell, a boolean as `true` or `false`, a number in its shortest exact form."""
+        """Write one line: None as an empty cell, a boolean as `true` or `false`, a number in its
+        shortest exact form.
+        """
         self._write(",".join(_quoted(_written(cell)) for cell in cells) + "\n")
 
 
@@ -53,5 +58,6 @@ def _written(cell: Cell) -> str:
 
 
 def _quoted(cell: str) -> str:
-    # The standard library's writer leaves a lone carriage return unquoted, and its reader then takes it for the end of the line.
+    # The standard library's writer leaves a lone carriage return unquoted, and its reader then
+    # takes it for the end of the line.
     return '"' + cell.replace('"', '""') + '"' if _SPECIAL.search(cell) else cell

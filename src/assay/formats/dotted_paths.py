@@ -8,8 +8,9 @@ from typing import Any
 def value_at(row: Any, path: str) -> Any:
     """Return the value at a dotted path of a row, or None.
 
-    A key that contains the dots takes precedence over a nested value. A path that starts with `$.` is relative to the whole
-    document, which the row contains under the key `@root`. `-1` is the last item of a list.
+    A key that contains the dots takes precedence over a nested value. A path that starts with `$.`
+    is relative to the whole document, which the row contains under the key `@root`. `-1` is the
+    last item of a list.
     """
     if isinstance(row, dict) and path in row:
         return row[path]

@@ -33,14 +33,18 @@ _ACCENTED: Final = re.compile(rb"\xc3\x83(?:\xc2[\xa0-\xbf]|\xe2\x80[\x9a-\xba]|
 
 
 class TooLong(bytes):
-    """The first bytes of a line that is too long to read; `length` and `most` are its length and the limit, in bytes."""
+    """The first bytes of a line that is too long to read; `length` and `most` are its length and
+    the limit, in bytes.
+    """
 
     length: int = 0
     most: int = 0
 
 
 def lines_of(stream: IO[bytes], *, most: int = MOST_LINE_BYTES) -> Iterator[bytes]:
-    r"""Yield lines without `\n` and without a byte order mark; a line longer than `most` is yielded as `TooLong`."""
+    r"""Yield lines without `\n` and without a byte order mark; a line longer than `most` is yielded
+    as `TooLong`.
+    """
     rest = stream.read(_CHUNK).removeprefix(b"\xef\xbb\xbf")
     while rest:
         chunk = stream.read(_CHUNK)
@@ -98,17 +102,25 @@ def rows_of_text(head: bytes, *, whole: bool, most: int) -> tuple[dict[str, Any]
                 break
         else:
             failed += 1
-    return tuple(rows) if len(rows) > failed else () if not rows else _unless_a_document(rows, lines)
+    return (
+        tuple(rows) if len(rows) > failed else () if not rows else _unless_a_document(rows, lines)
+    )
 
 
-def _unless_a_document(rows: list[dict[str, Any]], lines: list[bytes]) -> tuple[dict[str, Any], ...]:
-    """Return the rows, or an empty tuple if they are parts of one document that spans several lines."""
+def _unless_a_document(
+    rows: list[dict[str, Any]], lines: list[bytes]
+) -> tuple[dict[str, Any], ...]:
+    """Return the rows, or an empty tuple if they are parts of one document that spans several
+    lines.
+    """
     first = next((line for line in lines if line.strip()), b"")
     return () if first.strip() in (b"{", b"[", b"[{") else tuple(rows)
 
 
 def row_of(line: bytes) -> dict[str, Any] | str:
-    """Return the JSON object on a line, or a sentence with the reason why the line has no such object."""
+    """Return the JSON object on a line, or a sentence with the reason why the line has no such
+    object.
+    """
     if isinstance(line, TooLong):
         return (
             f"is one line of {line.length / 1e6:.1f} MB, but Assay reads at most {line.most >> 20} MB per line. Is it a JSON "
@@ -152,7 +164,10 @@ def trouble(line: bytes, error: orjson.JSONDecodeError | None = None) -> str:
 
 
 def deep(content: bytes, *, levels: int = 900) -> bool:
-    """True if brackets open more than `levels` deep. Brackets in strings count, so this quick check may overestimate."""
+    """True if brackets open more than `levels` deep.
+
+    Brackets in strings count, so this quick check may overestimate.
+    """
     depth = most = 0
     for bracket in re.finditer(rb"[\[{]|[\]}]", content):
         depth += 1 if bracket[0] in (b"[", b"{") else -1
@@ -163,14 +178,18 @@ def deep(content: bytes, *, levels: int = 900) -> bool:
 
 
 def file_trouble(head: bytes) -> str | None:
-    """Return the reason why a file cannot contain results, judging by its first bytes; None if it may contain results."""
+    """Return the reason why a file cannot contain results, judging by its first bytes; None if it
+    may contain results.
+    """
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         return "is empty."
     if head.startswith(_LFS):
         return "is a Git LFS pointer, not the file itself. Fetch it with `git lfs pull`."
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "is UTF-16 text; save the file as UTF-8."
-    if any(_CONFLICT.match(line) for line in head[:65536].split(b"\n")[:2000] if line[:7] == b"<<<<<<<"):
+    if any(
+        _CONFLICT.match(line) for line in head[:65536].split(b"\n")[:2000] if line[:7] == b"<<<<<<<"
+    ):
         return "contains Git conflict markers: it was saved during a merge. Resolve the conflict and import the file again."
     return None
 
@@ -178,8 +197,8 @@ def file_trouble(head: bytes) -> str | None:
 def mojibake(content: bytes) -> str | None:
     """Return a piece of text that an earlier program decoded with the wrong encoding, or None.
 
-    Examples are `Ã©` for `é` and `â€™` for `’`: UTF-8 bytes decoded as Windows-1252 or Latin-1. Assay only reports such text,
-    because the right correction is unknown.
+    Examples are `Ã©` for `é` and `â€™` for `’`: UTF-8 bytes decoded as Windows-1252 or Latin-1.
+    Assay only reports such text, because the right correction is unknown.
     """
     for sign in _MOJIBAKE:
         at = content.find(sign)

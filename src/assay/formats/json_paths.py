@@ -1,7 +1,8 @@
-"""Resolve paths in JSON documents: the subset of JSONPath (RFC 9535) in which a path matches exactly one value.
+"""Resolve paths in JSON documents: the subset of JSONPath (RFC 9535) in which a path matches
+exactly one value.
 
-`$` is the document, `.name` or `['name']` a key, `[0]` an index, and `[-1]` the last item. Wildcards, filters and slices are
-not supported, because they match several values.
+`$` is the document, `.name` or `['name']` a key, `[0]` an index, and `[-1]` the last item.
+Wildcards, filters and slices are not supported, because they match several values.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ _STEP: Final = re.compile(
 
 
 def steps_of(path: str) -> Steps:
-    """Return the keys and indexes in a path; raises `ValueError` with the part that cannot be parsed."""
+    """Return the keys and indexes in a path; raises `ValueError` with the part that cannot be
+    parsed.
+    """
     text = path.strip()
     if not text.startswith("$"):
         raise ValueError("it does not start with $")
@@ -33,13 +36,17 @@ def steps_of(path: str) -> Steps:
         if step["position"] is not None:
             steps.append(int(step["position"]))
         else:
-            steps.append(next(name for name in step.group("name", "single", "double") if name is not None))
+            steps.append(
+                next(name for name in step.group("name", "single", "double") if name is not None)
+            )
         place = step.end()
     return tuple(steps)
 
 
 def value_at(document: JsonValue, path: str) -> JsonValue:
-    """Return the value at a path; raises `LookupError` with the longest prefix of the path that exists."""
+    """Return the value at a path; raises `LookupError` with the longest prefix of the path that
+    exists.
+    """
     value = document
     reached = "$"
     for step in steps_of(path):

@@ -12,12 +12,13 @@ MAGIC: Final = b"PAR1"
 
 _BATCH_ROWS: Final = 4096
 
-# Size of a batch of rows according to its file; in memory, Python and the store take several times as much.
+# Size of a batch of rows according to its file; in memory, Python and the store take several times
+# as much.
 _BATCH_BYTES: Final = 24 << 20
 
-# Limits on the unpacked size of a part of a column, and of all rows together: the first number in bytes or, if that is more,
-# the second number times the packed size. A page of zeros is packed to a thousandth of its size, and a run of one value to next
-# to nothing.
+# Limits on the unpacked size of a part of a column, and of all rows together: the first number in
+# bytes or, if that is more, the second number times the packed size. A page of zeros is packed to a
+# thousandth of its size, and a run of one value to next to nothing.
 _FREE_PART: Final = 64 << 20
 _PART_RATIO: Final = 100
 _FREE_ROWS: Final = 512 << 20
@@ -46,14 +47,23 @@ def parquet_rows(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]
             yield 0, f"declares {file.metadata.num_rows:,} rows, far more than its size allows."
             return
         groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
-        repeated = [file.schema.column(place).max_repetition_level > 0 for place in range(file.metadata.num_columns)]
-        if problem := next((problem for group in groups if (problem := _problem_of(group, repeated))), None):
+        repeated = [
+            file.schema.column(place).max_repetition_level > 0
+            for place in range(file.metadata.num_columns)
+        ]
+        if problem := next(
+            (problem for group in groups if (problem := _problem_of(group, repeated))), None
+        ):
             yield 0, problem
             return
         for place, group in enumerate(groups):
             for batch in file.iter_batches(batch_size=_rows_at_once(group), row_groups=[place]):
-                # A dictionary is counted only once in `nbytes`, but each row that refers to it becomes a separate value.
-                cells = (c.dictionary_decode() if hasattr(c, "dictionary_decode") else c for c in batch.columns)
+                # A dictionary is counted only once in `nbytes`, but each row that refers to it
+                # becomes a separate value.
+                cells = (
+                    c.dictionary_decode() if hasattr(c, "dictionary_decode") else c
+                    for c in batch.columns
+                )
                 size += sum(column.nbytes for column in cells)
                 if size > most:
                     yield 0, f"unpacks to more than {most >> 20} MB, far more than its size allows."
@@ -77,7 +87,9 @@ def _problem_of(group: Any, repeated: Sequence[bool]) -> str | None:
 
 
 def _rows_at_once(group: Any) -> int:
-    """Return the number of rows that fit into `_BATCH_BYTES` if every row had the longest values of the dictionaries."""
+    """Return the number of rows that fit into `_BATCH_BYTES` if every row had the longest values of
+    the dictionaries.
+    """
     largest = 1
     for part in (group.column(place) for place in range(group.num_columns)):
         size = part.total_uncompressed_size
@@ -86,7 +98,9 @@ def _rows_at_once(group: Any) -> int:
 
 
 def parquet_columns(stream: IO[bytes]) -> frozenset[str]:
-    """Return a file's column names; empty if the file cannot be read or pyarrow is not installed."""
+    """Return a file's column names; empty if the file cannot be read or pyarrow is not
+    installed.
+    """
     try:
         parquet = importlib.import_module("pyarrow.parquet")
         return frozenset(parquet.read_schema(stream).names)

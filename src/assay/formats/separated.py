@@ -12,7 +12,9 @@ from typing import IO, Final
 
 DELIMITERS: Final = ("\t", ",", ";", "|")
 MOST_ROW_CHARACTERS: Final = 8 << 20
-"""Maximum characters of a row over all of its lines; a row with the shortest possible cells then takes 200 MB of memory."""
+"""Maximum characters of a row over all of its lines; a row with the shortest possible cells then
+takes 200 MB of memory.
+"""
 
 _LOOKED_AT: Final = 2_000
 """Bytes at the beginning of a file that show its encoding."""
@@ -27,7 +29,9 @@ def sniff_delimiter(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """The way in which a separated table is written: its delimiter, its encoding, and the lines before its header."""
+    """The way in which a separated table is written: its delimiter, its encoding, and the lines
+    before its header.
+    """
 
     delimiter: str
     encoding: str = "utf-8-sig"
@@ -35,10 +39,11 @@ class Layout:
 
 
 def layout_of(head: bytes, *, usual: str) -> Layout:
-    """Return a table's layout, given the beginning of its file; `usual` is the delimiter if the header shows no other.
+    """Return a table's layout, given the beginning of its file; `usual` is the delimiter if the
+    header shows no other.
 
-    A line such as `sep=;`, which spreadsheets write, names the delimiter. Text in UTF-16 is recognised by its byte order mark, or
-    by the zero bytes of its Latin letters.
+    A line such as `sep=;`, which spreadsheets write, names the delimiter. Text in UTF-16 is
+    recognised by its byte order mark, or by the zero bytes of its Latin letters.
     """
     encoding = encoding_of(head)
     text = head.decode(encoding, "replace").removeprefix("\ufeff")
@@ -46,7 +51,8 @@ def layout_of(head: bytes, *, usual: str) -> Layout:
     if named := re.fullmatch(r"sep=(.)", first.strip(' "'), re.IGNORECASE):
         return Layout(delimiter=named[1], encoding=encoding, skip=1)
     header = re.sub(r'"(?:[^"]|"")*"', "", first)
-    # Of delimiters that occur equally often, the usual one wins; so does it in a table with one column.
+    # Of delimiters that occur equally often, the usual one wins; so does it in a table with one
+    # column.
     delimiter = max((usual, *DELIMITERS), key=header.count)
     return Layout(delimiter=delimiter, encoding=encoding)
 
@@ -57,7 +63,8 @@ def encoding_of(head: bytes) -> str:
         return "utf-16"
     sample = head[: _LOOKED_AT - _LOOKED_AT % 2]
     half = len(sample) // 2
-    zeros = (sample[1::2].count(0), sample[::2].count(0))  # the high bytes of little-endian and of big-endian text
+    # the high bytes of little-endian and of big-endian text
+    zeros = (sample[1::2].count(0), sample[::2].count(0))
     if half and max(zeros) > 0.4 * half and min(zeros) == 0:
         return "utf-16-le" if zeros[0] > zeros[1] else "utf-16-be"
     return "utf-8-sig"
@@ -73,12 +80,19 @@ def separated_rows(
     skip: int = 0,
     encoding: str = "utf-8-sig",
 ) -> Iterator[tuple[int, dict[str, str] | str]]:
-    """Yield (number of a row's first line, from 1; its cells by column), or a sentence instead of an unreadable row.
+    """Yield (number of a row's first line, from 1; its cells by column), or a sentence instead of
+    an unreadable row.
 
     The arguments have the same meaning as in `separated_blocks`.
     """
     table = separated_blocks(
-        stream, delimiter=delimiter, columns=columns, quoted=quoted, strict=strict, skip=skip, encoding=encoding
+        stream,
+        delimiter=delimiter,
+        columns=columns,
+        quoted=quoted,
+        strict=strict,
+        skip=skip,
+        encoding=encoding,
     )
     for first, names, rows in table:
         if isinstance(rows, str):
@@ -99,7 +113,8 @@ def separated_blocks(
     skip: int = 0,
     encoding: str = "utf-8-sig",
 ) -> Iterator[tuple[int, list[str], list[list[str]] | str]]:
-    """Yield (line of the first row, column names, rows on successive lines), or a sentence instead of a broken row.
+    """Yield (line of the first row, column names, rows on successive lines), or a sentence instead
+    of a broken row.
 
     Empty lines are also yielded as rows, so that the caller can count lines.
 
@@ -112,8 +127,10 @@ def separated_blocks(
         skip: number of rows to skip before the table.
         encoding: codec of the text, from `encoding_of`.
     """
-    csv.field_size_limit(MOST_ROW_CHARACTERS)  # the csv module's own limit of 128 kB is less than one file of code
-    # Bytes that are not UTF-8 become surrogates, so that only the rows that contain them are refused.
+    # the csv module's own limit of 128 kB is less than one file of code
+    csv.field_size_limit(MOST_ROW_CHARACTERS)
+    # Bytes that are not UTF-8 become surrogates, so that only the rows that contain them are
+    # refused.
     text = io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="")
     names, before = list(columns), skip
     try:
@@ -144,7 +161,9 @@ class _TooLong(Exception):
 
 
 class _BoundedLines:
-    """Lines of a text, limited to `MOST_ROW_CHARACTERS` per row; `ahead` contains lines that were already read."""
+    """Lines of a text, limited to `MOST_ROW_CHARACTERS` per row; `ahead` contains lines that were
+    already read.
+    """
 
     def __init__(self, text: io.TextIOWrapper, ahead: str) -> None:
         self._ahead = io.StringIO(ahead, newline="")
@@ -170,7 +189,8 @@ class _BoundedLines:
 
     def _read(self, size: int) -> str:
         line = self._ahead.readline(size)
-        if len(line) < size and not line.endswith(("\n", "\r")):  # the rest of the line was not read yet
+        # the rest of the line was not read yet
+        if len(line) < size and not line.endswith(("\n", "\r")):
             line += self._text.readline(size - len(line))
         return line
 
@@ -178,7 +198,9 @@ class _BoundedLines:
 def _blocks(
     text: io.TextIOWrapper, delimiter: str, *, quoted: bool, strict: bool
 ) -> Iterator[tuple[int, list[list[str]] | str]]:
-    """Yield (line of the first row, rows): many rows at once as long as each row is a single plain line."""
+    """Yield (line of the first row, rows): many rows at once as long as each row is a single plain
+    line.
+    """
     line, block = 1, ""
     size = MOST_ROW_CHARACTERS >> 6  # about 10,000 short rows
     while delimiter != "whitespace":
@@ -190,7 +212,11 @@ def _blocks(
         if (quoted and '"' in block) or len(rest) == MOST_ROW_CHARACTERS - size:
             break
         try:
-            rows = list(csv.reader(io.StringIO(block, newline=""), delimiter=delimiter[:1], quoting=csv.QUOTE_NONE))
+            rows = list(
+                csv.reader(
+                    io.StringIO(block, newline=""), delimiter=delimiter[:1], quoting=csv.QUOTE_NONE
+                )
+            )
         except csv.Error:
             break
         yield line, rows
@@ -201,8 +227,15 @@ def _blocks(
 def _rows(
     lines: _BoundedLines, first: int, delimiter: str, *, quoted: bool, strict: bool
 ) -> Iterator[tuple[int, list[list[str]] | str]]:
-    """Yield (line, row) one by one, for rows that span several lines, are too long or are broken."""
-    reader = csv.reader(lines, delimiter=delimiter[:1], quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE, strict=strict)
+    """Yield (line, row) one by one, for rows that span several lines, are too long or are
+    broken.
+    """
+    reader = csv.reader(
+        lines,
+        delimiter=delimiter[:1],
+        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+        strict=strict,
+    )
     blanks = (re.split(r"\s+", row.strip()) for row in lines) if delimiter == "whitespace" else None
     number = 0
     while True:
@@ -213,7 +246,10 @@ def _rows(
             cells = next(reader if blanks is None else blanks, None)
         except _TooLong:
             limit = MOST_ROW_CHARACTERS >> 20
-            yield line, f"has a row of more than {limit} million characters, or a quotation mark that is never closed."
+            yield (
+                line,
+                f"has a row of more than {limit} million characters, or a quotation mark that is never closed.",
+            )
             return
         except csv.Error as error:
             problem = "a NUL byte" if "NUL" in str(error) else str(error)
@@ -244,7 +280,10 @@ def cells_by_name(names: Sequence[str], cells: Sequence[str]) -> dict[str, str] 
 
 
 def is_utf8(cells: Sequence[str]) -> bool:
-    """True if no cell contains a surrogate. `isascii` runs first, because it is quick and decides nearly all cells."""
+    """True if no cell contains a surrogate.
+
+    `isascii` runs first, because it is quick and decides nearly all cells.
+    """
     for cell in cells:
         if not cell.isascii():
             try:

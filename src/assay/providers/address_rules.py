@@ -1,8 +1,9 @@
-"""Decide which key may be sent to which origin, and which addresses a run from the browser may call.
+"""Decide which key may be sent to which origin, and which addresses a run from the browser may
+call.
 
-Keys are bound to exact origins. A vendor's key is sent only to the vendor's origin, to the origin in the vendor's address
-variable, and to origins that the user's own settings bind to it. A `base_url` from a suite, a browser or an import never gets a
-key.
+Keys are bound to exact origins. A vendor's key is sent only to the vendor's origin, to the origin
+in the vendor's address variable, and to origins that the user's own settings bind to it. A
+`base_url` from a suite, a browser or an import never gets a key.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ class AddressRules:
 
     Attributes:
         bound: environment variable of the key for each origin, from the user's own settings.
-        project: variables set by a project's `.env`. An address in this file gets only keys from the same file, and a proxy in
-            it is ignored.
-        allow_http_keys: True to allow sending keys unencrypted to hosts outside this machine and network.
+        project: variables set by a project's `.env`. An address in this file gets only keys from
+            the same file, and a proxy in it is ignored.
+        allow_http_keys: True to allow sending keys unencrypted to hosts outside this machine and
+            network.
         web: origins allowed for `base_url` in runs from the browser; None for other runs.
     """
 
@@ -38,7 +40,10 @@ class AddressRules:
 
 
 class FetchRules(NamedTuple):
-    """`allowed`: origins that may be private. `local_only`: refuse every address outside this machine and network, even then."""
+    """`allowed`: origins that may be private.
+
+    `local_only`: refuse every address outside this machine and network, even then.
+    """
 
     allowed: frozenset[Origin] = frozenset()
     local_only: bool = False
@@ -56,8 +61,8 @@ class FetchRules(NamedTuple):
 class KeyChoice:
     """The key for an origin; it never appears in a `repr`.
 
-    `variable`: environment variable for the key, even if it is not set. `missing`: the reason why there is no key, for
-    messages.
+    `variable`: environment variable for the key, even if it is not set. `missing`: the reason why
+    there is no key, for messages.
     """
 
     variable: str
@@ -66,9 +71,14 @@ class KeyChoice:
 
 
 def choose_key(
-    vendor: Vendor, origin: Origin, set_origin: Origin | None, environment: Mapping[str, str], rules: AddressRules
+    vendor: Vendor,
+    origin: Origin,
+    set_origin: Origin | None,
+    environment: Mapping[str, str],
+    rules: AddressRules,
 ) -> KeyChoice:
-    """Return the key that may be sent to an origin; `set_origin` is the origin in the vendor's address variable.
+    """Return the key that may be sent to an origin; `set_origin` is the origin in the vendor's
+    address variable.
 
     Raises SettingsError if the key may not be sent, or could only be sent unencrypted.
     """
@@ -83,7 +93,8 @@ def choose_key(
     elif origin == set_origin:
         variable = vendor.key_variable
         if vendor.address_variable in rules.project and variable not in rules.project:
-            # A downloaded repository may contain a `.env`, and an address in it must not collect keys from the environment.
+            # A downloaded repository may contain a `.env`, and an address in it must not collect
+            # keys from the environment.
             missing = (
                 f"{variable} is not sent to {origin}, because that address comes from .env and the key does not; bind the key "
                 f"to {origin} under `keys` in your own settings, or set {vendor.address_variable} in the environment"
@@ -97,7 +108,9 @@ def choose_key(
 
 
 def own_key(origin: Origin, environment: Mapping[str, str], rules: AddressRules) -> KeyChoice:
-    """Return the key for an origin that is no vendor's; raises `SettingsError` like `choose_key`."""
+    """Return the key for an origin that is no vendor's; raises `SettingsError` like
+    `choose_key`.
+    """
     variable = rules.bound.get(origin) or origin.key_variable
     if variable is None:
         unset = f"no key is bound to {origin}; bind one under `keys` in your own settings"
@@ -105,7 +118,9 @@ def own_key(origin: Origin, environment: Mapping[str, str], rules: AddressRules)
     return _choice(variable, "", origin, environment, rules)
 
 
-def _choice(variable: str, missing: str, origin: Origin, environment: Mapping[str, str], rules: AddressRules) -> KeyChoice:
+def _choice(
+    variable: str, missing: str, origin: Origin, environment: Mapping[str, str], rules: AddressRules
+) -> KeyChoice:
     key = None if missing else environment.get(variable, "").strip() or None
     if key is None:
         return KeyChoice(variable=variable, missing=missing or f"{variable} is not set")
@@ -124,9 +139,16 @@ def _choice(variable: str, missing: str, origin: Origin, environment: Mapping[st
     return KeyChoice(variable=variable, key=key)
 
 
-def check_web(ref: str, vendor: Vendor, origin: Origin, set_origin: Origin | None, rules: AddressRules) -> None:
+def check_web(
+    ref: str, vendor: Vendor, origin: Origin, set_origin: Origin | None, rules: AddressRules
+) -> None:
     """Raise `SettingsError` if runs from the browser may not call the origin of a `base_url`."""
-    if rules.web is None or origin in {*rules.web, *rules.bound, origin_of(vendor.address), set_origin}:
+    if rules.web is None or origin in {
+        *rules.web,
+        *rules.bound,
+        origin_of(vendor.address),
+        set_origin,
+    }:
         return
     raise SettingsError(
         f"base_url of {ref}",

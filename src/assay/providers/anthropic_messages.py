@@ -1,7 +1,8 @@
 """Anthropic's messages protocol, without I/O.
 
-It differs from chat completions: the system prompt is a separate field, `max_tokens` is required, the temperature is at most 1,
-and seeds and penalties are missing. Assay requests a JSON answer as the input of a tool that the model must call.
+It differs from chat completions: the system prompt is a separate field, `max_tokens` is required,
+the temperature is at most 1, and seeds and penalties are missing. Assay requests a JSON answer as
+the input of a tool that the model must call.
 """
 
 from __future__ import annotations
@@ -37,17 +38,24 @@ class AnthropicMessages:
         return headers
 
     def sent(self, parameters: Parameters, /) -> Parameters:
-        """Return the parameters that the protocol has a field for, with a token limit, and a temperature of at most 1."""
+        """Return the parameters that the protocol has a field for, with a token limit, and a
+        temperature of at most 1.
+        """
         temperature, top_p = parameters.temperature, parameters.top_p
         return Parameters(
             temperature=None if temperature is None else min(temperature, 1.0),
-            # 1 is the default, and newer models refuse requests with both a temperature and a top_p.
+            # 1 is the default, and newer models refuse requests with both a temperature and a
+            # top_p.
             top_p=None if top_p == 1 else top_p,
-            max_tokens=DEFAULT_MAX_TOKENS if parameters.max_tokens is None else parameters.max_tokens,
+            max_tokens=DEFAULT_MAX_TOKENS
+            if parameters.max_tokens is None
+            else parameters.max_tokens,
             stop=parameters.stop or None,
         )
 
-    def body(self, request: ModelRequest, habits: protocol.Habits = protocol.USUAL, /) -> dict[str, object]:
+    def body(
+        self, request: ModelRequest, habits: protocol.Habits = protocol.USUAL, /
+    ) -> dict[str, object]:
         """Return the body of a request, which is also the request's `params` in a batch."""
         parameters = self.sent(request.parameters)
         schema = request.answer_schema
@@ -61,7 +69,9 @@ class AnthropicMessages:
         body: dict[str, object] = {
             "model": request.model.name,
             "max_tokens": parameters.max_tokens,
-            "messages": protocol.turns(spoken, _picture, _with_tools, pictures=protocol.shows(request, habits)),
+            "messages": protocol.turns(
+                spoken, _picture, _with_tools, pictures=protocol.shows(request, habits)
+            ),
         }
         if system:
             body["system"] = "\n\n".join(system)
@@ -73,18 +83,34 @@ class AnthropicMessages:
             body["stop_sequences"] = parameters.stop
         if request.tools:
             body["tools"] = [
-                {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in request.tools
+                {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "input_schema": tool.parameters,
+                }
+                for tool in request.tools
             ]
         if schema is not None and habits.structured:
             name = protocol.schema_name(schema)
-            body["tools"] = [{"name": name, "description": "Hands in the answer.", "input_schema": schema.schema}]
+            body["tools"] = [
+                {"name": name, "description": "Hands in the answer.", "input_schema": schema.schema}
+            ]
             body["tool_choice"] = {"type": "tool", "name": name, "disable_parallel_tool_use": True}
         return body
 
     def read(
-        self, payload: object, /, *, asked: str, key: str | None = None, schema: AnswerSchema | None = None, tools: bool = False
+        self,
+        payload: object,
+        /,
+        *,
+        asked: str,
+        key: str | None = None,
+        schema: AnswerSchema | None = None,
+        tools: bool = False,
     ) -> protocol.Completion:
-        """Return the answer: the schema tool's input as JSON if a schema was requested, otherwise the text and tool calls."""
+        """Return the answer: the schema tool's input as JSON if a schema was requested, otherwise
+        the text and tool calls.
+        """
         if type(payload) is not dict or type(blocks := payload.get("content")) is not list:
             raise protocol.misshapen(asked, "content")
         usage, cached_tokens = _counted(payload.get("usage"))
@@ -96,10 +122,16 @@ class AnthropicMessages:
             match block:
                 case {"type": "text", "text": str(text)}:
                     texts.append(text)
-                case {"type": "tool_use", "name": name, "input": dict(document)} if document and name == tool:
+                case {"type": "tool_use", "name": name, "input": dict(document)} if (
+                    document and name == tool
+                ):
                     handed_in = handed_in or dump(document).decode()
                 case {"type": "tool_use"} if tools:
-                    calls.append(protocol.tool_call(block.get("id"), block.get("name"), block.get("input"), len(calls) + 1))
+                    calls.append(
+                        protocol.tool_call(
+                            block.get("id"), block.get("name"), block.get("input"), len(calls) + 1
+                        )
+                    )
                 case _:
                     pass
         reason = payload.get("stop_reason")
@@ -123,7 +155,10 @@ class AnthropicMessages:
 
 
 def _picture(image: Image) -> dict[str, object]:
-    return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
+    return {
+        "type": "image",
+        "source": {"type": "base64", "media_type": image.media_type, "data": image.data},
+    }
 
 
 def _with_tools(message: ToolMessage) -> list[dict[str, object]]:
@@ -148,7 +183,10 @@ def _with_tools(message: ToolMessage) -> list[dict[str, object]]:
 
 
 def _counted(usage: object) -> tuple[Usage, int]:
-    """Return (input and output tokens, cached tokens). This protocol counts cached input tokens separately."""
+    """Return (input and output tokens, cached tokens).
+
+    This protocol counts cached input tokens separately.
+    """
     if type(usage) is not dict:
         return Usage(), 0
     fresh = count(usage.get("input_tokens"))

@@ -1,9 +1,11 @@
-"""The batch APIs of OpenAI and Anthropic, and batch files that people transfer, such as those of vLLM's `run-batch`.
+"""The batch APIs of OpenAI and Anthropic, and batch files that people transfer, such as those of
+vLLM's `run-batch`.
 
-Both APIs answer within a day at half the price. An OpenAI batch is created from an uploaded file. Its metadata identifies it if
-the answer to its creation was lost. An Anthropic batch is one request with all lines and has no metadata. After a lost answer,
-Assay searches the batches that are newer than the previous newest one. It compares their sizes and, after they have ended, the
-ids in their results.
+Both APIs answer within a day at half the price. An OpenAI batch is created from an uploaded file.
+Its metadata identifies it if the answer to its creation was lost. An Anthropic batch is one request
+with all lines and has no metadata. After a lost answer, Assay searches the batches that are newer
+than the previous newest one. It compares their sizes and, after they have ended, the ids in their
+results.
 """
 
 from __future__ import annotations
@@ -50,17 +52,23 @@ _ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
 
 
 class _Batches:
-    """The endpoint of a batch API, and the form of its files; `share` is a batch request's price relative to a call."""
+    """The endpoint of a batch API, and the form of its files; `share` is a batch request's price
+    relative to a call.
+    """
 
     share: float
 
     def __init__(self, model: ModelSpec, context: ProviderContext) -> None:
-        self._endpoint = allowed_endpoint(model, context.environment, context.rules, local_only=context.local_only)
+        self._endpoint = allowed_endpoint(
+            model, context.environment, context.rules, local_only=context.local_only
+        )
         self._wire = WIRES[self._endpoint.vendor.protocol]()
         self._session = context.http()
         share, full = self.share, context.cost_of
 
-        def cost_of(model: ModelSpec, usage: Usage, cached_tokens: int, stated_usd: float | None, /) -> float | None:
+        def cost_of(
+            model: ModelSpec, usage: Usage, cached_tokens: int, stated_usd: float | None, /
+        ) -> float | None:
             cost = full(model, usage, cached_tokens, stated_usd)
             return None if cost is None else cost * share
 
@@ -68,7 +76,9 @@ class _Batches:
         self.place = self._endpoint.place
 
     def habits(self, model: ModelSpec, /) -> str:
-        """Return the request parts that the model accepts, as JSON, in the form stored with a job."""
+        """Return the request parts that the model accepts, as JSON, in the form stored with a
+        job.
+        """
         habits = asdict(self._model.habits(model.name))
         return orjson.dumps({**habits, "unsent": sorted(habits["unsent"])}).decode()
 
@@ -80,7 +90,14 @@ class _Batches:
 
     def _failed(self, request: ModelRequest, error: object) -> CallFailed:
         words = said_in(error)
-        return complaint(status_of(words), {}, words, endpoint=self._endpoint, model=request.model.ref, now_s=time())
+        return complaint(
+            status_of(words),
+            {},
+            words,
+            endpoint=self._endpoint,
+            model=request.model.ref,
+            now_s=time(),
+        )
 
     async def _ask(
         self,
@@ -105,7 +122,14 @@ class _Batches:
         answer = await self._session.send(method, address, body, timeout_s=limit_s, into=into)
         if answer.status != 200:
             words = saying(answer.body)
-            raise complaint(answer.status, answer.headers, words, endpoint=endpoint, model="the batch API", now_s=time())
+            raise complaint(
+                answer.status,
+                answer.headers,
+                words,
+                endpoint=endpoint,
+                model="the batch API",
+                now_s=time(),
+            )
         if into is not None:
             return None
         try:
@@ -118,7 +142,9 @@ class _Batches:
             return self._id(await self._ask("POST", path, body))
         except CallFailed as failed:
             # A server that fails while it answers may have created the batch.
-            failed.charged = failed.charged or failed.kind.startswith("http_5") or failed.kind == "bad_response"
+            failed.charged = (
+                failed.charged or failed.kind.startswith("http_5") or failed.kind == "bad_response"
+            )
             raise
 
     def _id(self, document: Any) -> str:
@@ -144,7 +170,9 @@ class OpenAILines(_Batches):
             raise NeverAnswered
         if error:
             raise self._failed(request, error)
-        raise misshapen(f"{request.model.ref} at {self.place}", "a response or an error in its line")
+        raise misshapen(
+            f"{request.model.ref} at {self.place}", "a response or an error in its line"
+        )
 
 
 class FileBatches(OpenAILines):
@@ -194,7 +222,9 @@ class OpenAIBatches(OpenAILines):
             fields = aiohttp.FormData()
             fields.add_field("purpose", "batch")
             file = Path(path).open("rb")  # noqa: SIM115 - aiohttp closes it
-            fields.add_field("file", file, filename=f"assay-{token}.jsonl", content_type="application/jsonl")
+            fields.add_field(
+                "file", file, filename=f"assay-{token}.jsonl", content_type="application/jsonl"
+            )
             return fields
 
         return self._id(await self._ask("POST", "/files", form, typed=False))
@@ -204,7 +234,9 @@ class OpenAIBatches(OpenAILines):
         for _ in range(MOST_PAGES):
             page = await self._ask("GET", "/batches", query=query)
             for batch in page.get("data") or ():
-                if (batch.get("metadata") or {}).get("assay_job") == token or batch.get("input_file_id") == mark:
+                if (batch.get("metadata") or {}).get("assay_job") == token or batch.get(
+                    "input_file_id"
+                ) == mark:
                     return self._id(batch)
             if not page.get("has_more") or not page.get("last_id"):
                 break
@@ -213,16 +245,27 @@ class OpenAIBatches(OpenAILines):
 
     async def create(self, path: str, token: str, mark: str, /) -> str:
         metadata = {"assay_job": token}
-        wanted = {"input_file_id": mark, "endpoint": _CHAT, "completion_window": "24h", "metadata": metadata}
+        wanted = {
+            "input_file_id": mark,
+            "endpoint": _CHAT,
+            "completion_window": "24h",
+            "metadata": metadata,
+        }
         return await self._created("/batches", dump(wanted))
 
     async def look(self, remote_id: str, /) -> BatchStatus:
         batch = await self._ask("GET", f"/batches/{quote(remote_id)}")
         status = _word(batch.get("status"))
-        files = tuple(self._id({"id": batch[name]}) for name in ("output_file_id", "error_file_id") if batch.get(name))
+        files = tuple(
+            self._id({"id": batch[name]})
+            for name in ("output_file_id", "error_file_id")
+            if batch.get(name)
+        )
         counts = batch.get("request_counts") or {}
         done = counts.get("completed")
-        errors = [error for error in (batch.get("errors") or {}).get("data") or () if type(error) is dict]
+        errors = [
+            error for error in (batch.get("errors") or {}).get("data") or () if type(error) is dict
+        ]
         failure = None
         if status == "failed":
             words = " ".join(str(error.get("message") or error.get("code")) for error in errors[:3])
@@ -263,14 +306,20 @@ class AnthropicBatches(_Batches):
             case {"type": "succeeded", "message": message}:
                 return self._read(request, 200, message, habits)
             case {"type": "errored", "error": error}:
-                inner = error.get("error") if type(error) is dict and type(error.get("error")) is dict else error
+                inner = (
+                    error.get("error")
+                    if type(error) is dict and type(error.get("error")) is dict
+                    else error
+                )
                 return self._read(request, status_of(said_in(inner)), {"error": inner}, habits)
             case {"type": "expired" | "canceled"}:
                 raise NeverAnswered
         raise misshapen(f"{request.model.ref} at {self.place}", "a known result in its line")
 
     async def prepare(self, path: str, token: str, /) -> str:
-        """Return the id of the newest existing batch, before a new batch is created; empty if there is no batch."""
+        """Return the id of the newest existing batch, before a new batch is created; empty if there
+        is no batch.
+        """
         page = await self._ask("GET", "/messages/batches", query={"limit": "1"})
         return self._id(page["data"][0]) if page.get("data") else ""
 
@@ -279,7 +328,14 @@ class AnthropicBatches(_Batches):
         page = await self._ask("GET", "/messages/batches", query=query)
         unsure = ""
         for batch in page.get("data") or ():
-            if sum(count for count in (batch.get("request_counts") or {}).values() if type(count) is int) != requests:
+            if (
+                sum(
+                    count
+                    for count in (batch.get("request_counts") or {}).values()
+                    if type(count) is int
+                )
+                != requests
+            ):
                 continue
             remote_id = self._id(batch)
             if batch.get("processing_status") != "ended":
@@ -309,19 +365,32 @@ class AnthropicBatches(_Batches):
     async def look(self, remote_id: str, /) -> BatchStatus:
         batch = await self._ask("GET", f"/messages/batches/{quote(remote_id)}")
         status = _word(batch.get("processing_status"))
-        counts = {name: n for name, n in (batch.get("request_counts") or {}).items() if type(n) is int}
+        counts = {
+            name: n for name, n in (batch.get("request_counts") or {}).items() if type(n) is int
+        }
         ended = status == "ended"
         done = sum(counts.get(name, 0) for name in ("succeeded", "errored", "canceled", "expired"))
-        return BatchStatus(status=status, ended=ended, finished=ended, done=done, files=(remote_id,) if ended else ())
+        return BatchStatus(
+            status=status,
+            ended=ended,
+            finished=ended,
+            done=done,
+            files=(remote_id,) if ended else (),
+        )
 
     async def fetch(self, remote_id: str, status: BatchStatus, beside: str, /) -> tuple[str, ...]:
-        """Download the results from this endpoint. The address in the batch's answer is not used."""
+        """Download the results from this endpoint.
+
+        The address in the batch's answer is not used.
+        """
         path = _beside(beside, ".answers-0")
         await self._ask("GET", f"/messages/batches/{quote(remote_id)}/results", into=path)
         return (str(path),)
 
     async def cancel(self, remote_id: str, /) -> None:
-        await _unless_ended(self._ask("POST", f"/messages/batches/{quote(remote_id)}/cancel", b"{}"))
+        await _unless_ended(
+            self._ask("POST", f"/messages/batches/{quote(remote_id)}/cancel", b"{}")
+        )
 
 
 @lru_cache(maxsize=64)

@@ -1,6 +1,7 @@
 """Look up the provider and price of each model, and report all problems that would prevent a run.
 
-An HTTP client or price list is imported only when a model needs it, so that `assay --help` stays fast.
+An HTTP client or price list is imported only when a model needs it, so that `assay --help` stays
+fast.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class Directory:
         base_folder: folder for relative file names of recordings.
         read_from: further folders that may contain recordings.
         local_only: True to refuse every endpoint outside this machine and network.
-        rules: rules for keys and origins; by default, vendors' keys are sent only to the vendors' own origins.
+        rules: rules for keys and origins; by default, vendors' keys are sent only to the vendors'
+            own origins.
         timeout_s: time limit for a request, from the first byte sent to the last byte read.
         agent: function that opens Assay's own agents.
     """
@@ -85,7 +87,8 @@ class Directory:
     def provider(self, model: ModelSpec, /) -> Provider:
         """Return the provider of a model; all models at one endpoint share one provider.
 
-        Raises SettingsError if the endpoint cannot be used, or if it is not local and only local endpoints are allowed.
+        Raises SettingsError if the endpoint cannot be used, or if it is not local and only local
+        endpoints are allowed.
         """
         key = _key_of(model)
         provider = self._providers.get(key)
@@ -94,9 +97,12 @@ class Directory:
         return provider
 
     def batches(self, model: ModelSpec, /) -> BatchApi | None:
-        """Return a model's batch API; None if it has only direct calls. Raises SettingsError if its endpoint cannot be used.
+        """Return a model's batch API; None if it has only direct calls.
 
-        With `batch_files`, a model with OpenAI's protocol but without a batch API gets batch files that a person transfers.
+        Raises SettingsError if its endpoint cannot be used.
+
+        With `batch_files`, a model with OpenAI's protocol but without a batch API gets batch files
+        that a person transfers.
         """
         key = _key_of(model)
         if key not in self._batches:
@@ -111,7 +117,11 @@ class Directory:
 
         if vendor.batch:
             return open_batches(model, self._context)
-        return FileBatches(model, self._context) if self.batch_files and vendor.protocol == "openai" else None
+        return (
+            FileBatches(model, self._context)
+            if self.batch_files and vendor.protocol == "openai"
+            else None
+        )
 
     def address(self, model: ModelSpec, /) -> str | None:
         """Return a model's address without secrets; None if the model needs no network.
@@ -131,17 +141,21 @@ class Directory:
         limits: AgentLimits,
         priced: Callable[[ModelSpec], ModelSpec] = lambda model: model,
     ) -> ModelGate:
-        """Return the gate through which one trial of an agent reaches a provider's models, or one model as `provider/name`.
+        """Return the gate through which one trial of an agent reaches a provider's models, or one
+        model as `provider/name`.
 
         `priced` adds the price that the user's settings state for a model.
 
         Raises:
-            SettingsError: the provider is unknown, its key is missing, or its address cannot be used.
+            SettingsError: the provider is unknown, its key is missing, or its address cannot be
+                used.
         """
         provider, _, name = provider.partition("/")
         model = ModelSpec(provider=provider, name=name)
         if provider not in VENDORS:
-            raise SettingsError(f"provider {provider!r}", f"is unknown; an agent may ask {', '.join(VENDORS)}.")
+            raise SettingsError(
+                f"provider {provider!r}", f"is unknown; an agent may ask {', '.join(VENDORS)}."
+            )
         if problem := self._key_problem(self._endpoint(model)):
             raise problem
         from assay.providers.gate import Gate  # most runs have no such agent
@@ -163,16 +177,22 @@ class Directory:
         else:
             self.provider(model)
 
-    def cost_usd(self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int) -> float | None:
+    def cost_usd(
+        self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int
+    ) -> float | None:
         return self._prices.cost_usd(model, input_tokens=input_tokens, output_tokens=output_tokens)
 
     def context_tokens(self, model: ModelSpec, /) -> int | None:
         return self._prices.context_tokens(model)
 
-    def problems(self, models: Iterable[ModelSpec], /, *, judges: Iterable[ModelSpec] = ()) -> tuple[SettingsError, ...]:
-        """Return all distinct problems that would prevent calls to these models, without sending anything.
+    def problems(
+        self, models: Iterable[ModelSpec], /, *, judges: Iterable[ModelSpec] = ()
+    ) -> tuple[SettingsError, ...]:
+        """Return all distinct problems that would prevent calls to these models, without sending
+        anything.
 
-        `judges` are also checked for their role as judges, because `echo` cannot grade; `models` may omit them.
+        `judges` are also checked for their role as judges, because `echo` cannot grade; `models`
+        may omit them.
         """
         grading = tuple(judges)
         models = tuple(models)
@@ -180,7 +200,9 @@ class Directory:
         if any(model.provider == PERSON for model in models):
             problems.append(
                 SettingsError(
-                    PERSON, ("is a grader and cannot be called as a candidate."), remedy="Write a person's answers as snippets."
+                    PERSON,
+                    ("is a grader and cannot be called as a candidate."),
+                    remedy="Write a person's answers as snippets.",
                 )
             )
         problems += [self._problem(model) for model in (*models, *grading)]
@@ -192,10 +214,14 @@ class Directory:
                     remedy="Use a model that can grade, for example openai/gpt-4o-mini, or use replay/FILE for a recording.",
                 )
             )
-        return tuple({str(problem): problem for problem in problems if problem is not None}.values())
+        return tuple(
+            {str(problem): problem for problem in problems if problem is not None}.values()
+        )
 
     def access(self, model: ModelSpec, /) -> Access:
-        """Return facts about access to a model, without its key and without sending anything; never raises."""
+        """Return facts about access to a model, without its key and without sending anything; never
+        raises.
+        """
         problem = self._problem(model)
         sentence = None if problem is None else f"{problem.where} {problem.problem}"
         remedy = "" if problem is None else problem.remedy
@@ -217,7 +243,9 @@ class Directory:
         )
 
     def takes(self, model: ModelSpec, /) -> Takes:
-        """Return the request parts that a model's endpoint accepts, according to its protocol and its answers so far."""
+        """Return the request parts that a model's endpoint accepts, according to its protocol and
+        its answers so far.
+        """
         if model.provider not in VENDORS:
             return Takes()
         provider = self._providers.get(_key_of(model))
@@ -225,7 +253,10 @@ class Directory:
         return takes(VENDORS[model.provider].protocol, None if shown is None else shown(model.name))
 
     async def close(self) -> None:
-        """Close this event loop's connections; safe to call twice. A later call opens new connections."""
+        """Close this event loop's connections; safe to call twice.
+
+        A later call opens new connections.
+        """
         for provider in tuple(self._providers.values()):
             await provider.close()
         if self._session is not None:
@@ -244,9 +275,15 @@ class Directory:
         return None
 
     def _key_problem(self, endpoint: Endpoint) -> SettingsError | None:
-        """Return a missing key as a problem, but only at the provider's usual host; other endpoints may need no key."""
+        """Return a missing key as a problem, but only at the provider's usual host; other endpoints
+        may need no key.
+        """
         vendor = endpoint.vendor
-        if endpoint.key is not None or not vendor.key_required or origin_of(endpoint.url) != origin_of(vendor.address):
+        if (
+            endpoint.key is not None
+            or not vendor.key_required
+            or origin_of(endpoint.url) != origin_of(vendor.address)
+        ):
             return None
         return SettingsError(
             vendor.key_variable,
@@ -266,7 +303,11 @@ class Directory:
             opener = PROVIDERS.load(model.provider)
         except UnknownName:
             raise _unknown(model) from None
-        if self._local_only and model.provider not in PROVIDERS.own and not getattr(opener, "local", False):
+        if (
+            self._local_only
+            and model.provider not in PROVIDERS.own
+            and not getattr(opener, "local", False)
+        ):
             raise SettingsError(
                 model.ref,
                 "is answered by a plug-in that may use the network, and local_only forbids that.",
@@ -282,18 +323,28 @@ class Directory:
         return self._session
 
     def _recording(self, name: str) -> Recording:
-        """Return the recording with this file name, relative to the working folder; Assay includes `@demo`."""
+        """Return the recording with this file name, relative to the working folder; Assay includes
+        `@demo`.
+        """
         if name in self._recordings:
             return self._recordings[name]
         from assay.providers.recordings import Recording, bounded_lines
 
         where = f"replay/{name}"
         if name.startswith("@") and name != _DEMO:
-            raise SettingsError(where, f"is not a recording included with Assay; the only one is {_DEMO}.")
-        place = resources.files("assay").joinpath("demo", "judge.jsonl") if name == _DEMO else self._place(name, where)
+            raise SettingsError(
+                where, f"is not a recording included with Assay; the only one is {_DEMO}."
+            )
+        place = (
+            resources.files("assay").joinpath("demo", "judge.jsonl")
+            if name == _DEMO
+            else self._place(name, where)
+        )
         if not place.is_file():  # a device or a pipe may have no end
             folder = "in this installation" if name == _DEMO else f"under {self._base_folder}"
-            raise SettingsError(where, f"there is no file {name!r} {folder}.", remedy="Check its name.")
+            raise SettingsError(
+                where, f"there is no file {name!r} {folder}.", remedy="Check its name."
+            )
         try:
             with place.open("r", encoding="utf-8-sig") as lines:
                 recording = Recording(bounded_lines(lines, where=where), name=name)
@@ -304,10 +355,17 @@ class Directory:
         return recording
 
     def _place(self, name: str, where: str) -> Path:
-        """Return a recording's path; outside the allowed folders, the `SettingsError` does not reveal if a file exists."""
-        with suppress(OSError, ValueError, RuntimeError):  # name too long, NUL in it, loop of links, no home folder
+        """Return a recording's path; outside the allowed folders, the `SettingsError` does not
+        reveal if a file exists.
+        """
+        # name too long, NUL in it, loop of links, no home folder
+        with suppress(OSError, ValueError, RuntimeError):
             place = (self._base_folder / Path(name).expanduser()).resolve()
-            inside = [place.relative_to(root.resolve()) for root in self._roots if place.is_relative_to(root.resolve())]
+            inside = [
+                place.relative_to(root.resolve())
+                for root in self._roots
+                if place.is_relative_to(root.resolve())
+            ]
             if any(not any(part.startswith(".") for part in within.parts) for within in inside):
                 return place
         raise SettingsError(
@@ -320,7 +378,8 @@ class Directory:
 def _key_of(model: ModelSpec) -> tuple[object, ...]:
     program = model.program
     if program is not None:
-        # The id is enough, because the provider keeps the program alive; a digest would take 0.1 ms.
+        # The id is enough, because the provider keeps the program alive; a digest would take 0.1
+        # ms.
         return model.provider, id(program)
     return model.provider, model.name if model.provider == "replay" else model.base_url
 

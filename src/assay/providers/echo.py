@@ -23,14 +23,18 @@ class Echo:
     async def complete(self, request: ModelRequest, /) -> Reply:
         """Return the last user message; four characters count as one token."""
         if request.answer_schema is not None:
-            raise CallFailed("bad_request", "echo cannot judge.", transient=False, fault=Fault.HARNESS)
+            raise CallFailed(
+                "bad_request", "echo cannot judge.", transient=False, fault=Fault.HARNESS
+            )
         text, asked = "", 0
         for message in request.messages:
             asked += len(message.content)
             if message.role == "user":
                 text = message.content
         if not text.strip():
-            raise CallFailed("empty", "echo got an empty prompt, so its answer is empty.", transient=False)
+            raise CallFailed(
+                "empty", "echo got an empty prompt, so its answer is empty.", transient=False
+            )
         return Reply(
             text=text,
             usage=Usage(input_tokens=_tokens(asked), output_tokens=_tokens(len(text))),

@@ -17,7 +17,8 @@ from assay.providers.vendors import OLLAMA_PORT, VENDORS, Vendor
 class Endpoint:
     """An address with its key and proxy, which never appear in a `repr`.
 
-    `key_variable`: environment variable for the key, even if it is not set. `key_missing`: the reason why there is no key.
+    `key_variable`: environment variable for the key, even if it is not set. `key_missing`: the
+    reason why there is no key.
     `pinned`: True if all addresses of the host must be on this machine or network.
     """
 
@@ -43,10 +44,14 @@ class Endpoint:
         return is_local(self.host)
 
 
-def endpoint_of(model: ModelSpec, environment: Mapping[str, str], rules: AddressRules | None = None) -> Endpoint:
-    """Return a model's endpoint from its `base_url`, the provider's address variable, or the provider's usual address.
+def endpoint_of(
+    model: ModelSpec, environment: Mapping[str, str], rules: AddressRules | None = None
+) -> Endpoint:
+    """Return a model's endpoint from its `base_url`, the provider's address variable, or the
+    provider's usual address.
 
-    The module `address_rules` chooses the API key. Raises SettingsError if the address or the key cannot be used.
+    The module `address_rules` chooses the API key. Raises SettingsError if the address or the key
+    cannot be used.
     """
     rules = rules or AddressRules()
     vendor = VENDORS[model.provider]
@@ -55,8 +60,8 @@ def endpoint_of(model: ModelSpec, environment: Mapping[str, str], rules: Address
     choice = choose_key(vendor, origin, _set_origin(vendor, environment), environment, rules)
     path = "/messages" if vendor.protocol == "anthropic" else "/chat/completions"
     url = address._replace(path=address.path.removesuffix(path) + path)
-    # A proxy may be outside the network that `local_only` promises not to leave, and a proxy from a project's file would read
-    # unencrypted keys.
+    # A proxy may be outside the network that `local_only` promises not to leave, and a proxy from a
+    # project's file would read unencrypted keys.
     proxies = {name: value for name, value in environment.items() if name not in rules.project}
     return Endpoint(
         vendor=vendor,
@@ -65,20 +70,29 @@ def endpoint_of(model: ModelSpec, environment: Mapping[str, str], rules: Address
         key=choice.key,
         key_missing=choice.missing,
         proxy=None if origin.local else proxy_for(url, proxies),
-        # A local name may resolve to an address elsewhere; an unencrypted key must not be sent there.
+        # A local name may resolve to an address elsewhere; an unencrypted key must not be sent
+        # there.
         pinned=origin.scheme != "https" and choice.key is not None and not rules.allow_http_keys,
     )
 
 
 def allowed_endpoint(
-    model: ModelSpec, environment: Mapping[str, str], rules: AddressRules | None = None, *, local_only: bool
+    model: ModelSpec,
+    environment: Mapping[str, str],
+    rules: AddressRules | None = None,
+    *,
+    local_only: bool,
 ) -> Endpoint:
-    """Return a model's endpoint; raises `SettingsError` if it cannot be used or a setting forbids it."""
+    """Return a model's endpoint; raises `SettingsError` if it cannot be used or a setting forbids
+    it.
+    """
     rules = rules or AddressRules()
     vendor = VENDORS[model.provider]
     if model.base_url and rules.web is not None:
         address = _address_of(model, environment)
-        check_web(model.ref, vendor, origin_of(address.geturl()), _set_origin(vendor, environment), rules)
+        check_web(
+            model.ref, vendor, origin_of(address.geturl()), _set_origin(vendor, environment), rules
+        )
     endpoint = endpoint_of(model, environment, rules)
     if local_only and not endpoint.local:
         raise SettingsError(
@@ -134,7 +148,9 @@ def _parsed(text: str, *, where: str, vendor: Vendor) -> SplitResult:
     except ValueError as error:
         raise SettingsError(
             where,
-            f"{text!r} is not an address: {error}." if "@" not in text else f"is not an address: {error}.",
+            f"{text!r} is not an address: {error}."
+            if "@" not in text
+            else f"is not an address: {error}.",
             remedy=f"Write for example {vendor.address}.",
         ) from error
     path = parts.path.rstrip("/")
@@ -142,7 +158,9 @@ def _parsed(text: str, *, where: str, vendor: Vendor) -> SplitResult:
         path = path.removesuffix(last)
     if not path or path == "/api" or (vendor.protocol == "anthropic" and not path.endswith("/v1")):
         path += "/v1"
-    return SplitResult(scheme=origin.scheme, netloc=origin.netloc, path=path, query=parts.query, fragment="")
+    return SplitResult(
+        scheme=origin.scheme, netloc=origin.netloc, path=path, query=parts.query, fragment=""
+    )
 
 
 def proxy_for(url: SplitResult, environment: Mapping[str, str]) -> str | None:

@@ -1,8 +1,10 @@
-"""Let the commands of one trial reach the models of one provider, without the key and without a network.
+"""Let the commands of one trial reach the models of one provider, without the key and without a
+network.
 
-The gate listens on a UNIX socket, which a sandbox shows to its commands. It accepts only requests that carry the trial's own
-token, adds the key, and sends them to the provider's address. Only requests for answers pass, because a key also opens files,
-batches and administration, and tools that the provider runs pass only if the trial may use the network.
+The gate listens on a UNIX socket, which a sandbox shows to its commands. It accepts only requests
+that carry the trial's own token, adds the key, and sends them to the provider's address. Only
+requests for answers pass, because a key also opens files, batches and administration, and tools
+that the provider runs pass only if the trial may use the network.
 """
 
 from __future__ import annotations
@@ -63,17 +65,22 @@ _BETAS: Final = re.compile(
     r"|web-search|web-fetch|computer-use|pdfs)-[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"|claude-code-[0-9]{8}"
 )
-"""Values of `anthropic-beta` that pass; the others, such as files, containers and MCP, are left out."""
+"""Values of `anthropic-beta` that pass; the others, such as files, containers and MCP, are left
+out.
+"""
 
 _NOTE: Final = "x-assay-note"
+# of each protocol: the address, its path, and the key
 _VARIABLES: Final[Mapping[str, tuple[str, str, str]]] = {
     "anthropic": ("ANTHROPIC_BASE_URL", "", "ANTHROPIC_API_KEY"),
     "openai": ("OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
-}  # of each protocol: the address, its path, and the key
+}
 
 
 class Gate:
-    """A `ports.ModelGate` for one trial; `spent` is what its calls have used so far, and `end` the limit that they reached."""
+    """A `ports.ModelGate` for one trial; `spent` is what its calls have used so far, and `end` the
+    limit that they reached.
+    """
 
     def __init__(
         self,
@@ -137,14 +144,18 @@ class Gate:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        given = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
+        given = request.headers.get("x-api-key") or request.headers.get(
+            "authorization", ""
+        ).removeprefix("Bearer ")
         called = f"{request.method} {request.rel_url.raw_path}"
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
             return self._error(401, "Send the key of this trial, which is in the environment.")
         path = request.rel_url.raw_path
         asks = request.method == "POST" and path in FORMS[self._endpoint.vendor.protocol]
         if not asks and not (request.method == "GET" and _LISTED.fullmatch(path)):
-            return self._error(403, f"{called[:200]} is not open to agents of {self._endpoint.vendor.name}.")
+            return self._error(
+                403, f"{called[:200]} is not open to agents of {self._endpoint.vendor.name}."
+            )
         async with self._slots:
             body = bytearray()
             async for part in request.content.iter_any():
@@ -156,22 +167,30 @@ class Gate:
             try:
                 query = _query(request)
                 if asks:
-                    return await self._within_budget(request, query, self._rules.read(path, bytes(body)))
+                    return await self._within_budget(
+                        request, query, self._rules.read(path, bytes(body))
+                    )
                 if body:
                     raise RequestRefused(called, "has a body.")
                 return await self._forwarded(request, query, None, Booking())
             except RequestRefused as refused:
                 return self._error(403, str(refused))
 
-    async def _within_budget(self, request: web.BaseRequest, query: Mapping[str, str], asked: GatedRequest) -> web.Response:
-        """Forward a call if the budget covers its worst case, which is reserved until its cost is known."""
+    async def _within_budget(
+        self, request: web.BaseRequest, query: Mapping[str, str], asked: GatedRequest
+    ) -> web.Response:
+        """Forward a call if the budget covers its worst case, which is reserved until its cost is
+        known.
+        """
         if self._refused is not None:
             return self._error(402, _over_budget(self._refused))
         if asked.path.endswith(_FREE) or self._allowance is None:
             return await self._forwarded(request, query, asked, Booking())
         if asked.parts.run_by_provider:
             problem = "is run by the provider at a price of its own, which a budget cannot reserve."
-            raise RequestRefused(asked.parts.run_by_provider[0], problem, "Run without `--budget`, or leave it out.")
+            raise RequestRefused(
+                asked.parts.run_by_provider[0], problem, "Run without `--budget`, or leave it out."
+            )
         model = self._model(asked.model)
         output_tokens = asked.most_output_tokens
         if output_tokens is None:
@@ -179,7 +198,9 @@ class Gate:
             limit = DEFAULT_OUTPUT if context is None else min(DEFAULT_OUTPUT, max(1, context // 4))
             asked = asked.limited(limit, old_name=not self._is_own_address())
             output_tokens = limit * asked.answers
-        call = self._allowance.call(model, input_tokens=asked.most_input_tokens, output_tokens=output_tokens)
+        call = self._allowance.call(
+            model, input_tokens=asked.most_input_tokens, output_tokens=output_tokens
+        )
         task = asyncio.current_task()
         if task is not None:
             self._calls.add(task)
@@ -193,21 +214,33 @@ class Gate:
             return self._error(402, _over_budget(refused))
 
     def _is_own_address(self) -> bool:
-        """True if the provider is OpenAI itself, and not another server that speaks its protocol."""
+        """True if the provider is OpenAI itself, and not another server that speaks its
+        protocol.
+        """
         vendor = self._endpoint.vendor
-        return vendor.name == "openai" and origin_of(self._endpoint.url) == origin_of(vendor.address)
+        return vendor.name == "openai" and origin_of(self._endpoint.url) == origin_of(
+            vendor.address
+        )
 
     def _model(self, name: str) -> ModelSpec:
         return self._priced(ModelSpec(provider=self._endpoint.vendor.name, name=name))
 
     async def _forwarded(
-        self, request: web.BaseRequest, query: Mapping[str, str], asked: GatedRequest | None, booking: Booking
+        self,
+        request: web.BaseRequest,
+        query: Mapping[str, str],
+        asked: GatedRequest | None,
+        booking: Booking,
     ) -> web.Response:
-        """Send a call to the provider, note its cost in the booking, and return the reply without the key."""
+        """Send a call to the provider, note its cost in the booking, and return the reply without
+        the key.
+        """
         endpoint = self._endpoint
         url = URL(endpoint.url)
         path = url.path.removesuffix("/messages").removesuffix("/chat/completions")
-        target = url.with_path(path + request.rel_url.path.removeprefix("/v1")).with_query({**query, **url.query})
+        target = url.with_path(path + request.rel_url.path.removeprefix("/v1")).with_query(
+            {**query, **url.query}
+        )
         headers = WIRES[endpoint.vendor.protocol]().headers(endpoint.key) | _headers(request)
         address = Address(target, headers, endpoint.proxy, endpoint.place, endpoint.pinned)
         counts = asked is not None and not asked.path.endswith(_FREE)
@@ -215,7 +248,9 @@ class Gate:
         try:
             adds_usage = asked is not None and asked.hides_usage
             body = b"" if asked is None else (asked.with_usage() if adds_usage else asked).body
-            answer = await self._context.http().send(request.method, address, body, timeout_s=TIMEOUT_S)
+            answer = await self._context.http().send(
+                request.method, address, body, timeout_s=TIMEOUT_S
+            )
         except CallFailed as failed:
             booking.note_failure(failed)
             self._unsettled -= counts and not failed.charged
@@ -229,18 +264,31 @@ class Gate:
         content = content.replace(endpoint.key.encode(), b"[key]") if endpoint.key else content
         passed = {name: answer.headers[name] for name in _RETURNED if name in answer.headers}
         if asked is not None and asked.parts.dropped:
-            passed[_NOTE] = f"left out: {', '.join(asked.parts.dropped)}"[:1000].encode("ascii", "replace").decode()
+            passed[_NOTE] = (
+                f"left out: {', '.join(asked.parts.dropped)}"[:1000]
+                .encode("ascii", "replace")
+                .decode()
+            )
         return web.Response(status=answer.status, body=content, headers=passed)
 
     def _error(self, status: int, message: str) -> web.Response:
         """Return a refusal in the form of the provider's own errors."""
         kinds = {401: "authentication_error", 402: "billing_error", 403: "permission_error"}
-        error: dict[str, str | None] = {"type": kinds.get(status, "invalid_request_error"), "message": f"Assay: {message}"}
+        error: dict[str, str | None] = {
+            "type": kinds.get(status, "invalid_request_error"),
+            "message": f"Assay: {message}",
+        }
         if self._endpoint.vendor.protocol == "anthropic":
-            return web.Response(status=status, body=dump({"type": "error", "error": error}), content_type="application/json")
+            return web.Response(
+                status=status,
+                body=dump({"type": "error", "error": error}),
+                content_type="application/json",
+            )
         code = "insufficient_quota" if status == 402 else None
         error |= {"type": code or error["type"], "param": None, "code": code}
-        return web.Response(status=status, body=dump({"error": error}), content_type="application/json")
+        return web.Response(
+            status=status, body=dump({"error": error}), content_type="application/json"
+        )
 
     def _count(self, body: bytes, name: str) -> float | None:
         """Add a reply to the sums, note the limit that it reaches, and return its cost."""
@@ -248,7 +296,10 @@ class Gate:
         model = self._model(name)
         cost = self._context.cost_of(model, usage, cached, stated)
         if cost is not None and (extra := cache_surcharge(body)):
-            cost += self._context.cost_of(model, Usage(input_tokens=extra, output_tokens=0), 0, None) or 0.0
+            cost += (
+                self._context.cost_of(model, Usage(input_tokens=extra, output_tokens=0), 0, None)
+                or 0.0
+            )
         self._unsettled -= usage.input_tokens is not None and usage.output_tokens is not None
         self._spent = self._spent.plus(usage.input_tokens, usage.output_tokens, cost)
         self.end = self._limits.reached(self.spent)
@@ -256,17 +307,23 @@ class Gate:
 
 
 def _query(request: web.BaseRequest) -> dict[str, str]:
-    """Return the query of a request; raises `RequestRefused` for parameters that do not pass or occur twice."""
+    """Return the query of a request; raises `RequestRefused` for parameters that do not pass or
+    occur twice.
+    """
     query: dict[str, str] = {}
     for name, value in request.rel_url.query.items():
         if name in query or name not in _QUERY or not _QUERY[name].fullmatch(value):
-            raise RequestRefused(f"The parameter {name[:60]!r}", "does not pass.", "Leave it out of the address.")
+            raise RequestRefused(
+                f"The parameter {name[:60]!r}", "does not pass.", "Leave it out of the address."
+            )
         query[name] = value
     return query
 
 
 def _headers(request: web.BaseRequest) -> dict[str, str]:
-    """Return the headers to forward; the others say nothing about the call, or would open what its key can do."""
+    """Return the headers to forward; the others say nothing about the call, or would open what its
+    key can do.
+    """
     headers: dict[str, str] = {}
     for name, allowed in _HEADERS.items():
         values = request.headers.getall(name, [])
@@ -286,10 +343,14 @@ class _Closed(asyncio.Protocol):
 
 
 def usage_in(body: bytes) -> tuple[Usage, int, float | None]:
-    """Return tokens, cached tokens and stated cost of a reply; unknown output tokens if a stream was cut off."""
+    """Return tokens, cached tokens and stated cost of a reply; unknown output tokens if a stream
+    was cut off.
+    """
     stated = _stated_usage(body)
     into = count(stated.get("input_tokens", stated.get("prompt_tokens")))
-    read, written = (count(stated.get(f"cache_{name}_input_tokens")) or 0 for name in ("read", "creation"))
+    read, written = (
+        count(stated.get(f"cache_{name}_input_tokens")) or 0 for name in ("read", "creation")
+    )
     details = stated.get("prompt_tokens_details") or stated.get("input_tokens_details")
     cached = read or (count(details.get("cached_tokens")) or 0 if isinstance(details, dict) else 0)
     cost = stated.get("cost")
@@ -297,11 +358,17 @@ def usage_in(body: bytes) -> tuple[Usage, int, float | None]:
         input_tokens=None if into is None else into + read + written,
         output_tokens=count(stated.get("output_tokens", stated.get("completion_tokens"))),
     )
-    return tokens, cached, float(cost) if isinstance(cost, int | float) and 0 <= cost < 1e6 else None
+    return (
+        tokens,
+        cached,
+        float(cost) if isinstance(cost, int | float) and 0 <= cost < 1e6 else None,
+    )
 
 
 def cache_surcharge(body: bytes) -> int:
-    """Return the tokens by which writing to Anthropic's cache costs more: a quarter of the tokens, or all of those for an hour."""
+    """Return the tokens by which writing to Anthropic's cache costs more: a quarter of the tokens,
+    or all of those for an hour.
+    """
     stated = _stated_usage(body)
     written = count(stated.get("cache_creation_input_tokens")) or 0
     by_time = stated.get("cache_creation")
@@ -312,7 +379,9 @@ def cache_surcharge(body: bytes) -> int:
 def _stated_usage(body: bytes) -> dict[str, Any]:
     """Return the fields of all usage in a reply; in a stream, later events replace earlier ones."""
     stated: dict[str, Any] = {}
-    streamed = [line[5:] for line in body.split(b"\n") if line.startswith(b"data:") and b'"usage"' in line]
+    streamed = [
+        line[5:] for line in body.split(b"\n") if line.startswith(b"data:") and b'"usage"' in line
+    ]
     for text in streamed or [body]:
         document = _document(text)
         for holder in (document, document.get("message"), document.get("response")):
@@ -320,12 +389,15 @@ def _stated_usage(body: bytes) -> dict[str, Any]:
             if isinstance(usage, dict):
                 stated |= {key: value for key, value in usage.items() if value is not None}
                 if streamed and holder is document.get("message"):
-                    stated.pop("output_tokens", None)  # the count at the start of the answer says nothing about its end
+                    # the count at the start of the answer says nothing about its end
+                    stated.pop("output_tokens", None)
     return stated
 
 
 def _without_usage(body: bytes) -> bytes:
-    """Return a stream without the event of its usage, for clients that did not ask for it and expect a choice in each event."""
+    """Return a stream without the event of its usage, for clients that did not ask for it and
+    expect a choice in each event.
+    """
     events = re.split(rb"(?<=\n\n)|(?<=\r\n\r\n)", body)
     return b"".join(event for event in events if not _states_only_usage(event))
 

@@ -1,9 +1,11 @@
-"""Requests that pass the gate, by the path of each protocol: their fields, kinds of content and kinds of tools.
+"""Requests that pass the gate, by the path of each protocol: their fields, kinds of content and
+kinds of tools.
 
-House rules. A field, a kind of content or a kind of tool passes only if it is listed here. Content is part of the request: an
-address that the provider would fetch and an id of something that the key's owner stored never pass. Tools are run by the agent;
-a search or a fetch by the provider passes only for trials with a network. To let a new field of a provider pass, add it here,
-with a case in `tests/attack/test_gate.py` if it could name something outside the request.
+House rules. A field, a kind of content or a kind of tool passes only if it is listed here. Content
+is part of the request: an address that the provider would fetch and an id of something that the
+key's owner stored never pass. Tools are run by the agent; a search or a fetch by the provider
+passes only for trials with a network. To let a new field of a provider pass, add it here, with a
+case in `tests/attack/test_gate.py` if it could name something outside the request.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ MOST_OUTPUT: Final = 10_000_000
 MOST_ANSWERS: Final = 128
 
 _count: Final = whole(1, MOST_OUTPUT)
-_outside: Final = "names something outside of the request that the provider would load, fetch or run."
+_outside: Final = (
+    "names something outside of the request that the provider would load, fetch or run."
+)
 _stored: Final = "names something that is stored in the account of the key's owner."
 _dearer: Final = "would change the price of the call."
 
@@ -46,18 +50,24 @@ def _plain(kind: str, **fields: Check) -> Shape:
     return Shape(fields={"type": among(kind), **fields}, required=tuple(fields))
 
 
-# --- Anthropic: messages -------------------------------------------------------------------------------------------------
+# --- Anthropic: messages --------------------------------------------------------------------------
 
 
 def _cache(value: Any, where: str, parts: PassedParts) -> Any:
-    """Pass the mark that caches the prompt up to its block; an hour costs more than the usual five minutes."""
-    passed = Shape(fields={"type": among("ephemeral"), "ttl": among("5m", "1h"), "scope": text})(value, where, parts)
+    """Pass the mark that caches the prompt up to its block; an hour costs more than the usual five
+    minutes.
+    """
+    passed = Shape(fields={"type": among("ephemeral"), "ttl": among("5m", "1h"), "scope": text})(
+        value, where, parts
+    )
     parts.cached_for_longer |= passed.get("ttl") == "1h"
     return passed
 
 
 _CACHED: Final[Mapping[str, Check]] = {"cache_control": _cache}
-_A_TEXT: Final = Shape(fields={"type": among("text"), "text": text, **_CACHED}, hints=frozenset({"citations"}))
+_A_TEXT: Final = Shape(
+    fields={"type": among("text"), "text": text, **_CACHED}, hints=frozenset({"citations"})
+)
 _INLINE_SOURCE: Final = {"type": among("base64"), "media_type": text}
 _A_IMAGE: Final = Shape(
     fields={
@@ -103,7 +113,9 @@ _A_RESULT: Final = Shape(
                         "text": _A_TEXT,
                         "image": _A_IMAGE,
                         "document": _A_DOCUMENT,
-                        "tool_reference": Shape(fields={"type": among("tool_reference"), "tool_name": text, **_CACHED}),
+                        "tool_reference": Shape(
+                            fields={"type": among("tool_reference"), "tool_name": text, **_CACHED}
+                        ),
                     }
                 )
             )
@@ -117,13 +129,17 @@ _A_BLOCKS: Final = Kinds(
         "text": _A_TEXT,
         "image": _A_IMAGE,
         "document": _A_DOCUMENT,
-        "tool_use": Shape(fields={"type": among("tool_use"), **_A_CALL}, hints=frozenset({"caller"})),
+        "tool_use": Shape(
+            fields={"type": among("tool_use"), **_A_CALL}, hints=frozenset({"caller"})
+        ),
         "tool_result": _A_RESULT,
         "thinking": Shape(fields={"type": among("thinking"), "thinking": text, "signature": text}),
         "redacted_thinking": Shape(fields={"type": among("redacted_thinking"), "data": text}),
     },
     networked={
-        "server_tool_use": Shape(fields={"type": among("server_tool_use"), **_A_CALL}, hints=frozenset({"caller"})),
+        "server_tool_use": Shape(
+            fields={"type": among("server_tool_use"), **_A_CALL}, hints=frozenset({"caller"})
+        ),
         "web_search_tool_result": _plain("web_search_tool_result", tool_use_id=text, content=free),
         "web_fetch_tool_result": _plain("web_fetch_tool_result", tool_use_id=text, content=free),
     },
@@ -146,7 +162,13 @@ _A_SCREEN: Final = {
 _A_TOOLS: Final = Kinds(
     kinds={
         "custom": Shape(
-            fields={"type": among("custom"), "description": text, "input_schema": schema, **_A_TOOL}, required=("name",)
+            fields={
+                "type": among("custom"),
+                "description": text,
+                "input_schema": schema,
+                **_A_TOOL,
+            },
+            required=("name",),
         ),
         "bash_*": Shape(fields={"type": text, **_A_TOOL}),
         "text_editor_*": Shape(fields={"type": text, "max_characters": _count, **_A_TOOL}),
@@ -169,22 +191,53 @@ _A_TOOLS: Final = Kinds(
     default="custom",
 )
 _A_EDIT: Final = Kinds(
-    kinds={f"clear_{what}_*": Shape(fields={"type": text, "keep": free, "trigger": free, "clear_at_least": free,
-                                            "exclude_tools": each(text), "clear_tool_inputs": free})
-           for what in ("tool_uses", "thinking")}
-)  # fmt: skip
+    kinds={
+        f"clear_{what}_*": Shape(
+            fields={
+                "type": text,
+                "keep": free,
+                "trigger": free,
+                "clear_at_least": free,
+                "exclude_tools": each(text),
+                "clear_tool_inputs": free,
+            }
+        )
+        for what in ("tool_uses", "thinking")
+    }
+)
 _A_COUNTED: Final[Mapping[str, Check]] = {
     "model": text,
     "messages": each(
-        Shape(fields={"role": among("user", "assistant", "system"), "content": text_or(each(_A_BLOCKS))}, required=("role",))
+        Shape(
+            fields={
+                "role": among("user", "assistant", "system"),
+                "content": text_or(each(_A_BLOCKS)),
+            },
+            required=("role",),
+        )
     ),
     "system": text_or(each(Kinds(kinds={"text": _A_TEXT}))),
     "tools": each(_A_TOOLS),
     "tool_choice": Shape(
-        fields={"type": among("auto", "any", "tool", "none"), "name": text, "disable_parallel_tool_use": flag}
+        fields={
+            "type": among("auto", "any", "tool", "none"),
+            "name": text,
+            "disable_parallel_tool_use": flag,
+        }
     ),
-    "thinking": Shape(fields={"type": among("enabled", "disabled", "adaptive"), "budget_tokens": _count, "display": text}),
-    "output_config": Shape(fields={"effort": text, "format": Shape(fields={"type": among("json_schema"), "schema": schema})}),
+    "thinking": Shape(
+        fields={
+            "type": among("enabled", "disabled", "adaptive"),
+            "budget_tokens": _count,
+            "display": text,
+        }
+    ),
+    "output_config": Shape(
+        fields={
+            "effort": text,
+            "format": Shape(fields={"type": among("json_schema"), "schema": schema}),
+        }
+    ),
     "output_format": Shape(fields={"type": among("json_schema"), "schema": schema}),
     "context_management": Shape(fields={"edits": each(_A_EDIT)}),
     **_CACHED,
@@ -214,10 +267,17 @@ COUNT_TOKENS: Final = Shape(
     refused=MESSAGES.refused,
 )
 
-# --- OpenAI: what its three forms share ------------------------------------------------------------------------------------
+# --- OpenAI: what its three forms share -----------------------------------------------------------
 
 _EFFORT: Final = Shape(
-    fields={"effort": text, "summary": text, "generate_summary": text, "max_tokens": _count, "exclude": flag, "enabled": flag}
+    fields={
+        "effort": text,
+        "summary": text,
+        "generate_summary": text,
+        "max_tokens": _count,
+        "exclude": flag,
+        "enabled": flag,
+    }
 )
 _FORMAT: Final = {"name": text, "description": text, "schema": schema, "strict": flag}
 _GRAMMAR: Final = Kinds(
@@ -262,7 +322,8 @@ _PENALTIES: Final[Mapping[str, Check]] = {
 _HINTS: Final = frozenset({"metadata", "client_metadata"})
 _REFUSED: Final[Mapping[str, str]] = {
     **dict.fromkeys(
-        ("models", "route", "provider", "preset"), "could lead to another model; a call goes to the model in `model`."
+        ("models", "route", "provider", "preset"),
+        "could lead to another model; a call goes to the model in `model`.",
     ),
     **dict.fromkeys(("plugins", "web_search_options", "mcp_servers", "transforms"), _outside),
     **dict.fromkeys(("prompt", "previous_response_id", "conversation"), _stored),
@@ -270,18 +331,25 @@ _REFUSED: Final[Mapping[str, str]] = {
     "background": "would answer after the call has ended.",
 }
 
-# --- OpenAI: chat completions --------------------------------------------------------------------------------------------
+# --- OpenAI: chat completions ---------------------------------------------------------------------
 
 _C_TEXT: Final = Shape(fields={"type": among("text"), "text": text, **_CACHED})
 _C_FILE: Final = Shape(
-    fields={"file_data": file_address, "filename": text}, required=("file_data",), refused={"file_id": _stored}
+    fields={"file_data": file_address, "filename": text},
+    required=("file_data",),
+    refused={"file_id": _stored},
 )
 _C_IMAGE: Final = Shape(fields={"url": image_address, "detail": text}, required=("url",))
 _C_PARTS: Final = Kinds(
     kinds={
         "text": _C_TEXT,
-        "image_url": Shape(fields={"type": among("image_url"), "image_url": _C_IMAGE, **_CACHED}, required=("image_url",)),
-        "file": Shape(fields={"type": among("file"), "file": _C_FILE, **_CACHED}, required=("file",)),
+        "image_url": Shape(
+            fields={"type": among("image_url"), "image_url": _C_IMAGE, **_CACHED},
+            required=("image_url",),
+        ),
+        "file": Shape(
+            fields={"type": among("file"), "file": _C_FILE, **_CACHED}, required=("file",)
+        ),
         "refusal": _plain("refusal", refusal=text),
     }
 )
@@ -289,10 +357,15 @@ _C_CALLED: Final = Shape(fields={"name": text, "arguments": text})
 _C_CALLS: Final = Kinds(
     kinds={
         "function": Shape(
-            fields={"type": among("function"), "id": text, "function": _C_CALLED}, hints=frozenset({"index", "extra_content"})
+            fields={"type": among("function"), "id": text, "function": _C_CALLED},
+            hints=frozenset({"index", "extra_content"}),
         ),
         "custom": Shape(
-            fields={"type": among("custom"), "id": text, "custom": Shape(fields={"name": text, "input": text})},
+            fields={
+                "type": among("custom"),
+                "id": text,
+                "custom": Shape(fields={"name": text, "input": text}),
+            },
             hints=frozenset({"index"}),
         ),
     },
@@ -328,16 +401,23 @@ _C_MESSAGE: Final = Shape(
     hints=frozenset({"annotations", "provider_specific_fields"}),
     refused={"audio": _stored},
 )
-_C_FUNCTION: Final = Shape(fields={"name": text, "description": text, "parameters": schema, "strict": flag}, required=("name",))
+_C_FUNCTION: Final = Shape(
+    fields={"name": text, "description": text, "parameters": schema, "strict": flag},
+    required=("name",),
+)
 _C_TOOLS: Final = Kinds(
     kinds={
         "function": Shape(
-            fields={"type": among("function"), "function": _C_FUNCTION, **_CACHED}, required=("type", "function")
+            fields={"type": among("function"), "function": _C_FUNCTION, **_CACHED},
+            required=("type", "function"),
         ),
         "custom": Shape(
             fields={
                 "type": among("custom"),
-                "custom": Shape(fields={"name": text, "description": text, "format": _GRAMMAR}, required=("name",)),
+                "custom": Shape(
+                    fields={"name": text, "description": text, "format": _GRAMMAR},
+                    required=("name",),
+                ),
             },
             required=("custom",),
         ),
@@ -367,7 +447,9 @@ CHAT: Final = Shape(
             kinds={
                 "text": _plain("text"),
                 "json_object": _plain("json_object"),
-                "json_schema": Shape(fields={"type": among("json_schema"), "json_schema": Shape(fields=_FORMAT)}),
+                "json_schema": Shape(
+                    fields={"type": among("json_schema"), "json_schema": Shape(fields=_FORMAT)}
+                ),
             }
         ),
         "reasoning_effort": text,
@@ -380,7 +462,7 @@ CHAT: Final = Shape(
     refused=_REFUSED,
 )
 
-# --- OpenAI: completions and embeddings ----------------------------------------------------------------------------------
+# --- OpenAI: completions and embeddings -----------------------------------------------------------
 
 
 def _prompts(value: Any, where: str, parts: PassedParts) -> Any:
@@ -410,18 +492,28 @@ COMPLETIONS: Final = Shape(
     refused={name: reason for name, reason in _REFUSED.items() if name != "prompt"},
 )
 EMBEDDINGS: Final = Shape(
-    fields={"model": text, "input": _prompts, "dimensions": _count, "encoding_format": among("float", "base64"), "user": text},
+    fields={
+        "model": text,
+        "input": _prompts,
+        "dimensions": _count,
+        "encoding_format": among("float", "base64"),
+        "user": text,
+    },
     required=("input",),
     refused=_REFUSED,
 )
 
-# --- OpenAI: responses ---------------------------------------------------------------------------------------------------
+# --- OpenAI: responses ----------------------------------------------------------------------------
 
 _R_IDS: Final[Mapping[str, Check]] = {"id": text, "status": text}
 
 
 def _item(kind: str, *required: str, **fields: Check) -> Shape:
-    return Shape(fields={"type": among(kind), **_R_IDS, **fields}, required=required, hints=frozenset({"created_by"}))
+    return Shape(
+        fields={"type": among(kind), **_R_IDS, **fields},
+        required=required,
+        hints=frozenset({"created_by"}),
+    )
 
 
 _R_TEXT: Final = {"text": text}
@@ -442,7 +534,10 @@ _R_PARTS: Final = Kinds(
         "input_file": Shape(
             fields={"type": among("input_file"), "file_data": file_address, **_R_FILE},
             required=("file_data",),
-            refused={"file_id": _stored, "file_url": "is an address that the provider would fetch."},
+            refused={
+                "file_id": _stored,
+                "file_url": "is an address that the provider would fetch.",
+            },
         ),
     }
 )
@@ -456,7 +551,9 @@ _R_SHELL: Final = Shape(
         "working_directory": text,
     }
 )
-_R_PATCH: Final = Shape(fields={"type": among("create_file", "update_file", "delete_file"), "path": text, "diff": text})
+_R_PATCH: Final = Shape(
+    fields={"type": among("create_file", "update_file", "delete_file"), "path": text, "diff": text}
+)
 _R_OUTPUT: Final = text_or(each(_R_PARTS))
 _R_ITEMS: Final = Kinds(
     kinds={
@@ -471,21 +568,41 @@ _R_ITEMS: Final = Kinds(
             required=("role", "content"),
             hints=frozenset({"created_by"}),
         ),
-        "function_call": _item("function_call", "name", call_id=text, name=text, arguments=text, namespace=text),
-        "function_call_output": _item("function_call_output", "output", call_id=text, output=_R_OUTPUT),
-        "custom_tool_call": _item("custom_tool_call", "name", call_id=text, name=text, input=text, namespace=text),
-        "custom_tool_call_output": _item("custom_tool_call_output", "output", call_id=text, output=_R_OUTPUT),
+        "function_call": _item(
+            "function_call", "name", call_id=text, name=text, arguments=text, namespace=text
+        ),
+        "function_call_output": _item(
+            "function_call_output", "output", call_id=text, output=_R_OUTPUT
+        ),
+        "custom_tool_call": _item(
+            "custom_tool_call", "name", call_id=text, name=text, input=text, namespace=text
+        ),
+        "custom_tool_call_output": _item(
+            "custom_tool_call_output", "output", call_id=text, output=_R_OUTPUT
+        ),
         "local_shell_call": _item("local_shell_call", "action", call_id=text, action=_R_SHELL),
-        "local_shell_call_output": _item("local_shell_call_output", "output", call_id=text, output=text),
-        "apply_patch_call": _item("apply_patch_call", "operation", call_id=text, operation=_R_PATCH),
-        "apply_patch_call_output": _item("apply_patch_call_output", "status", call_id=text, output=text),
+        "local_shell_call_output": _item(
+            "local_shell_call_output", "output", call_id=text, output=text
+        ),
+        "apply_patch_call": _item(
+            "apply_patch_call", "operation", call_id=text, operation=_R_PATCH
+        ),
+        "apply_patch_call_output": _item(
+            "apply_patch_call_output", "status", call_id=text, output=text
+        ),
         "reasoning": _item(
             "reasoning",
-            summary=each(Kinds(kinds={"summary_text": Shape(fields={"type": among("summary_text"), **_R_TEXT})})),
+            summary=each(
+                Kinds(
+                    kinds={"summary_text": Shape(fields={"type": among("summary_text"), **_R_TEXT})}
+                )
+            ),
             content=each(
                 Kinds(
                     kinds={
-                        "reasoning_text": Shape(fields={"type": among("reasoning_text"), **_R_TEXT}),
+                        "reasoning_text": Shape(
+                            fields={"type": among("reasoning_text"), **_R_TEXT}
+                        ),
                         "text": Shape(fields={"type": among("text"), **_R_TEXT}),
                     }
                 )
@@ -522,7 +639,13 @@ _R_FUNCTION: Final = Shape(
     required=("name",),
 )
 _R_CUSTOM: Final = Shape(
-    fields={"type": among("custom"), "name": text, "description": text, "format": _GRAMMAR, "defer_loading": flag},
+    fields={
+        "type": among("custom"),
+        "name": text,
+        "description": text,
+        "format": _GRAMMAR,
+        "defer_loading": flag,
+    },
     required=("name",),
 )
 _R_SEARCH: Final = Shape(
@@ -552,7 +675,9 @@ _R_TOOLS: Final = Kinds(
     },
     networked={"web_search": _R_SEARCH, "web_search_preview": _R_SEARCH},
 )
-_R_CHOICE: Final = Shape(fields={"type": among("function", "custom", "local_shell", "apply_patch"), "name": text})
+_R_CHOICE: Final = Shape(
+    fields={"type": among("function", "custom", "local_shell", "apply_patch"), "name": text}
+)
 RESPONSES: Final = Shape(
     fields={
         **_SAMPLING,
@@ -562,9 +687,15 @@ RESPONSES: Final = Shape(
         "tool_choice": text_or(
             Kinds(
                 kinds={
-                    **dict.fromkeys(("function", "custom", "local_shell", "apply_patch"), _R_CHOICE),
+                    **dict.fromkeys(
+                        ("function", "custom", "local_shell", "apply_patch"), _R_CHOICE
+                    ),
                     "allowed_tools": Shape(
-                        fields={"type": among("allowed_tools"), "mode": among("auto", "required"), "tools": each(_R_CHOICE)}
+                        fields={
+                            "type": among("allowed_tools"),
+                            "mode": among("auto", "required"),
+                            "tools": each(_R_CHOICE),
+                        }
                     ),
                 }
             )
@@ -585,7 +716,13 @@ RESPONSES: Final = Shape(
             }
         ),
         "stream_options": Shape(fields={"include_obfuscation": flag}),
-        "include": each(among("reasoning.encrypted_content", "message.output_text.logprobs", "message.input_image.image_url")),
+        "include": each(
+            among(
+                "reasoning.encrypted_content",
+                "message.output_text.logprobs",
+                "message.input_image.image_url",
+            )
+        ),
         "top_logprobs": whole(0, 20),
         "truncation": among("auto", "disabled"),
         "background": among(False),

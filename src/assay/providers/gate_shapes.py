@@ -1,7 +1,9 @@
-"""Shapes of JSON that pass the gate: each names the fields, kinds and values that it knows, and refuses all others.
+"""Shapes of JSON that pass the gate: each names the fields, kinds and values that it knows, and
+refuses all others.
 
-A check takes a value, its place in the request and a `PassedParts`, and returns the value to forward. It never returns a part of
-the request that it did not look at, so a request that passed is written anew from the values that the checks returned.
+A check takes a value, its place in the request and a `PassedParts`, and returns the value to
+forward. It never returns a part of the request that it did not look at, so a request that passed is
+written anew from the values that the checks returned.
 """
 
 from __future__ import annotations
@@ -30,14 +32,16 @@ class RequestRefused(Exception):
 
 @dataclass(slots=True)
 class PassedParts:
-    """Facts about one request: its permissions, the hints that were left out, and the media that it contains.
+    """Facts about one request: its permissions, the hints that were left out, and the media that it
+    contains.
 
     Attributes:
         network: True if the provider may search and fetch for this trial.
         dropped: places of the hints that were left out.
         run_by_provider: places of what the provider runs or fetches itself.
         media_bytes: length of the images and documents, which no tokenizer reads as text.
-        cached_for_longer: True if a part of the prompt is to be cached for an hour, which costs more.
+        cached_for_longer: True if a part of the prompt is to be cached for an hour, which costs
+            more.
     """
 
     network: bool = False
@@ -54,7 +58,8 @@ Check: TypeAlias = Callable[[Any, str, PassedParts], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """Check of a JSON object: these fields pass, `hints` are left out, fields that are null and unknown too.
+    """Check of a JSON object: these fields pass, `hints` are left out, fields that are null and
+    unknown too.
 
     `refused` gives the reasons for fields that are known and do not pass.
     """
@@ -88,8 +93,9 @@ class Shape:
 class Kinds:
     """Check of an object whose `type` decides its shape.
 
-    `networked` are kinds that the provider runs or fetches, which pass only with a network. `default` is the kind of an object
-    without a type, if it may have none. A key that ends in `*` stands for kinds with a date, such as `bash_20250124`.
+    `networked` are kinds that the provider runs or fetches, which pass only with a network.
+    `default` is the kind of an object without a type, if it may have none. A key that ends in `*`
+    stands for kinds with a date, such as `bash_20250124`.
     """
 
     kinds: Mapping[str, Check]
@@ -113,10 +119,13 @@ class Kinds:
             return check(value, where, parts)
         if check is not None:
             raise RequestRefused(
-                f"{where}.type", f"is {kind!r}: this trial has no network, so the provider may not search, fetch or run for it."
+                f"{where}.type",
+                f"is {kind!r}: this trial has no network, so the provider may not search, fetch or run for it.",
             )
         known = ", ".join(sorted(self.kinds))
-        raise RequestRefused(f"{where}.type", f"is {kind[:60]!r}, which does not pass.", f"Use {known}.")
+        raise RequestRefused(
+            f"{where}.type", f"is {kind[:60]!r}, which does not pass.", f"Use {known}."
+        )
 
 
 def _of_kind(kinds: Mapping[str, Check], kind: str) -> Check | None:
@@ -177,7 +186,11 @@ def among(*values: object) -> Check:
         for known in values:
             if type(value) is type(known) and value == known:
                 return known
-        raise RequestRefused(where, f"is {_named(value)}, which does not pass.", f"Use {', '.join(map(repr, values))}.")
+        raise RequestRefused(
+            where,
+            f"is {_named(value)}, which does not pass.",
+            f"Use {', '.join(map(repr, values))}.",
+        )
 
     return check
 
@@ -187,7 +200,9 @@ def each(check: Check) -> Check:
 
     def check_all(value: Any, where: str, parts: PassedParts) -> list[Any]:
         if not isinstance(value, list) or len(value) > LONGEST_LIST:
-            raise RequestRefused(where, f"is {_named(value)}, and must be a list of at most {LONGEST_LIST:,}.")
+            raise RequestRefused(
+                where, f"is {_named(value)}, and must be a list of at most {LONGEST_LIST:,}."
+            )
         return [check(part, f"{where}[{place}]", parts) for place, part in enumerate(value)]
 
     return check_all
@@ -203,7 +218,10 @@ def text_or(check: Check) -> Check:
 
 
 def free(value: Any, where: str, parts: PassedParts) -> Any:
-    """Pass any JSON that is not too deep, such as the arguments of a tool. Providers treat it as data."""
+    """Pass any JSON that is not too deep, such as the arguments of a tool.
+
+    Providers treat it as data.
+    """
     waiting = [(value, 0)]
     while waiting:
         part, depth = waiting.pop()
@@ -227,7 +245,11 @@ def schema(value: Any, where: str, parts: PassedParts) -> Any:
             for name in ("$ref", "$dynamicRef", "$recursiveRef"):
                 target = part.get(name)
                 if isinstance(target, str) and not target.startswith("#"):
-                    raise RequestRefused(f"{where}.{name}", "refers to another document.", "Write the schema in place.")
+                    raise RequestRefused(
+                        f"{where}.{name}",
+                        "refers to another document.",
+                        "Write the schema in place.",
+                    )
             waiting += part.values()
         elif isinstance(part, list):
             waiting += part
@@ -273,7 +295,11 @@ def _inline(address: str, where: str, parts: PassedParts, *, kinds: tuple[str, .
         return address
     if parts.network and _WEB.fullmatch(address):
         return address
-    raise RequestRefused(where, f"is {address[:40]!r}, which the provider would fetch.", "Send the content as a data: URL.")
+    raise RequestRefused(
+        where,
+        f"is {address[:40]!r}, which the provider would fetch.",
+        "Send the content as a data: URL.",
+    )
 
 
 def _base64(value: Any, where: str, parts: PassedParts) -> str:

@@ -9,7 +9,9 @@ from typing import Any, Final
 import orjson
 
 MOST_TOKENS: Final = 2**40
-"""A larger count is a server error: no answer has so many tokens, and their sums would not fit into a database column."""
+"""A larger count is a server error: no answer has so many tokens, and their sums would not fit into
+a database column.
+"""
 
 
 class UnreadableBody(ValueError):
@@ -25,7 +27,10 @@ def dump(body: object) -> bytes:
 
 
 def parse(body: bytes) -> Any:
-    """Parse a JSON body, including the NaN and lone surrogates that some servers send. Raises UnreadableBody."""
+    """Parse a JSON body, including the NaN and lone surrogates that some servers send.
+
+    Raises UnreadableBody.
+    """
     try:
         return orjson.loads(body)
     except ValueError:

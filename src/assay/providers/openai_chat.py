@@ -1,4 +1,5 @@
-"""OpenAI's chat completions, the protocol of OpenAI, OpenRouter, vLLM, Ollama and many others, without I/O.
+"""OpenAI's chat completions, the protocol of OpenAI, OpenRouter, vLLM, Ollama and many others,
+without I/O.
 
 Batch files and recordings also use this code.
 """
@@ -40,7 +41,9 @@ class OpenAIChat:
         """Return all parameters, because the protocol has a field for each."""
         return parameters
 
-    def body(self, request: ModelRequest, habits: protocol.Habits = protocol.USUAL, /) -> dict[str, object]:
+    def body(
+        self, request: ModelRequest, habits: protocol.Habits = protocol.USUAL, /
+    ) -> dict[str, object]:
         """Return the body of a request, which is the same in a batch file."""
         parameters = self.sent(request.parameters)
         schema, pictures = request.answer_schema, protocol.shows(request, habits)
@@ -52,11 +55,18 @@ class OpenAIChat:
             body["tools"] = [{"type": "function", "function": tool} for tool in request.tools]
         if schema is not None:
             if habits.structured:
-                wanted = {"name": protocol.schema_name(schema), "strict": True, "schema": schema.schema}
+                wanted = {
+                    "name": protocol.schema_name(schema),
+                    "strict": True,
+                    "schema": schema.schema,
+                }
                 body["response_format"] = {"type": "json_schema", "json_schema": wanted}
             else:
                 body["messages"] = protocol.turns(
-                    protocol.with_schema(request.messages, schema), _picture, _with_tools, pictures=pictures
+                    protocol.with_schema(request.messages, schema),
+                    _picture,
+                    _with_tools,
+                    pictures=pictures,
                 )
         if parameters.max_tokens is not None:
             body[habits.token_limit] = parameters.max_tokens
@@ -68,12 +78,20 @@ class OpenAIChat:
         return body
 
     def read(
-        self, payload: object, /, *, asked: str, key: str | None = None, schema: AnswerSchema | None = None, tools: bool = False
+        self,
+        payload: object,
+        /,
+        *,
+        asked: str,
+        key: str | None = None,
+        schema: AnswerSchema | None = None,
+        tools: bool = False,
     ) -> protocol.Completion:
         """Return the answer in a chat completion.
 
-        Content may be text or a list of parts. Tool calls are an answer only if the request offered tools. A refusal, or an
-        answer cut off by a content filter, raises `refused`, because half an answer must not be graded.
+        Content may be text or a list of parts. Tool calls are an answer only if the request offered
+        tools. A refusal, or an answer cut off by a content filter, raises `refused`, because half
+        an answer must not be graded.
         """
         choice = _first(payload)
         message = choice.get("message")
@@ -104,18 +122,26 @@ class OpenAIChat:
 
 
 def _picture(image: Image) -> dict[str, object]:
-    return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}"}}
+    return {
+        "type": "image_url",
+        "image_url": {"url": f"data:{image.media_type};base64,{image.data}"},
+    }
 
 
 def _with_tools(message: ToolMessage) -> list[dict[str, object]]:
     if message.results:
         return [
             # The protocol has no field for failed calls.
-            {"role": "tool", "tool_call_id": result.call_id, "content": f"{'Error: ' * result.is_error}{result.text}"}
+            {
+                "role": "tool",
+                "tool_call_id": result.call_id,
+                "content": f"{'Error: ' * result.is_error}{result.text}",
+            }
             for result in message.results
         ]
     calls = [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text}} for call in message.calls
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text}}
+        for call in message.calls
     ]
     return [{"role": message.role, "content": message.content or None, "tool_calls": calls}]
 
@@ -132,14 +158,19 @@ def _tool_calls(calls: object) -> tuple[ToolCall, ...]:
 
 
 def _counted(payload: dict[str, object]) -> tuple[Usage, int, float | None]:
-    """Return the token counts, the number of cached tokens, and the cost if the server states it, as OpenRouter does."""
+    """Return the token counts, the number of cached tokens, and the cost if the server states it,
+    as OpenRouter does.
+    """
     usage = payload.get("usage")
     if type(usage) is not dict:
         extra = payload.get("x_groq")
         usage = extra.get("usage") if type(extra) is dict else None
         if type(usage) is not dict:
             return protocol.NOTHING_COUNTED, 0, None
-    tokens = Usage(input_tokens=count(usage.get("prompt_tokens")), output_tokens=count(usage.get("completion_tokens")))
+    tokens = Usage(
+        input_tokens=count(usage.get("prompt_tokens")),
+        output_tokens=count(usage.get("completion_tokens")),
+    )
     details = usage.get("prompt_tokens_details")
     cached = (count(details.get("cached_tokens")) or 0) if type(details) is dict else 0
     cost = usage.get("cost")

@@ -1,8 +1,10 @@
-"""Origins of addresses (scheme, host and port in a standard spelling), and the rule for hosts on this machine or network.
+"""Origins of addresses (scheme, host and port in a standard spelling), and the rule for hosts on
+this machine or network.
 
-House rules. A host is always compared, judged and sent in the same spelling: `ascii_host` maps it by UTS 46, removes a final
-dot and writes numbers as the resolver reads them. This module never resolves a name. If a name counts as local, its resolved
-addresses are checked again when the connection is opened (`session.CheckedResolver`).
+House rules. A host is always compared, judged and sent in the same spelling: `ascii_host` maps it
+by UTS 46, removes a final dot and writes numbers as the resolver reads them. This module never
+resolves a name. If a name counts as local, its resolved addresses are checked again when the
+connection is opened (`session.CheckedResolver`).
 """
 
 from __future__ import annotations
@@ -21,24 +23,38 @@ PORTS: Final = {"http": 80, "https": 443}
 LOCAL_NETWORKS: Final = tuple(
     ipaddress.ip_network(network)
     for network in (
-        "127.0.0.0/8", "::1/128",  # loopback
-        "0.0.0.0/32", "::/128",  # unspecified address, which connects to this machine
-        "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7",  # private
-        "169.254.0.0/16", "fe80::/10",  # link-local
+        "127.0.0.0/8",
+        "::1/128",  # loopback
+        "0.0.0.0/32",
+        "::/128",  # unspecified address, which connects to this machine
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "fc00::/7",  # private
+        "169.254.0.0/16",
+        "fe80::/10",  # link-local
     )
-)  # fmt: skip
-"""Addresses on this machine or network. `ipaddress.is_private` also includes ranges that lead elsewhere, such as 6to4."""
+)
+"""Addresses on this machine or network.
+
+`ipaddress.is_private` also includes ranges that lead elsewhere, such as 6to4.
+"""
 
 _PUBLIC_6: Final = ipaddress.ip_network("2000::/3")
 _NOT_PUBLIC: Final = tuple(
     ipaddress.ip_network(network)
     for network in (
-        "192.0.0.0/24", "2001::/23",  # protocol assignments, Teredo among them
-        "192.88.99.0/24", "2002::/16",  # 6to4: a gateway forwards packets to the IPv4 address inside
-        "3fff::/20", "5f00::/16",  # documentation, and segment identifiers of routers
+        "192.0.0.0/24",
+        "2001::/23",  # protocol assignments, Teredo among them
+        "192.88.99.0/24",
+        "2002::/16",  # 6to4: a gateway forwards packets to the IPv4 address inside
+        "3fff::/20",
+        "5f00::/16",  # documentation, and segment identifiers of routers
     )
-)  # fmt: skip
-"""Networks of the IANA registries of special addresses that `is_global` of older Pythons calls global."""
+)
+"""Networks of the IANA registries of special addresses that `is_global` of older Pythons calls
+global.
+"""
 
 _LOCAL_SUFFIXES: Final = (".local", ".localhost")
 _AWKWARD: Final = re.compile(r"[\s\\\x00-\x1f\x7f]")
@@ -68,11 +84,13 @@ class Origin:
 
     @property
     def key_variable(self) -> str | None:
-        """Return the variable for a key that is bound to this origin only; None if no variable name can express the host.
+        """Return the variable for a key that is bound to this origin only; None if no variable name
+        can express the host.
 
-        The name is `ASSAY_KEY_`, then the host in capitals with `_` for each dot and `__` for each hyphen, then `_` and the
-        port unless it is the scheme's default. Different hosts never share a variable, because no label begins or ends with a
-        hyphen or contains an underscore, and no name ends in a number.
+        The name is `ASSAY_KEY_`, then the host in capitals with `_` for each dot and `__` for each
+        hyphen, then `_` and the port unless it is the scheme's default. Different hosts never share
+        a variable, because no label begins or ends with a hyphen or contains an underscore, and no
+        name ends in a number.
         """
         if ":" in self.host or "_" in self.host:
             return None
@@ -84,14 +102,20 @@ class Origin:
 
 
 def origin_of(url: str) -> Origin:
-    """Return the origin of an http or https address; raises `ValueError` with the reason if the address has no origin."""
+    """Return the origin of an http or https address; raises `ValueError` with the reason if the
+    address has no origin.
+    """
     check_characters(url)
     parts = urlsplit(url)
     if parts.scheme not in PORTS:
         raise ValueError("it does not start with http:// or https://")
     if "@" in parts.netloc:
         raise ValueError("it contains a user name or a password")
-    return Origin(parts.scheme, ascii_host(parts.hostname or ""), PORTS[parts.scheme] if parts.port is None else parts.port)
+    return Origin(
+        parts.scheme,
+        ascii_host(parts.hostname or ""),
+        PORTS[parts.scheme] if parts.port is None else parts.port,
+    )
 
 
 def check_characters(url: str) -> None:
@@ -101,7 +125,9 @@ def check_characters(url: str) -> None:
 
 
 def bare_origin(text: str, *, where: str) -> Origin:
-    """Return an origin written without a path, as in settings; raises `SettingsError` for any other text."""
+    """Return an origin written without a path, as in settings; raises `SettingsError` for any other
+    text.
+    """
     try:
         origin = origin_of(text.strip())
         parts = urlsplit(text.strip())
@@ -111,11 +137,16 @@ def bare_origin(text: str, *, where: str) -> Origin:
         if parts.path in ("", "/") and not parts.query and not parts.fragment:
             return origin
         reason = "it contains more than scheme, host and port."
-    raise SettingsError(where, f"{text!r} is not an origin: {reason}", remedy="Write for example https://api.example.com.")
+    raise SettingsError(
+        where,
+        f"{text!r} is not an origin: {reason}",
+        remedy="Write for example https://api.example.com.",
+    )
 
 
 def ascii_host(written: str) -> str:
-    """Return a host in the spelling for comparing and sending: ASCII, lower case, no final dot, numbers as addresses.
+    """Return a host in the spelling for comparing and sending: ASCII, lower case, no final dot,
+    numbers as addresses.
 
     Raises ValueError if the text is not a host name or an address.
     """
@@ -139,8 +170,8 @@ def ascii_host(written: str) -> str:
     labels = host.split(".")
     if all(_NUMBER.fullmatch(label) for label in labels):
         try:
-            # Numbers are converted as the resolver reads them: `134744072` is 8.8.8.8. As a name it has no dot and would count
-            # as local.
+            # Numbers are converted as the resolver reads them: `134744072` is 8.8.8.8. As a name it
+            # has no dot and would count as local.
             return str(ipaddress.IPv4Address(socket.inet_aton(host)))
         except OSError as error:
             raise ValueError(f"{written!r} is not an address") from error
@@ -150,10 +181,11 @@ def ascii_host(written: str) -> str:
 
 
 def is_local(host: str) -> bool:
-    """True if a host's name alone shows that it is on this machine or network; names are never resolved.
+    """True if a host's name alone shows that it is on this machine or network; names are never
+    resolved.
 
-    This includes addresses in `LOCAL_NETWORKS` in any spelling, `localhost`, names ending in `.local` or `.localhost`, and
-    names without a dot.
+    This includes addresses in `LOCAL_NETWORKS` in any spelling, `localhost`, names ending in
+    `.local` or `.localhost`, and names without a dot.
     """
     try:
         name = ascii_host(host)
@@ -167,7 +199,10 @@ def is_local(host: str) -> bool:
 
 
 def is_local_address(address: str) -> bool:
-    """True if an IP address is in `LOCAL_NETWORKS`. An IPv4 address inside an IPv6 address counts as IPv4."""
+    """True if an IP address is in `LOCAL_NETWORKS`.
+
+    An IPv4 address inside an IPv6 address counts as IPv4.
+    """
     known = ipaddress.ip_address(address.partition("%")[0])
     mapped = getattr(known, "ipv4_mapped", None)
     known = known if mapped is None else mapped
@@ -179,4 +214,9 @@ def is_public(address: str) -> bool:
     ip = ipaddress.ip_address(address.partition("%")[0])
     ip = getattr(ip, "ipv4_mapped", None) or ip
     inside = ip.version == 4 or ip in _PUBLIC_6
-    return inside and ip.is_global and not ip.is_multicast and not any(ip in network for network in _NOT_PUBLIC)
+    return (
+        inside
+        and ip.is_global
+        and not ip.is_multicast
+        and not any(ip in network for network in _NOT_PUBLIC)
+    )

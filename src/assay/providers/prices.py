@@ -1,7 +1,9 @@
-"""Prices and context sizes of models, from the suite or, if the suite states none, from the `genai-prices` data.
+"""Prices and context sizes of models, from the suite or, if the suite states none, from the
+`genai-prices` data.
 
-The data is part of the library and is not downloaded. Importing it takes a tenth of a second, so it is loaded only if a price
-is missing from the suite. Each model is looked up once. An unknown price is None, never 0.
+The data is part of the library and is not downloaded. Importing it takes a tenth of a second, so it
+is loaded only if a price is missing from the suite. Each model is looked up once. An unknown price
+is None, never 0.
 """
 
 from __future__ import annotations
@@ -22,17 +24,27 @@ _FREE: Final = frozenset({"echo", "replay", *KINDS})
 _MILLION: Final = 1_000_000
 
 Steps: TypeAlias = "tuple[tuple[int, float], ...]"
-"""US dollars per million tokens by threshold of input tokens; a price applies above its threshold. Highest threshold first."""
+"""US dollars per million tokens by threshold of input tokens; a price applies above its threshold.
+
+Highest threshold first.
+"""
 
 
 class CostOf(Protocol):
-    """Function that returns the cost of a call, for protocol modules; `stated_usd` is the server's own figure."""
+    """Function that returns the cost of a call, for protocol modules; `stated_usd` is the server's
+    own figure.
+    """
 
-    def __call__(self, model: ModelSpec, usage: Usage, cached_tokens: int, stated_usd: float | None, /) -> float | None: ...
+    def __call__(
+        self, model: ModelSpec, usage: Usage, cached_tokens: int, stated_usd: float | None, /
+    ) -> float | None: ...
 
 
 class Rates(NamedTuple):
-    """A model's prices. If a call exceeds a step's threshold, the step's price applies to all tokens of the call."""
+    """A model's prices.
+
+    If a call exceeds a step's threshold, the step's price applies to all tokens of the call.
+    """
 
     input_steps: Steps
     cached_steps: Steps
@@ -56,26 +68,41 @@ class PriceList:
         self._models: dict[tuple[str, str], ModelInfo | None] = {}
         self._rates: dict[int, Rates | None] = {}
 
-    def cost_usd(self, model: ModelSpec, *, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float | None:
+    def cost_usd(
+        self, model: ModelSpec, *, input_tokens: int, output_tokens: int, cached_tokens: int = 0
+    ) -> float | None:
         """Return the cost of a call in US dollars; None if the price is unknown."""
         if model.price is not None:
-            return (input_tokens * model.price.input_usd + output_tokens * model.price.output_usd) / _MILLION
+            return (
+                input_tokens * model.price.input_usd + output_tokens * model.price.output_usd
+            ) / _MILLION
         if model.provider in _FREE:
             return 0.0
         rates = self._rates_of(model)
-        # A server may count more cached tokens than input tokens; the number of other tokens must not become negative.
-        return None if rates is None else rates.cost_usd(input_tokens, output_tokens, min(cached_tokens, input_tokens))
+        # A server may count more cached tokens than input tokens; the number of other tokens must
+        # not become negative.
+        return (
+            None
+            if rates is None
+            else rates.cost_usd(input_tokens, output_tokens, min(cached_tokens, input_tokens))
+        )
 
-    def cost_of(self, model: ModelSpec, usage: Usage, cached_tokens: int, stated_usd: float | None, /) -> float | None:
-        """Return the cost of a call from the server's token counts; None if counts or price are unknown."""
+    def cost_of(
+        self, model: ModelSpec, usage: Usage, cached_tokens: int, stated_usd: float | None, /
+    ) -> float | None:
+        """Return the cost of a call from the server's token counts; None if counts or price are
+        unknown.
+        """
         if stated_usd is not None and model.price is None and model.provider == "openrouter":
             return stated_usd
-        if (
-            not usage.input_tokens or usage.output_tokens is None
-        ):  # no prompt has 0 tokens, so such a server does not count them
+        # no prompt has 0 tokens, so such a server does not count them
+        if not usage.input_tokens or usage.output_tokens is None:
             return 0.0 if model.price is None and model.provider in _FREE else None
         return self.cost_usd(
-            model, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cached_tokens=cached_tokens
+            model,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_tokens=cached_tokens,
         )
 
     def context_tokens(self, model: ModelSpec) -> int | None:
@@ -88,8 +115,11 @@ class PriceList:
         known = self._known(model)
         if known is None or not known.prices:
             return None
-        price = known.get_prices(datetime.now(UTC)) if isinstance(known.prices, list) else known.prices
-        if id(price) not in self._rates:  # the library keeps its price objects alive, so their ids are not reused
+        price = (
+            known.get_prices(datetime.now(UTC)) if isinstance(known.prices, list) else known.prices
+        )
+        # the library keeps its price objects alive, so their ids are not reused
+        if id(price) not in self._rates:
             self._rates[id(price)] = _rates(price)
         return self._rates[id(price)]
 
@@ -101,7 +131,10 @@ class PriceList:
 
 
 def priced_models() -> tuple[str, ...]:
-    """Return the references of all models in the price data. The first call loads the data, which takes a tenth of a second."""
+    """Return the references of all models in the price data.
+
+    The first call loads the data, which takes a tenth of a second.
+    """
     from genai_prices.data_snapshot import get_snapshot
 
     providers = {provider.id: provider.models for provider in get_snapshot().providers}
@@ -138,7 +171,10 @@ def _steps(price: object) -> Steps:
     from genai_prices.types import TieredPrices
 
     if isinstance(price, TieredPrices):
-        return (*((tier.start, float(tier.price)) for tier in reversed(price.tiers)), (-1, float(price.base)))
+        return (
+            *((tier.start, float(tier.price)) for tier in reversed(price.tiers)),
+            (-1, float(price.base)),
+        )
     return ((-1, float(str(price))),)
 
 

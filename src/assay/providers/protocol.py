@@ -1,10 +1,11 @@
 """The interface of wire protocols, and code that all of them share.
 
-A protocol module has no I/O: it converts a request to a body, and a payload to a `Completion`. `http_model` handles sending,
-time, fallbacks and prices.
+A protocol module has no I/O: it converts a request to a body, and a payload to a `Completion`.
+`http_model` handles sending, time, fallbacks and prices.
 
-Endpoints accept different parts of a request. If an endpoint refuses a part for a model (the name of the token limit,
-structured output, images, a sampling parameter), the model's `Habits` record the refusal.
+Endpoints accept different parts of a request. If an endpoint refuses a part for a model (the name
+of the token limit, structured output, images, a sampling parameter), the model's `Habits` record
+the refusal.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ _STRUCTURED: Final = (
     "tool_choice",
     "input_schema",
     "tools",
-    "no endpoints found",  # OpenRouter's message if no host of the model accepts all parts of the request
+    # OpenRouter's message if no host of the model accepts all parts of the request
+    "no endpoints found",
 )
 _IMAGES: Final = (
     "image",
@@ -70,7 +72,10 @@ NOTHING_COUNTED: Final = Usage()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """The content of a reply. `cached_tokens`: included in the input tokens. `cost_usd`: cost stated by the server, or None."""
+    """The content of a reply.
+
+    `cached_tokens`: included in the input tokens. `cost_usd`: cost stated by the server, or None.
+    """
 
     text: str
     finish_reason: str
@@ -96,35 +101,58 @@ class Wire(Protocol):
         """Return the body of a request."""
         ...
 
-    def read(self, payload: object, /, *, asked: str, key: str | None, schema: AnswerSchema | None, tools: bool) -> Completion:
+    def read(
+        self,
+        payload: object,
+        /,
+        *,
+        asked: str,
+        key: str | None,
+        schema: AnswerSchema | None,
+        tools: bool,
+    ) -> Completion:
         """Return the answer in a payload; raises `CallFailed` if the payload has no answer.
 
-        `asked` is the model's name in messages. `schema` and `tools` describe the request: its schema, and True if it offered
-        tools.
+        `asked` is the model's name in messages. `schema` and `tools` describe the request: its
+        schema, and True if it offered tools.
         """
         ...
 
 
 def learned(habits: Habits, complaint: Saying, request: ModelRequest) -> Habits:
-    """Return the habits after a refusal; unchanged if no optional part of the request caused the refusal."""
+    """Return the habits after a refusal; unchanged if no optional part of the request caused the
+    refusal.
+    """
     if habits.images and _droppable(request) and complaint.mentions(*_IMAGES):
         return replace(habits, images=False)
     unsupported = _UNSUPPORTED.search(f"{complaint.message} {complaint.code}") is not None
-    # There is no list of models that need the other name, because such a list becomes outdated, and one refused call per model
-    # and process is enough to find out.
-    renamed = complaint.mentions("max_completion_tokens") or (complaint.param == "max_tokens" and unsupported)
+    # There is no list of models that need the other name, because such a list becomes outdated, and
+    # one refused call per model and process is enough to find out.
+    renamed = complaint.mentions("max_completion_tokens") or (
+        complaint.param == "max_tokens" and unsupported
+    )
     if renamed and habits.token_limit == "max_tokens" and request.parameters.max_tokens is not None:
         return replace(habits, token_limit="max_completion_tokens")
     if request.answer_schema is not None and complaint.mentions(*_STRUCTURED):
         return replace(habits, structured=False)
     if unsupported:
-        named = [name for name in SAMPLING if getattr(request.parameters, name) is not None and _names(complaint, name)]
-        if "temperature" in named and "top_p" in named:  # "cannot both be specified": the temperature is kept
+        named = [
+            name
+            for name in SAMPLING
+            if getattr(request.parameters, name) is not None and _names(complaint, name)
+        ]
+        # "cannot both be specified": the temperature is kept
+        if "temperature" in named and "top_p" in named:
             named.remove("temperature")
         if named:
             return replace(habits, unsent=habits.unsent | set(named))
-    if habits.images and _droppable(request) and not complaint.mentions("context", "too long", "maximum", "quota", "billing"):
-        return replace(habits, images=False)  # the server gives no reason, and images are the most likely cause
+    if (
+        habits.images
+        and _droppable(request)
+        and not complaint.mentions("context", "too long", "maximum", "quota", "billing")
+    ):
+        # the server gives no reason, and images are the most likely cause
+        return replace(habits, images=False)
     return habits
 
 
@@ -134,7 +162,10 @@ def has_images(request: ModelRequest) -> bool:
 
 
 def shows(request: ModelRequest, habits: Habits) -> bool:
-    """True if Assay sends images. A candidate always gets them, because without images it would answer a different question."""
+    """True if Assay sends images.
+
+    A candidate always gets them, because without images it would answer a different question.
+    """
     return habits.images or request.purpose.role is Role.CANDIDATE
 
 
@@ -149,9 +180,11 @@ def turns(
     *,
     pictures: bool,
 ) -> list[dict[str, object]]:
-    """Return messages in the form of both protocols: plain text, or a list of parts if there are images.
+    """Return messages in the form of both protocols: plain text, or a list of parts if there are
+    images.
 
-    `picture` converts an image, and `with_tools` a message with tool calls or results, to the protocol's form.
+    `picture` converts an image, and `with_tools` a message with tool calls or results, to the
+    protocol's form.
     """
     shown: list[dict[str, object]] = []
     for message in messages:
@@ -163,8 +196,12 @@ def turns(
     return shown
 
 
-def _parts(message: Message, picture: Callable[[Image], dict[str, object]]) -> list[dict[str, object]]:
-    parts: list[dict[str, object]] = [{"type": "text", "text": message.content}] if message.content else []
+def _parts(
+    message: Message, picture: Callable[[Image], dict[str, object]]
+) -> list[dict[str, object]]:
+    parts: list[dict[str, object]] = (
+        [{"type": "text", "text": message.content}] if message.content else []
+    )
     for image in message.images:
         if image.caption:
             parts.append({"type": "text", "text": image.caption})
@@ -175,13 +212,23 @@ def _parts(message: Message, picture: Callable[[Image], dict[str, object]]) -> l
 def refuses_tools(complaint: Saying) -> bool:
     """True if a server refused a request because the model cannot call tools."""
     text = f"{complaint.message} {complaint.code}"
-    return complaint.mentions("tool") and (_UNSUPPORTED.search(text) is not None or complaint.mentions("no endpoints"))
+    return complaint.mentions("tool") and (
+        _UNSUPPORTED.search(text) is not None or complaint.mentions("no endpoints")
+    )
 
 
 def tool_call(key: object, name: object, arguments: object, place: int) -> ToolCall:
-    """Return a tool call of an answer, numbered `place` from 1; some servers omit the id (`key`)."""
+    """Return a tool call of an answer, numbered `place` from 1; some servers omit the id
+    (`key`).
+    """
     key = whole(key) if type(key) is str and key else f"call_{place}"
-    text = arguments if type(arguments) is str else "" if arguments is None else dump(arguments).decode()
+    text = (
+        arguments
+        if type(arguments) is str
+        else ""
+        if arguments is None
+        else dump(arguments).decode()
+    )
     return ToolCall.written(key, whole(name) if type(name) is str else "", whole(text))
 
 
@@ -205,12 +252,18 @@ def refused(asked: str, words: str, usage: Usage, *, key: str | None) -> CallFai
 
 
 def misshapen(asked: str, lacks: str) -> CallFailed:
-    return CallFailed("bad_response", f"{asked} answered without {lacks}.", transient=True, fault=Fault.PROVIDER)
+    return CallFailed(
+        "bad_response", f"{asked} answered without {lacks}.", transient=True, fault=Fault.PROVIDER
+    )
 
 
-def unreadable(asked: str, headers: Mapping[str, str], body: bytes, *, key: str | None) -> CallFailed:
+def unreadable(
+    asked: str, headers: Mapping[str, str], body: bytes, *, key: str | None
+) -> CallFailed:
     if not body.strip():
-        return CallFailed("empty", f"{asked} sent an empty body.", transient=True, fault=Fault.PROVIDER)
+        return CallFailed(
+            "empty", f"{asked} sent an empty body.", transient=True, fault=Fault.PROVIDER
+        )
     if "html" in headers.get("Content-Type", "") or body.lstrip()[:1] == b"<":
         what = f"a web page instead of JSON ({clean(saying(body).message, key=key) or 'without a title'})"
     else:

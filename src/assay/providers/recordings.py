@@ -1,10 +1,11 @@
 """Recordings: files of model answers that are selected by the purpose of a call.
 
-A recording is JSONL. A line `{"match": {...}, "reply": {...}}` answers every call whose purpose has the values in `match`. A
-reply has `text`, `tool_calls` (`[{"name": "search", "arguments": {...}}]`) or both. With `"error"` instead of `reply`, the call
-fails. If several lines match a call, those with the most values in `match` apply. Lines with equal `match` answer successive
-calls with the same purpose, and the last line answers all further calls. A line of a provider's batch output answers the task
-in its `custom_id`; the k-th line for a task is the answer in trial k.
+A recording is JSONL. A line `{"match": {...}, "reply": {...}}` answers every call whose purpose has
+the values in `match`. A reply has `text`, `tool_calls` (`[{"name": "search", "arguments": {...}}]`)
+or both. With `"error"` instead of `reply`, the call fails. If several lines match a call, those
+with the most values in `match` apply. Lines with equal `match` answer successive calls with the
+same purpose, and the last line answers all further calls. A line of a provider's batch output
+answers the task in its `custom_id`; the k-th line for a task is the answer in trial k.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from assay.providers.openai_chat import OpenAIChat
 from assay.providers.protocol import tool_call
 
 MATCHED: Final = ("role", "task", "trial", "attempt", "candidate", "judge")
-# Together these limits keep memory below 600 MB, even if every line has a character that makes Python use four bytes for each.
+# Together these limits keep memory below 600 MB, even if every line has a character that makes
+# Python use four bytes for each.
 MOST_CHARACTERS: Final = 64 << 20
 MOST_LINE: Final = 16 << 20
 MOST_ANSWERS: Final = 300_000
@@ -57,7 +59,9 @@ class Recording:
             if line.strip():
                 self._add(line, where=f"{name}:{number}")
         if not self._groups:
-            raise SettingsError(name, "contains no recorded answer.", remedy="Write one JSON object per line.")
+            raise SettingsError(
+                name, "contains no recorded answer.", remedy="Write one JSON object per line."
+            )
         self._order = sorted(self._groups, key=len, reverse=True)
         self._served: dict[tuple[object, ...], int] = {}
 
@@ -69,7 +73,9 @@ class Recording:
                 return self._next(sequence, names, purpose)
         return None
 
-    def _next(self, sequence: _Sequence, names: tuple[str, ...], purpose: Purpose) -> Reply | Mishap:
+    def _next(
+        self, sequence: _Sequence, names: tuple[str, ...], purpose: Purpose
+    ) -> Reply | Mishap:
         last = len(sequence.answers) - 1
         if last == 0:
             return sequence.answers[0]
@@ -83,11 +89,19 @@ class Recording:
         try:
             document = parse(line.encode())
         except UnreadableBody as error:
-            raise SettingsError(where, f"is not a JSON document: {error}.", remedy="Write one JSON object per line.") from error
+            raise SettingsError(
+                where, f"is not a JSON document: {error}.", remedy="Write one JSON object per line."
+            ) from error
         if type(document) is not dict:
-            raise SettingsError(where, "is not a JSON object.", remedy='Write {"match": {...}, "reply": {...}}.')
+            raise SettingsError(
+                where, "is not a JSON object.", remedy='Write {"match": {...}, "reply": {...}}.'
+            )
         if "custom_id" in document:
-            match, answer, by_trial = {"task": document["custom_id"]}, _batch_answer(document, where), True
+            match, answer, by_trial = (
+                {"task": document["custom_id"]},
+                _batch_answer(document, where),
+                True,
+            )
         else:
             _check_keys(document, ("match", "reply", "error"), where)
             match, answer, by_trial = document.get("match", {}), _answer(document, where), False
@@ -115,7 +129,9 @@ def bounded_lines(lines: IO[str], *, where: str) -> Iterator[str]:
 
 def _match(match: JsonValue, where: str) -> tuple[tuple[str, ...], tuple[object, ...]]:
     if type(match) is not dict:
-        raise SettingsError(where, '"match" is not an object.', remedy=f"Its keys may be: {', '.join(MATCHED)}.")
+        raise SettingsError(
+            where, '"match" is not an object.', remedy=f"Its keys may be: {', '.join(MATCHED)}."
+        )
     _check_keys(match, MATCHED, where)
     for name, value in match.items():
         wanted: type = int if name in _NUMBERED else str
@@ -156,7 +172,10 @@ def _answer(document: Mapping[str, JsonValue], where: str) -> Reply | Mishap:
         text=whole(text) if type(text) is str else dump(text).decode(),
         finish_reason=str(reply.get("finish_reason") or ("tool" if calls else "stop")),
         tool_calls=calls,
-        usage=Usage(input_tokens=count(usage.get("input_tokens")), output_tokens=count(usage.get("output_tokens"))),
+        usage=Usage(
+            input_tokens=count(usage.get("input_tokens")),
+            output_tokens=count(usage.get("output_tokens")),
+        ),
         model_version=str(reply["model"]) if reply.get("model") else None,
     )
 
@@ -164,23 +183,30 @@ def _answer(document: Mapping[str, JsonValue], where: str) -> Reply | Mishap:
 def _tool_calls(calls: JsonValue, where: str) -> tuple[ToolCall, ...]:
     if calls is None:
         return ()
-    if type(calls) is not list or not all(type(call) is dict and type(call.get("name")) is str for call in calls):
+    if type(calls) is not list or not all(
+        type(call) is dict and type(call.get("name")) is str for call in calls
+    ):
         raise SettingsError(where, '"tool_calls" must be a list of objects with a "name".')
     recorded = [call for call in calls if type(call) is dict]
     for call in recorded:
         _check_keys(call, ("id", "name", "arguments"), where)
     return tuple(
-        tool_call(call.get("id"), call["name"], call.get("arguments"), place) for place, call in enumerate(recorded, 1)
+        tool_call(call.get("id"), call["name"], call.get("arguments"), place)
+        for place, call in enumerate(recorded, 1)
     )
 
 
 def _batch_answer(document: Mapping[str, JsonValue], where: str) -> Reply | Mishap:
     response, error = document.get("response"), document.get("error")
     if type(response) is not dict:
-        return Mishap(kind="bad_response", detail=f"{where} records an error: {error}.", transient=False)
+        return Mishap(
+            kind="bad_response", detail=f"{where} records an error: {error}.", transient=False
+        )
     status = response.get("status_code", 200)
     if status != 200:
-        return Mishap(kind=f"http_{status}", detail=f"{where} records status {status}.", transient=False)
+        return Mishap(
+            kind=f"http_{status}", detail=f"{where} records status {status}.", transient=False
+        )
     try:
         completion = OpenAIChat().read(response.get("body"), asked=where, tools=True)
     except CallFailed as failure:
@@ -204,5 +230,7 @@ def describe(purpose: Purpose) -> str:
     """Describe, for messages, the values of a purpose that `match` can contain."""
     values = ((name, getattr(purpose, name)) for name in MATCHED)
     return ", ".join(
-        f"{name} {value if isinstance(value, int) else str(value)!r}" for name, value in values if value is not None
+        f"{name} {value if isinstance(value, int) else str(value)!r}"
+        for name, value in values
+        if value is not None
     )

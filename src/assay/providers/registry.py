@@ -1,12 +1,15 @@
 """Registry of providers by name: Assay's own and those of installed packages.
 
-A function `(model, context)` opens a provider: it returns an object with the two methods of `assay.ports.Provider`. It must not
-send anything, because Assay opens a provider to check a suite before the run. It raises `SettingsError` if a key or an address
-is missing. With `context.local_only`, Assay opens a package's provider only if the function has the attribute `local = True`.
+A function `(model, context)` opens a provider: it returns an object with the two methods of
+`assay.ports.Provider`. It must not send anything, because Assay opens a provider to check a suite
+before the run. It raises `SettingsError` if a key or an address is missing. With
+`context.local_only`, Assay opens a package's provider only if the function has the attribute `local
+= True`.
 
-To add an HTTP provider to Assay, add a record to `vendors`. To add any other provider, write a module like `echo` and add a
-line to the table below. A package offers a provider under the entry-point group `assay.providers`; its models are written
-`NAME/MODEL`. `assay.testing.ProviderContract` tests both kinds.
+To add an HTTP provider to Assay, add a record to `vendors`. To add any other provider, write a
+module like `echo` and add a line to the table below. A package offers a provider under the
+entry-point group `assay.providers`; its models are written `NAME/MODEL`.
+`assay.testing.ProviderContract` tests both kinds.
 """
 
 from __future__ import annotations
@@ -37,7 +40,8 @@ class ProviderContext:
         environment: variables with keys and addresses, usually `.env` overridden by `os.environ`.
         base_folder: folder for relative file names.
         local_only: True to allow only endpoints on this machine or network.
-        rules: which keys may be sent to which origins, and which addresses runs from the browser may call.
+        rules: which keys may be sent to which origins, and which addresses runs from the browser
+            may call.
         cost_of: function that returns the price of a call from its token counts.
         http: function that returns the shared HTTP session.
         recording: function that returns the recording with a file name.

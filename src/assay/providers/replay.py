@@ -1,7 +1,7 @@
 """`replay/FILE`: a model that answers from a recording and needs no network.
 
-`{{label:NAME}}` in a recorded text becomes the label that the judge saw for candidate NAME. NAME may be plain, or escaped as in
-JSON.
+`{{label:NAME}}` in a recorded text becomes the label that the judge saw for candidate NAME. NAME
+may be plain, or escaped as in JSON.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class Replay:
         self._recording: Recording | None = None
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Return the recorded answer for the request's purpose; fails with `no_recording` if no line matches."""
+        """Return the recorded answer for the request's purpose; fails with `no_recording` if no
+        line matches.
+        """
         if self._recording is None:
             self._recording = self._load()
         purpose = request.purpose
@@ -52,8 +54,12 @@ class Replay:
             case Reply() as reply:
                 text = self._labelled(reply.text, purpose.labels)
         if not text.strip() and not (reply.tool_calls and request.tools):
-            raise CallFailed("empty", f"{self._recording.name} contains an empty answer.", transient=True)
-        return replace(reply, text=text, cost_usd=self._cost_of(request.model, reply.usage, 0, None))
+            raise CallFailed(
+                "empty", f"{self._recording.name} contains an empty answer.", transient=True
+            )
+        return replace(
+            reply, text=text, cost_usd=self._cost_of(request.model, reply.usage, 0, None)
+        )
 
     async def close(self) -> None:
         """Do nothing, because the provider has no connection."""

@@ -20,9 +20,12 @@ _NOBODY: Final = frozenset({"echo", "replay", PERSON})
 
 
 def sent_parameters(model: ModelSpec, parameters: Parameters, /) -> Parameters:
-    """Return the parameters that a model's requests contain. A program gets at most the seed; `echo` and `replay` send nothing.
+    """Return the parameters that a model's requests contain.
 
-    Parameters that one endpoint refuses, and that Assay then leaves out, are included: no file states them in advance.
+    A program gets at most the seed; `echo` and `replay` send nothing.
+
+    Parameters that one endpoint refuses, and that Assay then leaves out, are included: no file
+    states them in advance.
     """
     if model.program is not None:
         return Parameters(seed=parameters.seed)

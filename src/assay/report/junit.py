@@ -1,12 +1,13 @@
-"""Writes results as JUnit XML, for pipelines that show tests: one testcase per candidate and task, and one per candidate.
+"""Writes results as JUnit XML, for pipelines that show tests: one testcase per candidate and task,
+and one per candidate.
 
 The caller chooses one of two rules; the file states which.
 
-* threshold: a task passes if the candidate's mean over its counted trials is at least T. The candidate passes as a whole if its
-  mean over tasks is at least T.
-* against: a task passes if the candidate's mean on it is not lower than the other candidate's by more than the margin. The
-  testcase `as a whole` is the gate: it passes if non-inferiority is shown, fails if the candidate is shown to be worse, and is
-  skipped if the data show neither.
+* threshold: a task passes if the candidate's mean over its counted trials is at least T. The
+  candidate passes as a whole if its mean over tasks is at least T.
+* against: a task passes if the candidate's mean on it is not lower than the other candidate's by
+  more than the margin. The testcase `as a whole` is the gate: it passes if non-inferiority is
+  shown, fails if the candidate is shown to be worse, and is skipped if the data show neither.
 
 A task without counted trials is skipped, with the reason; it neither passes nor fails.
 """
@@ -27,7 +28,10 @@ NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ff
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One testcase. A sentence explains why the test failed or was skipped; it passed if both sentences are None."""
+    """One testcase.
+
+    A sentence explains why the test failed or was skipped; it passed if both sentences are None.
+    """
 
     candidate: str
     name: str
@@ -45,18 +49,26 @@ def junit(
     verdicts: Mapping[str, str],
     written: str,
 ) -> str:
-    """Write the XML document, with a testsuite for each candidate; its properties and output contain `rule` and `notes`.
+    """Write the XML document, with a testsuite for each candidate; its properties and output
+    contain `rule` and `notes`.
 
-    `approvals` is a property too. `verdicts`: the rates of a candidate's verdicts as a sentence; candidates without verdicts
-    are missing.
+    `approvals` is a property too. `verdicts`: the rates of a candidate's verdicts as a sentence;
+    candidates without verdicts are missing.
     """
     suites: dict[str, list[Case]] = {}
     for case in cases:
         suites.setdefault(case.candidate, []).append(case)
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites name={_attribute(title)} {_counts(cases)}>"]
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f"<testsuites name={_attribute(title)} {_counts(cases)}>",
+    ]
     for candidate, own in suites.items():
         rates = [verdicts[candidate]] if candidate in verdicts else []
-        properties = [("rule", rule), ("approvals", approvals), *(("verdicts", text) for text in rates)]
+        properties = [
+            ("rule", rule),
+            ("approvals", approvals),
+            *(("verdicts", text) for text in rates),
+        ]
         output = [*rates, *notes]
         lines += [
             f"  <testsuite name={_attribute(candidate)} {_counts(own)} timestamp={_attribute(written[:19])}>",

@@ -1,8 +1,9 @@
 """Converts Markdown written by a model to a tree of harmless elements.
 
-Pages build the tree node by node, so that no HTML is ever parsed. The tree contains only allowed elements and attributes that
-Assay sets. HTML in the source is shown as text, because a reviewer must see everything that the judge wrote. Images are
-replaced by their descriptions, because fetching an image would reveal the reader to a server.
+Pages build the tree node by node, so that no HTML is ever parsed. The tree contains only allowed
+elements and attributes that Assay sets. HTML in the source is shown as text, because a reviewer
+must see everything that the judge wrote. Images are replaced by their descriptions, because
+fetching an image would reveal the reader to a server.
 """
 
 from __future__ import annotations
@@ -21,12 +22,39 @@ from assay.report.syntax import marks_of
 
 Node: TypeAlias = "str | Element"
 Element: TypeAlias = "list[str | dict[str, str] | Element]"
-"""`[tag, attributes, *children]`: JSON from which a page can build elements without ever parsing HTML."""
+"""`[tag, attributes, *children]`: JSON from which a page can build elements without ever parsing
+HTML.
+"""
 
 TAGS: Final = frozenset(
-    {"p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong",
-     "del", "a", "table", "thead", "tbody", "tr", "th", "td"}
-)  # fmt: skip
+    {
+        "p",
+        "br",
+        "hr",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "ul",
+        "ol",
+        "li",
+        "blockquote",
+        "pre",
+        "code",
+        "em",
+        "strong",
+        "del",
+        "a",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+    }
+)
 _OTHER_TAGS: Final = {"s": "del"}
 _FORMULA: Final = re.compile(
     r"\$\$(?P<block>[^$]{1,2000})\$\$|\\\[(?P<display>.{1,2000}?)\\\]|\\\((?P<inline>.{1,500}?)\\\)"
@@ -36,37 +64,50 @@ _FORMULA: Final = re.compile(
 
 
 def safe_tree(text: str) -> list[Node]:
-    """Return Markdown as a tree of allowed elements; links use http or https only and send no referrer."""
+    """Return Markdown as a tree of allowed elements; links use http or https only and send no
+    referrer.
+    """
     return _TreeBuilder().add(_renderer().parse(text))
 
 
 def reading_tree(text: str, *, first_line: int = 1) -> list[Node]:
     """Return a response as a tree like that of `safe_tree`, formatted for reading a long text.
 
-    A block's `data-at` contains its first and last source lines, counted from `first_line`, so that quotations can be located.
-    Line breaks are kept, unless the text is hard-wrapped. Formulas are code elements with `data-tex`, and fenced code has
-    `data-marks`.
+    A block's `data-at` contains its first and last source lines, counted from `first_line`, so that
+    quotations can be located. Line breaks are kept, unless the text is hard-wrapped. Formulas are
+    code elements with `data-tex`, and fenced code has `data-marks`.
     """
-    return _TreeBuilder(first_line=first_line, breaks=not _is_wrapped(text)).add(_reader().parse(text))
+    return _TreeBuilder(first_line=first_line, breaks=not _is_wrapped(text)).add(
+        _reader().parse(text)
+    )
 
 
 def _is_wrapped(text: str) -> bool:
     """True if most lines have about the same length, as in text that an editor hard-wrapped."""
     lines = text.splitlines()
     inner = [len(line) for line, after in pairwise(lines) if line.strip() and after[:1].isalpha()]
-    return len(inner) > 1 and max(inner) <= 100 and 2 * sum(length > 55 for length in inner) > len(inner)
+    return (
+        len(inner) > 1
+        and max(inner) <= 100
+        and 2 * sum(length > 55 for length in inner) > len(inner)
+    )
 
 
 @cache
 def _renderer() -> MarkdownIt:
-    markdown = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+    markdown = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(
+        ["table", "strikethrough"]
+    )
     return markdown.disable(["entity"])  # so that `&lt;` stays what the judge wrote
 
 
 @cache
 def _reader() -> MarkdownIt:
-    markdown = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
-    markdown.inline.ruler.before("escape", "formula", _read_formula)  # else `\(` would lose its backslash
+    markdown = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(
+        ["table", "strikethrough"]
+    )
+    # else `\(` would lose its backslash
+    markdown.inline.ruler.before("escape", "formula", _read_formula)
     return markdown.disable(["entity"])
 
 
@@ -83,7 +124,9 @@ def _read_formula(state: StateInline, silent: bool) -> bool:
 
 
 class _TreeBuilder:
-    """Turns tokens into nested lists; without `first_line`, blocks get no source lines and code gets no marks."""
+    """Turns tokens into nested lists; without `first_line`, blocks get no source lines and code
+    gets no marks.
+    """
 
     def __init__(self, *, first_line: int | None = None, breaks: bool = False) -> None:
         self._first_line = first_line
@@ -96,7 +139,10 @@ class _TreeBuilder:
             if token.hidden:
                 continue
             if token.nesting > 0:
-                element: Element = [token.tag if token.tag in TAGS else _OTHER_TAGS[token.tag], self._attributes(token)]
+                element: Element = [
+                    token.tag if token.tag in TAGS else _OTHER_TAGS[token.tag],
+                    self._attributes(token),
+                ]
                 self._put(element)
                 self._open.append(element)
             elif token.nesting < 0:
@@ -118,7 +164,11 @@ class _TreeBuilder:
             case "formula":
                 self._put(["code", {"data-tex": token.info}, token.content])
             case "fence" | "code_block":
-                marks = "" if self._first_line is None else marks_of(token.content, token.info.split(" ")[0])
+                marks = (
+                    ""
+                    if self._first_line is None
+                    else marks_of(token.content, token.info.split(" ")[0])
+                )
                 known = {"data-marks": marks} if marks else {}
                 self._put(["pre", {}, ["code", self._attributes(token) | known, token.content]])
             case "image":

@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from assay.report.summary import ReportContents
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-"""Content policy inside the file itself: even hostile content could neither run nor fetch anything."""
+"""Content policy inside the file itself: even hostile content could neither run nor fetch anything.
+"""
 
 
 def html(report: ReportContents) -> str:
-    """Write the whole document. All text is escaped; only Assay's own drawings are inserted as markup."""
+    """Write the whole document.
+
+    All text is escaped; only Assay's own drawings are inserted as markup.
+    """
     environment = Environment(
         loader=FileSystemLoader(Path(str(resources.files("assay") / "report" / "templates"))),
         autoescape=True,
@@ -30,6 +34,7 @@ def html(report: ReportContents) -> str:
     )
     tasks_header, tasks, tasks_left_out = text_tables.task_rows(report)
     criteria_header, criteria = text_tables.criterion_rows(report)
+    # Assay's own drawings
     return environment.get_template("report.html").render(
         report=report,
         policy=_POLICY,
@@ -47,6 +52,6 @@ def html(report: ReportContents) -> str:
         criteria=criteria,
         guidance=[criterion for criterion in report.criteria if criterion.guidance],
         counts=text_tables.counts_sentence(report),
-        drawings=[(drawing, Markup(drawing.svg)) for drawing in report.drawings],  # Assay's own drawings
+        drawings=[(drawing, Markup(drawing.svg)) for drawing in report.drawings],
         chart_colours={name.replace("_", "-"): colour for name, colour in LIGHT.items()},
     )

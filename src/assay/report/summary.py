@@ -1,4 +1,6 @@
-"""Contents of a report, independent of its format; `app` creates them, and `page` and `text_tables` write them."""
+"""Contents of a report, independent of its format; `app` creates them, and `page` and `text_tables`
+write them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionPart:
-    """One criterion of a suite's rubric, with each candidate's mean; the mean is None if no trial counts."""
+    """One criterion of a suite's rubric, with each candidate's mean; the mean is None if no trial
+    counts.
+    """
 
     suite: str
     name: str
@@ -60,15 +64,18 @@ class ReportContents:
 
     Attributes:
         about: the selection, in a sentence.
-        read: the runs behind the results. Every caption is labelled if they differ in what they measure.
+        read: the runs behind the results. Every caption is labelled if they differ in what they
+            measure.
         rates: the rate of each verdict per candidate; None if the runs give no verdicts.
-        verdicts: sentences with these rates, and sentences that compare the best candidate with every other one.
+        verdicts: sentences with these rates, and sentences that compare the best candidate with
+            every other one.
         criteria: the rubrics of the selected runs, with means in the order of `estimates`.
         behind: diagnostics as sentences, which are not part of the result.
         counted: number of trials that count.
         approvals: number of counted grades that people approved, by how each decision came about.
         how_reviewed: lines that state what the reviews achieved, and signs of careless reviewing.
-        reviews: the newest decisions, sorted from oldest to newest; `reviews_left_out`: number of earlier decisions left out.
+        reviews: the newest decisions, sorted from oldest to newest; `reviews_left_out`: number of
+            earlier decisions left out.
         runs: the newest runs, newest first; `runs_left_out`: number of older runs left out.
     """
 

@@ -1,4 +1,6 @@
-"""Syntax highlighting: the length and kind of each token, for colouring text that is already on a page."""
+"""Syntax highlighting: the length and kind of each token, for colouring text that is already on a
+page.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,18 @@ MOST_CODE: Final = 100_000
 _LIMIT_S: Final = 0.5
 _PROSE: Final = frozenset({"Text only", "Markdown", "Text output"})
 _KINDS: Final = (
-    (Comment, "c"), (String, "s"), (Number, "n"), (Keyword, "w"), (Name.Tag, "w"), (Name.Function, "f"), (Name.Class, "f"),
-    (Name.Decorator, "f"), (Name.Attribute, "f"), (Name.Builtin, "b"), (Name.Constant, "b"),
-)  # fmt: skip
+    (Comment, "c"),
+    (String, "s"),
+    (Number, "n"),
+    (Keyword, "w"),
+    (Name.Tag, "w"),
+    (Name.Function, "f"),
+    (Name.Class, "f"),
+    (Name.Decorator, "f"),
+    (Name.Attribute, "f"),
+    (Name.Builtin, "b"),
+    (Name.Constant, "b"),
+)
 BREAKS: Final = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 """Line breaks that pages show as a plain line break; the same as `BREAKS` in `item.js`."""
 
@@ -33,23 +44,29 @@ def is_code_language(language: str) -> bool:
 
 @lru_cache(512)
 def marks_of(code: str, language: str) -> str:
-    """Return each token's length and kind, such as `3w1_5f` for `def start`; empty for an unknown language or long text.
+    """Return each token's length and kind, such as `3w1_5f` for `def start`; empty for an unknown
+    language or long text.
 
-    Kinds are the letters used in the style sheet, and `_` means plain. Lengths count UTF-16 units, as scripts in browsers do.
+    Kinds are the letters used in the style sheet, and `_` means plain. Lengths count UTF-16 units,
+    as scripts in browsers do.
     """
     lexer = _lexer_of(language.strip().lower())
     if lexer is None or len(code) > MOST_CODE:
         return ""
     pieces: list[tuple[int, str]] = []
-    deadline = time.thread_time() + _LIMIT_S  # CPU time: a busy machine must not cost a text its colours
+    # CPU time: a busy machine must not cost a text its colours
+    deadline = time.thread_time() + _LIMIT_S
     for _, token, text in lexer().get_tokens_unprocessed(BREAKS.sub("\n", code)):
         kind = next((kind for known, kind in _KINDS if token in known), "_")
-        length = len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+        length = (
+            len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+        )
         if pieces and pieces[-1][1] == kind:
             pieces[-1] = (pieces[-1][0] + length, kind)
         elif length:
             pieces.append((length, kind))
-        if time.thread_time() > deadline:  # the rest stays plain: some patterns of some lexers are slow on hostile text
+        # the rest stays plain: some patterns of some lexers are slow on hostile text
+        if time.thread_time() > deadline:
             break
     return "".join(f"{length}{kind}" for length, kind in pieces)
 

@@ -1,4 +1,6 @@
-"""Writes a report as Markdown, and its tables as LaTeX: scores, pairs and tasks, with counts and warnings."""
+"""Writes a report as Markdown, and its tables as LaTeX: scores, pairs and tasks, with counts and
+warnings.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +26,23 @@ TASKS_SHOWN: Final = 200
 # The dollar sign is included because many programs read it as the start of a formula.
 _MARKS: Final = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 
-_LATEX: Final[dict[str, str]] = tomllib.loads((files(__package__) / "latex.toml").read_text("utf-8"))
+_LATEX: Final[dict[str, str]] = tomllib.loads(
+    (files(__package__) / "latex.toml").read_text("utf-8")
+)
 
 
 def markdown(report: ReportContents) -> str:
-    """Write the report as Markdown; text from outside is escaped, so it appears exactly as it was written."""
+    """Write the report as Markdown; text from outside is escaped, so it appears exactly as it was
+    written.
+    """
     parts = [f"# {_md(report.title)}", _md(report.about)]
     parts.append("\n".join(f"* {_md(verdict)}" for verdict in report.verdicts))
     parts += ["## Scores", _md_table(score_header(), score_rows(report), numbers={1, 2})]
     if report.ranking.compared:
-        parts += ["## All pairs", _md_table(PAIR_HEADER, map(pair_row, report.ranking.compared), numbers={1, 3, 4})]
+        parts += [
+            "## All pairs",
+            _md_table(PAIR_HEADER, map(pair_row, report.ranking.compared), numbers={1, 3, 4}),
+        ]
         parts.append(_md(wording.comparisons_made(report.ranking)))
     header, rows, left_out = task_rows(report)
     if rows:
@@ -53,7 +62,8 @@ def markdown(report: ReportContents) -> str:
     if report.reviews:
         header = ("when", "about", "decision", "reviewer", "how", "reason")
         rows_of = (
-            (review.at, review.about, review.verb, review.reviewer, review.how, review.reason) for review in report.reviews
+            (review.at, review.about, review.verb, review.reviewer, review.how, review.reason)
+            for review in report.reviews
         )
         parts += ["## Reviews", _md_table(header, rows_of)]
         if report.reviews_left_out:
@@ -62,7 +72,9 @@ def markdown(report: ReportContents) -> str:
 
 
 def latex(report: ReportContents) -> str:
-    """Write scores and pairs as `table` environments, after the rates of verdicts; they need only the package booktabs."""
+    """Write scores and pairs as `table` environments, after the rates of verdicts; they need only
+    the package booktabs.
+    """
     lines = [
         f"% {_comment(report.title)}: {_comment(report.about)}",
         f"% written {report.written} by Assay; needs \\usepackage{{booktabs}}",
@@ -70,9 +82,13 @@ def latex(report: ReportContents) -> str:
         *(f"% {_comment(caution.text)}" for caution in report.cautions),
     ]
     if report.rates is not None:
-        caption = wording.labelled(f"Rates of verdicts in percent. {wording.verdict_level(report.rates)}", report.read)
+        caption = wording.labelled(
+            f"Rates of verdicts in percent. {wording.verdict_level(report.rates)}", report.read
+        )
         columns = f"l{'r' * len(report.rates.labels)}l"
-        lines += _latex_table(rate_header(report.rates), rate_rows(report.rates), columns, caption, "verdicts")
+        lines += _latex_table(
+            rate_header(report.rates), rate_rows(report.rates), columns, caption, "verdicts"
+        )
     caption = wording.labelled(f"Scores are out of 100. {counts_sentence(report)}", report.read)
     lines += _latex_table(score_header(), score_rows(report), "lrrll", caption, "scores")
     if report.ranking.compared:
@@ -94,18 +110,23 @@ def rate_header(rates: VerdictRates) -> tuple[str, ...]:
 
 def rate_rows(rates: VerdictRates) -> list[tuple[str, ...]]:
     return [
-        (candidate.candidate, *_rate_cells(candidate, rates.labels), _rate_source(candidate)) for candidate in rates.candidates
+        (candidate.candidate, *_rate_cells(candidate, rates.labels), _rate_source(candidate))
+        for candidate in rates.candidates
     ]
 
 
 def _rate_cells(candidate: CandidateVerdicts, labels: Sequence[str]) -> list[str]:
     """Return a cell for each verdict with its rate and range; a dash if no verdict counts."""
     by_verdict = {rate.verdict: rate for rate in candidate.rates}
-    return [wording.verdict_rate(by_verdict[label]) if label in by_verdict else "–" for label in labels]
+    return [
+        wording.verdict_rate(by_verdict[label]) if label in by_verdict else "–" for label in labels
+    ]
 
 
 def _rate_source(candidate: CandidateVerdicts) -> str:
-    return f"{wording.count(candidate.n_tasks, 'task')}, {wording.count(candidate.n_trials, 'trial')}"
+    return (
+        f"{wording.count(candidate.n_tasks, 'task')}, {wording.count(candidate.n_trials, 'trial')}"
+    )
 
 
 def score_header() -> tuple[str, ...]:
@@ -119,7 +140,13 @@ def score_rows(report: ReportContents) -> list[tuple[str, ...]]:
 def _score_row(estimate: Estimate) -> tuple[str, ...]:
     """Return the table row of a candidate; if a number is missing, the row explains why."""
     if estimate.mean is None:
-        return (str(estimate.candidate), "", "", wording.MISSING[estimate.reason or "no_approved_trials"], "")
+        return (
+            str(estimate.candidate),
+            "",
+            "",
+            wording.MISSING[estimate.reason or "no_approved_trials"],
+            "",
+        )
     tasks = wording.tasks_in_families(estimate.n_tasks, estimate.n_families)
     return (
         str(estimate.candidate),
@@ -145,13 +172,17 @@ def pair_row(pair: RankedPair) -> tuple[str, ...]:
 
 
 def task_rows(report: ReportContents) -> tuple[tuple[str, ...], list[tuple[str, ...]], int]:
-    """Return means by task and candidate: header, rows (up to `TASKS_SHOWN`), and the number of rows left out."""
+    """Return means by task and candidate: header, rows (up to `TASKS_SHOWN`), and the number of
+    rows left out.
+    """
     names = [str(estimate.candidate) for estimate in report.estimates]
     by_task: dict[str, dict[str, str]] = {}
     for estimate in report.estimates:
         for task in estimate.by_task:
             if str(task.task) in by_task or len(by_task) < TASKS_SHOWN:
-                by_task.setdefault(str(task.task), {})[str(estimate.candidate)] = wording.number(task.mean)
+                by_task.setdefault(str(task.task), {})[str(estimate.candidate)] = wording.number(
+                    task.mean
+                )
     every = {str(task.task) for estimate in report.estimates for task in estimate.by_task}
     rows = [(task, *(means.get(name, "–") for name in names)) for task, means in by_task.items()]
     return ("task", *names), rows, len(every) - len(rows)
@@ -179,7 +210,9 @@ def _md(text: str) -> str:
     return _MARKS.sub(r"\\\1", " ".join(text.split()))
 
 
-def _md_table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: set[int] | None = None) -> str:
+def _md_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], numbers: set[int] | None = None
+) -> str:
     marks = ["--:" if place in (numbers or ()) else "---" for place in range(len(header))]
     lines = [[_md(cell) for cell in header], marks, *([_md(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -187,7 +220,11 @@ def _md_table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: set
 
 def _tex(text: str) -> str:
     # TeX stops with an error at control characters.
-    return "".join(_LATEX.get(character, character) for character in text if character >= " " or character == "\n")
+    return "".join(
+        _LATEX.get(character, character)
+        for character in text
+        if character >= " " or character == "\n"
+    )
 
 
 def _comment(text: str) -> str:
@@ -195,7 +232,9 @@ def _comment(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def _latex_table(header: Sequence[str], rows: Sequence[Sequence[str]], columns: str, caption: str, label: str) -> list[str]:
+def _latex_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], columns: str, caption: str, label: str
+) -> list[str]:
     return [
         "",
         r"\begin{table}[htbp]",

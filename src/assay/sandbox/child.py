@@ -1,7 +1,8 @@
-"""The child process of a worker: reads requests, calls functions and writes their return values until its parent ends.
+"""The child process of a worker: reads requests, calls functions and writes their return values
+until its parent ends.
 
-Each message is JSON after a length of four bytes, on the original stdin and stdout. A called function reads an empty stdin, and
-its stdout goes to the null device.
+Each message is JSON after a length of four bytes, on the original stdin and stdout. A called
+function reads an empty stdin, and its stdout goes to the null device.
 """
 
 from __future__ import annotations
@@ -49,8 +50,12 @@ def _answer(message: Mapping[str, Any], table: Mapping[str, str]) -> Mapping[str
     except RecursionError:
         return {"stopped": StopKind.MEMORY, "detail": "The value is nested too deeply."}
     except BaseException as error:
-        # This includes SystemExit: a suite's own scorer may call `exit()`, and the child must continue with the next call.
-        return {"stopped": StopKind.CRASHED, "detail": f"{type(error).__name__}: {error}"[:MAX_DETAIL]}
+        # This includes SystemExit: a suite's own scorer may call `exit()`, and the child must
+        # continue with the next call.
+        return {
+            "stopped": StopKind.CRASHED,
+            "detail": f"{type(error).__name__}: {error}"[:MAX_DETAIL],
+        }
 
 
 def _nothing() -> None:
@@ -58,7 +63,9 @@ def _nothing() -> None:
 
 
 def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Move the parent's pipes to new file descriptors, so that a function's input and output cannot reach the pipes."""
+    """Move the parent's pipes to new file descriptors, so that a function's input and output cannot
+    reach the pipes.
+    """
     asked = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -78,7 +85,9 @@ def _limit_for_good(memory_bytes: int) -> None:
 
 
 def _limit_processor_time(seconds: float | None) -> None:
-    """Limit processor time to slightly more than the call's time limit, to stop an endless loop after the parent has ended."""
+    """Limit processor time to slightly more than the call's time limit, to stop an endless loop
+    after the parent has ended.
+    """
     if "resource" not in sys.modules or seconds is None:
         return
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -100,7 +109,8 @@ def _read(pipe: BinaryIO) -> Mapping[str, Any] | None:
 
 def _write(pipe: BinaryIO, answer: Mapping[str, object]) -> None:
     try:
-        # Otherwise Python would write NaN, which is not valid JSON, but which the parent would read as a number.
+        # Otherwise Python would write NaN, which is not valid JSON, but which the parent would read
+        # as a number.
         body = json.dumps(answer, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         detail = f"The function's value cannot be written as JSON: {error}"[:MAX_DETAIL]

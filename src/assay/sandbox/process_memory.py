@@ -1,7 +1,7 @@
 """Measure and limit the memory of a process and its descendants.
 
-Chromium's processes leave the first process's group, so Assay searches for them by parent process. Shared pages of programs and
-libraries are not counted, because they take no additional memory.
+Chromium's processes leave the first process's group, so Assay searches for them by parent process.
+Shared pages of programs and libraries are not counted, because they take no additional memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ _OWN_PAGES: Final = ("RssAnon:", "RssShmem:")
 
 
 def tree_of(root: int) -> list[int]:
-    """Return the ids of a process and its descendants, parents first; only the first id if the system cannot list processes."""
+    """Return the ids of a process and its descendants, parents first; only the first id if the
+    system cannot list processes.
+    """
     children: dict[int, list[int]] = {}
     for pid, parent in _parents():
         children.setdefault(parent, []).append(pid)
@@ -31,15 +33,21 @@ def tree_of(root: int) -> list[int]:
 
 
 def memory_of(pids: Iterable[int]) -> int:
-    """Return how many bytes of unshared memory these processes take; 0 if the system does not report it."""
-    return _memory_by_ps(pids) if not sys.platform.startswith("linux") else sum(_status(pid, _OWN_PAGES) for pid in pids)
+    """Return how many bytes of unshared memory these processes take; 0 if the system does not
+    report it.
+    """
+    return (
+        _memory_by_ps(pids)
+        if not sys.platform.startswith("linux")
+        else sum(_status(pid, _OWN_PAGES) for pid in pids)
+    )
 
 
 def limit_growth(pids: Sequence[int], most: int) -> None:
     """Allow the data of each process to grow by at most `most` bytes from now on; only on Linux.
 
-    `pids` lists parents before their children. New processes inherit their parent's limit, so a process may use as much memory
-    as its largest descendant.
+    `pids` lists parents before their children. New processes inherit their parent's limit, so a
+    process may use as much memory as its largest descendant.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -78,8 +86,12 @@ def _parents() -> Iterator[tuple[int, int]]:
     for entry in os.listdir("/proc"):
         if entry.isdecimal():
             with suppress(OSError):
-                # The name is in brackets and may contain anything; the state and the parent follow it.
-                yield int(entry), int(Path(f"/proc/{entry}/stat").read_bytes().rpartition(b")")[2].split()[1])
+                # The name is in brackets and may contain anything; the state and the parent follow
+                # it.
+                yield (
+                    int(entry),
+                    int(Path(f"/proc/{entry}/stat").read_bytes().rpartition(b")")[2].split()[1]),
+                )
 
 
 def _memory_by_ps(pids: Iterable[int]) -> int:
@@ -90,6 +102,8 @@ def _memory_by_ps(pids: Iterable[int]) -> int:
 
 def _ps(columns: str) -> list[str]:
     with suppress(OSError, subprocess.SubprocessError):  # not on Windows
-        done = subprocess.run(["ps", "-axo", columns], capture_output=True, text=True, timeout=5, check=True)
+        done = subprocess.run(
+            ["ps", "-axo", columns], capture_output=True, text=True, timeout=5, check=True
+        )
         return done.stdout.splitlines()
     return []

@@ -1,1 +1,4 @@
-"""Grading: evaluators turn responses into assessments. They perform no I/O: they return requests and read the replies."""
+"""Grading: evaluators turn responses into assessments.
+
+They perform no I/O: they return requests and read the replies.
+"""

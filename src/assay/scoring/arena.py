@@ -1,8 +1,9 @@
 """The code-arena judge: it grades a web page by its code and by pictures of the rendered page.
 
-It works in two rounds: it first requests pictures of the page, and then the model's grades. Pictures can be missing because
-there is no browser, the page never stops changing, or the model's endpoint does not accept images. The judge then grades only
-the code, and the assessment states this.
+It works in two rounds: it first requests pictures of the page, and then the model's grades.
+Pictures can be missing because there is no browser, the page never stops changing, or the model's
+endpoint does not accept images. The judge then grades only the code, and the assessment states
+this.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from assay.scoring.prompts import ARENA
 from assay.scoring.rubric_evaluator import RubricEvaluator, grade_on
 
 TEMPERATURE: Final = 0.3
-"""Temperature of this judge, unless its suite sets a temperature other than the usual default for judges."""
+"""Temperature of this judge, unless its suite sets a temperature other than the usual default for
+judges.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +40,17 @@ class ArenaJudge(RubricEvaluator):
         return () if page is None else (PageRequest(html=page),)
 
     def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        return (self._request(sitting, tuple(Image(media_type="image/png", data="") for _ in PageRequest(html="").views)),)
+        return (
+            self._request(
+                sitting,
+                tuple(Image(media_type="image/png", data="") for _ in PageRequest(html="").views),
+            ),
+        )
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
-        """Return the request to the judge, then the assessment; a response without a page scores 0."""
+        """Return the request to the judge, then the assessment; a response without a page scores
+        0.
+        """
         if not answers:
             return self._nothing(sitting)
         rendered = answers[0]
@@ -79,11 +89,15 @@ class PageCodeJudge(EachJudge):
 
 def page_request(spec: JudgeSpec, rubric: Rubric, sitting: Sitting) -> ModelRequest:
     asked = replace(spec, parameters=page_parameters(spec))
-    return request_of(asked, rubric, sitting, candidate=sitting.responses[0].candidate, template=ARENA)
+    return request_of(
+        asked, rubric, sitting, candidate=sitting.responses[0].candidate, template=ARENA
+    )
 
 
 def page_parameters(spec: JudgeSpec) -> Parameters:
-    """Return the judge's own parameters, but replace a judge's default temperature with the arena's."""
+    """Return the judge's own parameters, but replace a judge's default temperature with the
+    arena's.
+    """
     temperature = spec.parameters.over(spec.model.parameters).temperature
     if temperature not in (None, JUDGE_DEFAULTS.temperature):
         return spec.parameters
@@ -92,5 +106,10 @@ def page_parameters(spec: JudgeSpec) -> Parameters:
 
 def _unseen(rendered: Shots | Unseen) -> tuple[Flag, ...]:
     if isinstance(rendered, Unseen):
-        return (Flag(kind=FlagKind.NO_SCREENSHOT, detail=f"{rendered.detail} The judge read only the code."),)
+        return (
+            Flag(
+                kind=FlagKind.NO_SCREENSHOT,
+                detail=f"{rendered.detail} The judge read only the code.",
+            ),
+        )
     return ()

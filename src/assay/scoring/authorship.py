@@ -1,7 +1,8 @@
 """Detects names in a response that reveal its author: names of models, model makers and candidates.
 
-Responses are shown unchanged; a vote on such a response is marked, and the result shows the share of marked votes. Names that
-are also common words in pages and code (`meta`, `phi`, `command`) are left out.
+Responses are shown unchanged; a vote on such a response is marked, and the result shows the share
+of marked votes. Names that are also common words in pages and code (`meta`, `phi`, `command`) are
+left out.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ LOOKED_AT: Final = 500_000
 
 
 def telling_words(text: str, names: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the distinct words in `text` that name a model, a model maker or one of `names`, in the order of these lists.
+    """Return the distinct words in `text` that name a model, a model maker or one of `names`, in
+    the order of these lists.
 
-    `names`: names of the candidates; for `provider/name`, the text after the slash is searched for too.
+    `names`: names of the candidates; for `provider/name`, the text after the slash is searched for
+    too.
     """
     own = dict.fromkeys(part for name in names for part in (name, name.rpartition("/")[2]))
     wanted = [*(word for word in own if len(word) >= SHORTEST), *MODELS]
@@ -34,4 +37,6 @@ def telling_words(text: str, names: Iterable[str] = ()) -> tuple[str, ...]:
 
 def _stands_in(word: str, text: str) -> bool:
     """True if `word` occurs as a separate word; a version may follow a model's name directly."""
-    return word in text and re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W\d_])", text) is not None
+    return (
+        word in text and re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W\d_])", text) is not None
+    )

@@ -1,7 +1,7 @@
 """Order and labels of candidates while a judge grades them.
 
-Judges favour some positions, so the order is random and balanced over the trials of a task. A candidate's label depends only on
-its position and hides its name.
+Judges favour some positions, so the order is random and balanced over the trials of a task. A
+candidate's label depends only on its position and hides its name.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from assay.scoring.label_matching import letter_of_label
 
 
 def shown_order(names: Iterable[str], *, seed: int, turn: int) -> tuple[str, ...]:
-    """Return the names in the order in which a judge sees them; the result does not depend on the order of `names`.
+    """Return the names in the order in which a judge sees them; the result does not depend on the
+    order of `names`.
 
-    Trials are grouped into blocks of as many trials as there are names. Within a block, each name takes every position once (a
-    cyclic Latin square). The next block reverses the first, so that of any two names each comes first equally often. Then a new
-    square is drawn.
+    Trials are grouped into blocks of as many trials as there are names. Within a block, each name
+    takes every position once (a cyclic Latin square). The next block reverses the first, so that of
+    any two names each comes first equally often. Then a new square is drawn.
 
     Args:
         seed: must differ for each task, judge and attempt.
@@ -35,8 +36,8 @@ def shown_order(names: Iterable[str], *, seed: int, turn: int) -> tuple[str, ...
 def labels_in(order: Sequence[str], *, others: Iterable[str] = ()) -> dict[str, str]:
     """Label the names by position: A, B, … Z, AA, …
 
-    A letter that is itself used as a name (`Candidate A`, `b`) is skipped, because it would be unclear whether it is a label or
-    a name. `others` are names in the run that get no label here.
+    A letter that is itself used as a name (`Candidate A`, `b`) is skipped, because it would be
+    unclear whether it is a label or a name. `others` are names in the run that get no label here.
     """
     taken = {letter_of_label(name) for name in (*order, *others)}
     free = (label for place in count() if (label := letters(place)) not in taken)

@@ -1,4 +1,6 @@
-"""Reference samples (responses with a known score) for calibrating judges, and the trials that show samples to a judge."""
+"""Reference samples (responses with a known score) for calibrating judges, and the trials that show
+samples to a judge.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,10 @@ class ReferenceSample:
     """A response with a reference score.
 
     Attributes:
-        kind: what the sample tests: `right`, `wrong`, `partial`, `verbose`, `empty`, `irrelevant`, `good_explanation`, …
-        score: the score that a careful person would give, between 0 and 1. `tolerance`: the largest error that a judge may
-            make.
+        kind: what the sample tests: `right`, `wrong`, `partial`, `verbose`, `empty`, `irrelevant`,
+            `good_explanation`, …
+        score: the score that a careful person would give, between 0 and 1. `tolerance`: the largest
+            error that a judge may make.
         expected: the reference answer shown to the judge; None without one.
         twin_of: id of the sample that has the same content in fewer words.
     """
@@ -51,7 +54,9 @@ class ReferenceSample:
 
     @property
     def bypassed(self) -> bool:
-        """True if the sample is scored without calling the judge: an empty answer is a candidate's failure in a run."""
+        """True if the sample is scored without calling the judge: an empty answer is a candidate's
+        failure in a run.
+        """
         return not self.response.strip()
 
 
@@ -65,7 +70,10 @@ def identity_of(judge: JudgeSpec, rubric: Rubric) -> JudgeIdentity:
     parameters = parameters_of(judge).as_json()
     parameters.pop("seed", None)
     return JudgeIdentity(
-        model=judge.model.ref, prompt=text_digest("\x1f".join(words)), rubric=rubric.digest, parameters=digest(parameters)
+        model=judge.model.ref,
+        prompt=text_digest("\x1f".join(words)),
+        rubric=rubric.digest,
+        parameters=digest(parameters),
     )
 
 
@@ -87,10 +95,15 @@ def alone(sample: ReferenceSample, *, repeat: int) -> Sitting:
     )
 
 
-def side_by_side(reference_sample: ReferenceSample, other: ReferenceSample, *, swapped: bool) -> Sitting:
+def side_by_side(
+    reference_sample: ReferenceSample, other: ReferenceSample, *, swapped: bool
+) -> Sitting:
     """Return a trial of two responses to one prompt; `one` is shown first unless `swapped`."""
     task = _task(reference_sample, f"{reference_sample.id}+{other.id}")
-    shown = (Response(candidate=FIRST, text=reference_sample.response), Response(candidate=SECOND, text=other.response))
+    shown = (
+        Response(candidate=FIRST, text=reference_sample.response),
+        Response(candidate=SECOND, text=other.response),
+    )
     responses = shown[::-1] if swapped else shown
     return Sitting(
         task=task,
@@ -101,18 +114,25 @@ def side_by_side(reference_sample: ReferenceSample, other: ReferenceSample, *, s
     )
 
 
-def pairs(samples: Sequence[ReferenceSample]) -> tuple[tuple[ReferenceSample, ReferenceSample], ...]:
-    """Return pairs of samples with the same prompt, closest scores first, because order matters most between similar answers."""
+def pairs(
+    samples: Sequence[ReferenceSample],
+) -> tuple[tuple[ReferenceSample, ReferenceSample], ...]:
+    """Return pairs of samples with the same prompt, closest scores first, because order matters
+    most between similar answers.
+    """
     pairs_ = [
         (left, right)
         for left, right in combinations([sample for sample in samples if not sample.bypassed], 2)
-        if (left.prompt, left.context, left.expected) == (right.prompt, right.context, right.expected)
+        if (left.prompt, left.context, left.expected)
+        == (right.prompt, right.context, right.expected)
     ]
     return tuple(sorted(pairs_, key=lambda pair: abs(pair[0].score - pair[1].score))[:MOST_PAIRS])
 
 
 def family(model: ModelSpec | str) -> str:
-    """Return a model's family, derived from its name: `openai/gpt-4o-mini` and `openrouter/openai/gpt-5` are `gpt`."""
+    """Return a model's family, derived from its name: `openai/gpt-4o-mini` and
+    `openrouter/openai/gpt-5` are `gpt`.
+    """
     ref = model if isinstance(model, str) else model.ref
     name = ref.rsplit("/", 1)[-1].lower()
     letters = "".join(letter if letter.isalpha() else " " for letter in name).split()

@@ -1,6 +1,7 @@
 """Built-in reference samples for every kind of answer, from `calibration_samples.json`.
 
-A `verbose` sample says the same as its twin in many more words, to detect judges that reward length.
+A `verbose` sample says the same as its twin in many more words, to detect judges that reward
+length.
 """
 
 from __future__ import annotations

@@ -12,14 +12,18 @@ from typing import Final
 from assay.domain.digest import JsonValue
 from assay.scoring.scorer_result import Outcome, Score, Unscored
 
-_QUOTES: Final = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "‐": "-", "‑": "-", "–": "-", "*": " "})
+_QUOTES: Final = str.maketrans(
+    {"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "‐": "-", "‑": "-", "–": "-", "*": " "}
+)
 """Characters that models write in place of those on a keyboard, and the asterisks of bold text."""
 
 _DENIED_BEFORE: Final = re.compile(
     r"(?:\b(?:not|never|isn't|aren't|wasn't|weren't|neither|nor|rather than|instead of|unlike)|n't)"
     r"(?:\s+(?:the|a|an|be|in|called|named|really|simply))?\s+[\"'(]?\Z"
 )
-_DENIED_AFTER: Final = re.compile(r"[\"')]?\s+(?:(?:is|was|are|were|would be)\s+(?:not|wrong|incorrect)\b|(?:isn't|wasn't)\b)")
+_DENIED_AFTER: Final = re.compile(
+    r"[\"')]?\s+(?:(?:is|was|are|were|would be)\s+(?:not|wrong|incorrect)\b|(?:isn't|wasn't)\b)"
+)
 _LOOK_BACK: Final = 40
 """Characters before an occurrence in which a denial is looked for; the longest pattern needs 35."""
 
@@ -34,9 +38,10 @@ DENIED: Final = Score(0.0, "contains the reference only in a denial, such as `no
 def contains(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
     """Score 1 if the response contains the reference as whole words, else 0.
 
-    Case, Unicode form, white space, kinds of quotation marks and the full stop after the reference do not matter. `5` does not
-    occur in `15` or `5.2`. An occurrence that is denied directly before or after it (`not Paris`, `Paris is wrong`) does not
-    count. With the option `any_of`, the reference lists alternatives, and one of them suffices.
+    Case, Unicode form, white space, kinds of quotation marks and the full stop after the reference
+    do not matter. `5` does not occur in `15` or `5.2`. An occurrence that is denied directly before
+    or after it (`not Paris`, `Paris is wrong`) does not count. With the option `any_of`, the
+    reference lists alternatives, and one of them suffices.
     """
     separator = options.get("any_of")
     listed = alternatives(reference, separator) if isinstance(separator, str) else (reference,)
@@ -49,7 +54,9 @@ def contains(response: str, reference: str, options: Mapping[str, JsonValue], /)
 
 
 def alternatives(reference: str, separator: str) -> tuple[str, ...]:
-    """Return the right answers that a reference lists: separated by a text, or as a JSON list of texts with `json`."""
+    """Return the right answers that a reference lists: separated by a text, or as a JSON list of
+    texts with `json`.
+    """
     if separator != JSON_LIST:
         return tuple(reference.split(separator))
     try:
@@ -64,7 +71,9 @@ def option_problems(options: Mapping[str, JsonValue]) -> tuple[str, ...]:
     separator = options.get("any_of", JSON_LIST)
     if isinstance(separator, str) and separator:
         return ()
-    return ('`any_of` must be the text between alternatives, such as `"|"`, or `json` for a JSON list of texts.',)
+    return (
+        '`any_of` must be the text between alternatives, such as `"|"`, or `json` for a JSON list of texts.',
+    )
 
 
 def _looked_for(pattern: re.Pattern[str], text: str) -> Score:
@@ -77,7 +86,9 @@ def _looked_for(pattern: re.Pattern[str], text: str) -> Score:
 
 
 def plain_words(text: str) -> str:
-    """Return a text for comparison of words: case folded, in Unicode form NFKC, with single blanks and plain quotation marks."""
+    """Return a text for comparison of words: case folded, in Unicode form NFKC, with single blanks
+    and plain quotation marks.
+    """
     folded = unicodedata.normalize("NFKC", text.translate(_QUOTES)).casefold()
     return " ".join(folded.split())
 
@@ -99,4 +110,7 @@ def _pattern(reference: str) -> re.Pattern[str] | None:
 
 def _denied(text: str, match: re.Match[str]) -> bool:
     before = text[max(0, match.start() - _LOOK_BACK) : match.start()]
-    return _DENIED_BEFORE.search(before) is not None or _DENIED_AFTER.match(text, match.end()) is not None
+    return (
+        _DENIED_BEFORE.search(before) is not None
+        or _DENIED_AFTER.match(text, match.end()) is not None
+    )

@@ -1,4 +1,7 @@
-"""Grades conversations. Scorers compare the last reply, or each reply with its own reference; judges can grade each turn."""
+"""Grades conversations.
+
+Scorers compare the last reply, or each reply with its own reference; judges can grade each turn.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ def turn_criterion(turn: int, criterion: str) -> str:
 
 
 def rubric_by_turn(task: Task, rubric: Rubric) -> Rubric:
-    """Return the rubric, with every criterion repeated for each turn if the task is graded turn by turn."""
+    """Return the rubric, with every criterion repeated for each turn if the task is graded turn by
+    turn.
+    """
     if not task.by_turn:
         return rubric
     return Rubric(
@@ -42,8 +47,9 @@ def _reference(turn: Turn) -> str:
 class ReplyScorer(FunctionEvaluator):
     """Uses a deterministic scorer to grade the replies in a conversation.
 
-    If a task is graded as a whole, its last reply is compared with the task's `expected`. If it is graded turn by turn, each
-    reply is compared with its turn's `expected`, if the turn has one, and the score is the mean over these turns.
+    If a task is graded as a whole, its last reply is compared with the task's `expected`. If it is
+    graded turn by turn, each reply is compared with its turn's `expected`, if the turn has one, and
+    the score is the mean over these turns.
     """
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
@@ -52,9 +58,11 @@ class ReplyScorer(FunctionEvaluator):
         return tuple(request for _, part in _parts(sitting) for request in scorer.ask(part))
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
-        """Return the assessment; a criterion is named after its turn if the task is graded turn by turn.
+        """Return the assessment; a criterion is named after its turn if the task is graded turn by
+        turn.
 
-        Raises Unscorable if the scorer could not decide, or a conversation has fewer replies than turns.
+        Raises Unscorable if the scorer could not decide, or a conversation has fewer replies than
+        turns.
         """
         scorer = ScorerEvaluator(self.scoring)
         grades: list[Grade] = []
@@ -64,19 +72,27 @@ class ReplyScorer(FunctionEvaluator):
             answers = answers[count:]
             if turn is None:
                 return assessment
-            grades += (replace(grade, criterion=turn_criterion(turn, grade.criterion)) for grade in assessment.grades)
+            grades += (
+                replace(grade, criterion=turn_criterion(turn, grade.criterion))
+                for grade in assessment.grades
+            )
         weights = {grade.criterion: 1.0 for grade in grades}
         names = dict.fromkeys(grade.candidate for grade in grades)
-        return Assessment(grades=tuple(grades), scores=weighted_scores(names, grades, weights), weights=weights)
+        return Assessment(
+            grades=tuple(grades), scores=weighted_scores(names, grades, weights), weights=weights
+        )
 
 
 def _parts(sitting: Sitting) -> list[tuple[int | None, Sitting]]:
-    """Return the replies to score: (turn number, sitting) per graded turn, or (None, sitting) for the last replies."""
+    """Return the replies to score: (turn number, sitting) per graded turn, or (None, sitting) for
+    the last replies.
+    """
     replies = [replies_of(response.text) for response in sitting.responses]
 
     def part(place: int, expected: str | None) -> Sitting:
         texts = tuple(
-            replace(response, text=of_one[place]) for response, of_one in zip(sitting.responses, replies, strict=True)
+            replace(response, text=of_one[place])
+            for response, of_one in zip(sitting.responses, replies, strict=True)
         )
         return replace(sitting, task=replace(sitting.task, expected=expected), responses=texts)
 
@@ -84,5 +100,12 @@ def _parts(sitting: Sitting) -> list[tuple[int | None, Sitting]]:
     if not task.by_turn:
         return [(None, part(-1, task.reference))]
     if any(len(of_one) < len(task.turns) for of_one in replies):
-        raise Unscorable("too_few_replies", f"a conversation has fewer replies than the task's {len(task.turns)} turns.")
-    return [(place + 1, part(place, turn.expected)) for place, turn in enumerate(task.turns) if turn.expected is not None]
+        raise Unscorable(
+            "too_few_replies",
+            f"a conversation has fewer replies than the task's {len(task.turns)} turns.",
+        )
+    return [
+        (place + 1, part(place, turn.expected))
+        for place, turn in enumerate(task.turns)
+        if turn.expected is not None
+    ]

@@ -1,8 +1,10 @@
-"""The protocol of evaluators, which grade responses. They perform no I/O: they return requests and read the replies.
+"""The protocol of evaluators, which grade responses.
 
-A plain scorer makes no requests. An isolated scorer requests a function call in a child process. A judge requests a reply from
-one model; a panel is several judges, each with its own slot. An evaluator that needs a second round of requests returns it from
-`read` as `MoreRequests`.
+They perform no I/O: they return requests and read the replies.
+
+A plain scorer makes no requests. An isolated scorer requests a function call in a child process. A
+judge requests a reply from one model; a panel is several judges, each with its own slot. An
+evaluator that needs a second round of requests returns it from `read` as `MoreRequests`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ Request: TypeAlias = ModelRequest | IsolatedRequest | PageRequest | CommandReque
 """The kinds of requests that an evaluator may make."""
 
 Answer: TypeAlias = Reply | IsolatedAnswer | PageAnswer | CommandResult
-"""The answer to a request: a model's reply, a function's value, pictures, a command's result, or why it is missing."""
+"""The answer to a request: a model's reply, a function's value, pictures, a command's result, or
+why it is missing.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +39,8 @@ class Sitting:
 
     Attributes:
         responses: responses to grade, in the order in which the grader sees them.
-        labels: for each candidate's name, the label that the grader sees; set even if there is only one response.
+        labels: for each candidate's name, the label that the grader sees; set even if there is only
+            one response.
         k: number of the trial, from 1.
         attempt: number of the attempt at judging the trial, from 1.
         seed: sent with the judge's call if its endpoint accepts a seed.
@@ -52,8 +57,14 @@ class Sitting:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Return the candidates in the order shown, as stored with the assessment; empty if there is only one response."""
-        return tuple(response.candidate for response in self.responses) if len(self.responses) > 1 else ()
+        """Return the candidates in the order shown, as stored with the assessment; empty if there
+        is only one response.
+        """
+        return (
+            tuple(response.candidate for response in self.responses)
+            if len(self.responses) > 1
+            else ()
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +75,19 @@ class MoreRequests:
 
 
 class UnreadableReply(Exception):
-    """Raised if the grader's reply has no grades but asking again may help. The message describes the reply."""
+    """Raised if the grader's reply has no grades but asking again may help.
+
+    The message describes the reply.
+    """
 
 
 class Unscorable(Exception):
-    """Raised if a scorer cannot decide that a response is right or wrong, and a retry would not help.
+    """Raised if a scorer cannot decide that a response is right or wrong, and a retry would not
+    help.
 
-    `kind`: a short code (`pattern_timeout`, `too_long`, `no_reference`). `detail`: a sentence for a person. `fault`: the
-    candidate if its text cannot be evaluated within the limits, else the harness.
+    `kind`: a short code (`pattern_timeout`, `too_long`, `no_reference`). `detail`: a sentence for a
+    person. `fault`: the candidate if its text cannot be evaluated within the limits, else the
+    harness.
     """
 
     def __init__(self, kind: str, detail: str, *, fault: Fault = Fault.HARNESS) -> None:
@@ -95,7 +111,9 @@ class Evaluator(Protocol):
         ...
 
     def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
-        """Return one slot per assessment that a trial needs: one for all candidates together, or one for each."""
+        """Return one slot per assessment that a trial needs: one for all candidates together, or
+        one for each.
+        """
         ...
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
@@ -103,13 +121,16 @@ class Evaluator(Protocol):
         ...
 
     def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return, for estimates, all requests that are known before any answer; equal to `ask` if there is only one round."""
+        """Return, for estimates, all requests that are known before any answer; equal to `ask` if
+        there is only one round.
+        """
         ...
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
         """Return the assessment, or the requests of another round.
 
-        The assessment's records use names instead of labels, but the judge's own text stays unchanged. Raises `UnreadableReply`
-        if the last reply has no grades, and `Unscorable` if a scorer cannot decide.
+        The assessment's records use names instead of labels, but the judge's own text stays
+        unchanged. Raises `UnreadableReply` if the last reply has no grades, and `Unscorable` if a
+        scorer cannot decide.
         """
         ...

@@ -26,7 +26,8 @@ from assay.scoring.workspace_judge import workspace_evaluators
 def evaluators_for(
     task: Task, judges: tuple[JudgeSpec, ...], rubric: Rubric | None, *, k: int | None = None
 ) -> tuple[Evaluator, ...]:
-    """Return the evaluators for a task: all judges for `score: judge`, else the single deterministic scorer.
+    """Return the evaluators for a task: all judges for `score: judge`, else the single
+    deterministic scorer.
 
     The result is empty for a judged task in a plan without judges, whose answers are graded later.
 
@@ -41,7 +42,9 @@ def evaluators_for(
     if task.scoring.judged:
         if method == "code_arena":
             return tuple(_page_judge(judge, rubric or ARENA_RUBRIC) for judge in serving)
-        return tuple(_judge(judge, rubric_by_turn(task, rubric or default_rubric(task))) for judge in serving)
+        return tuple(
+            _judge(judge, rubric_by_turn(task, rubric or default_rubric(task))) for judge in serving
+        )
     if task.scoring.plugin:
         if method in GRADERS.plugin_names():
             return (GraderEvaluator(task.scoring),)

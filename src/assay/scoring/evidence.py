@@ -1,7 +1,9 @@
-"""Finds a judge's quotations in the code, and names in the judge's sentences that do not occur in the code.
+"""Finds a judge's quotations in the code, and names in the judge's sentences that do not occur in
+the code.
 
-A quotation is compared without white space, because judges re-indent and re-wrap; the pieces between `...` are compared one by
-one. Names are compared leniently: `lock` matches `self._lock`, because prose shortens names.
+A quotation is compared without white space, because judges re-indent and re-wrap; the pieces
+between `...` are compared one by one. Names are compared leniently: `lock` matches `self._lock`,
+because prose shortens names.
 """
 
 from __future__ import annotations
@@ -19,9 +21,12 @@ from typing import Final
 _SPACE: Final = re.compile(r"\s+")
 _ELLIPSIS: Final = re.compile(r"(?:\.{3,}|…|\[\s*(?:\.{3}|…)\s*\])")
 _LINE_MARK: Final = re.compile(
-    r"^\s*(?:(?:lines?|l)\.?\s*\d+(?:\s*[-–]\s*\d+)?\s*[:\-–]?\s+|\d+\s*[:|]\s+|[+>]\s+)", re.IGNORECASE
+    r"^\s*(?:(?:lines?|l)\.?\s*\d+(?:\s*[-–]\s*\d+)?\s*[:\-–]?\s+|\d+\s*[:|]\s+|[+>]\s+)",
+    re.IGNORECASE,
 )
-_SMART: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "\u00a0": " ", "−": "-"})
+_SMART: Final = str.maketrans(
+    {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "\u00a0": " ", "−": "-"}
+)
 
 
 def _readings_of(evidence: str) -> Iterable[str]:
@@ -35,7 +40,8 @@ def _readings_of(evidence: str) -> Iterable[str]:
     if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'":
         yield bare[1:-1]
     yield bare.rstrip(";,.:")
-    yield re.sub(r"(?<!\s)\s+(?:#|//|--).*$", "", bare, flags=re.MULTILINE)  # the judge's own remark after the code
+    # the judge's own remark after the code
+    yield re.sub(r"(?<!\s)\s+(?:#|//|--).*$", "", bare, flags=re.MULTILINE)
 
 
 _BLOCK: Final = 1 << 15
@@ -47,8 +53,9 @@ _WHITE: Final = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 class Page:
     """Code without white space, with an index from character positions to the original lines.
 
-    The index is built block by block, and only blocks with a match are split into lines, so a megabyte takes milliseconds.
-    Quotations that were looked up are cached, because pages show the same grades several times.
+    The index is built block by block, and only blocks with a match are split into lines, so a
+    megabyte takes milliseconds. Quotations that were looked up are cached, because pages show the
+    same grades several times.
     """
 
     def __init__(self, code: str) -> None:
@@ -65,10 +72,12 @@ class Page:
         return self._lines[-1]
 
     def where(self, evidence: str) -> tuple[int, int] | None:
-        """Return the first and last line (1-based, inclusive) of a quotation, or None if it does not occur.
+        """Return the first and last line (1-based, inclusive) of a quotation, or None if it does
+        not occur.
 
-        A quotation may be re-indented, put in backticks or quotation marks, prefixed with line numbers, or shortened with
-        `...`. It may also leave lines out if the others occur in the same order.
+        A quotation may be re-indented, put in backticks or quotation marks, prefixed with line
+        numbers, or shortened with `...`. It may also leave lines out if the others occur in the
+        same order.
         """
         known = self._places.get(evidence)
         if known is None:
@@ -101,10 +110,14 @@ class Page:
         return None if start < 0 else (self._line(start), self._line(end - 1))
 
     def _line(self, place: int) -> int:
-        """Return the line number (1-based) of a character, given its position in the code without white space."""
+        """Return the line number (1-based) of a character, given its position in the code without
+        white space.
+        """
         at = bisect_right(self._starts, place) - 1
         if at not in self._ends:
-            self._ends[at] = [*accumulate(len(_pressed(line)) for line in self._blocks[at].splitlines())]
+            self._ends[at] = [
+                *accumulate(len(_pressed(line)) for line in self._blocks[at].splitlines())
+            ]
         return self._lines[at] + bisect_right(self._ends[at], place - self._starts[at]) + 1
 
     @cached_property
@@ -131,20 +144,29 @@ def _blocks(code: str) -> Iterable[str]:
 
 
 def _pressed(text: str) -> str:
-    return text.encode().translate(None, _WHITE.encode()).decode() if text.isascii() else "".join(text.split())
+    return (
+        text.encode().translate(None, _WHITE.encode()).decode()
+        if text.isascii()
+        else "".join(text.split())
+    )
 
 
-# --- names ---------------------------------------------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------------------------
 
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 _STRING: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
 
-_OTHER_LANGUAGES: Final = _NAME.findall((files(__package__) / "common_names.txt").read_text("utf-8"))
+_OTHER_LANGUAGES: Final = _NAME.findall(
+    (files(__package__) / "common_names.txt").read_text("utf-8")
+)
 
 COMMON_NAMES: Final = frozenset(
-    name.casefold() for name in (*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_OTHER_LANGUAGES)
+    name.casefold()
+    for name in (*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_OTHER_LANGUAGES)
 )
-"""Common names of the programming language and the field, which do not refer to the code under review."""
+"""Common names of the programming language and the field, which do not refer to the code under
+review.
+"""
 
 
 class Vocabulary:
@@ -156,13 +178,17 @@ class Vocabulary:
         self._pressed = self._all.replace("_", "")
 
     def holds(self, name: str) -> bool:
-        """True if the vocabulary has the name, or a longer name that contains it; underscores and case are ignored."""
+        """True if the vocabulary has the name, or a longer name that contains it; underscores and
+        case are ignored.
+        """
         plain = name.casefold().strip("_")
         return not plain or plain in self._all or plain.replace("_", "") in self._pressed
 
 
 def names_nowhere(span: str, known: Vocabulary) -> tuple[str, ...]:
-    """Return the names in a piece of code that are neither in the vocabulary nor common; empty for prose."""
+    """Return the names in a piece of code that are neither in the vocabulary nor common; empty for
+    prose.
+    """
     code = span.translate(_SMART).strip().strip("`").strip()
     if not code or re.fullmatch(r"[OΘΩo]\(.*\)", code) or _is_prose(code):
         return ()
@@ -184,7 +210,9 @@ def _is_prose(text: str) -> bool:
 
 
 def looks_like_code(text: str) -> bool:
-    """True if the text has a sign of code: brackets, assignments, calls, joined names, statement keywords."""
+    """True if the text has a sign of code: brackets, assignments, calls, joined names, statement
+    keywords.
+    """
     return bool(
         re.search(
             r"[{}\[\]=<>;@$\\]|\w\(|\w\.\w|\w_\w|_\w|[a-z][A-Z]|::|->|^\s*(?:return|raise|import|from|def|class|with|for|if|else|try|"

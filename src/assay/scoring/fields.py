@@ -24,7 +24,9 @@ def read_fields(text: str, fields: Sequence[Field]) -> dict[str, str | None]:
 
 
 def read_field(text: str, field: Field) -> str | None:
-    """Read one value by applying `path`, then `pattern`, then `labels`; None if any of them fails."""
+    """Read one value by applying `path`, then `pattern`, then `labels`; None if any of them
+    fails.
+    """
     value: str | None = text
     if field.path:
         value = extracted(text, field.path)
@@ -41,7 +43,8 @@ def read_field(text: str, field: Field) -> str | None:
 def reading_of(value: JsonValue) -> ExtractionSpec:
     """Parse a description of fields; raises ValueError with all its problems, one per line.
 
-    `{fields: {NAME: {path: $.a, regex: "…", labels: [Yes, No]}}, title: {regex: "…"}, subtitle: {…}}`
+    `{fields: {NAME: {path: $.a, regex: "…", labels: [Yes, No]}}, title: {regex: "…"}, subtitle:
+    {…}}`
     """
     problems = list(reading_problems(value))
     if problems:
@@ -57,7 +60,9 @@ def reading_of(value: JsonValue) -> ExtractionSpec:
 
 def reading_as_json(reading: ExtractionSpec) -> dict[str, JsonValue]:
     """Return the description in the form that `reading_of` accepts, for the run's provenance."""
-    document: dict[str, JsonValue] = {"fields": {field.name: _as_json(field) for field in reading.fields}}
+    document: dict[str, JsonValue] = {
+        "fields": {field.name: _as_json(field) for field in reading.fields}
+    }
     for name, field in (("title", reading.title), ("subtitle", reading.subtitle)):
         if field is not None:
             document[name] = _as_json(field)
@@ -94,7 +99,10 @@ def _field_problems(where: str, spec: Any) -> Iterator[str]:
     if not any(spec.get(key) for key in _KEYS):
         yield f"{where}: is empty; give `path`, `regex` or `labels`."
     if spec.get("path"):
-        yield from (f"{where}: {problem}".replace("`extract`", "`path`") for problem in way_problems(spec["path"]))
+        yield from (
+            f"{where}: {problem}".replace("`extract`", "`path`")
+            for problem in way_problems(spec["path"])
+        )
     pattern = spec.get("regex")
     if pattern:
         problem = "is not text." if not isinstance(pattern, str) else _pattern_problem(pattern)
@@ -102,7 +110,9 @@ def _field_problems(where: str, spec: Any) -> Iterator[str]:
             yield f"{where}: `regex` {problem}"
     labels = spec.get("labels")
     if labels is not None:
-        good = isinstance(labels, list) and all(isinstance(label, str | int | float | bool) for label in labels)
+        good = isinstance(labels, list) and all(
+            isinstance(label, str | int | float | bool) for label in labels
+        )
         if not good or not 2 <= len(labels) <= MOST_LABELS:
             yield f"{where}: `labels` must be a list of 2 to {MOST_LABELS} values."
         elif len({_folded(_text(label)) for label in labels}) < len(labels):
@@ -147,7 +157,11 @@ def _label(text: str, field: Field) -> str | None:
         return by_name.get("yes" if folded == "true" else "no")
     if field.path or field.pattern:
         return None  # the path or pattern selected this text, so it must equal a label
-    spoken = {by_name[_folded(mention)] for mention in _mentions(field.labels).findall(text) if _folded(mention) in by_name}
+    spoken = {
+        by_name[_folded(mention)]
+        for mention in _mentions(field.labels).findall(text)
+        if _folded(mention) in by_name
+    }
     return spoken.pop() if len(spoken) == 1 else None
 
 
@@ -157,7 +171,9 @@ def _folded(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _mentions(labels: tuple[str, ...]) -> Any:
-    """Compile a pattern that matches any label as a whole word; longer labels come before shorter ones that they contain."""
+    """Compile a pattern that matches any label as a whole word; longer labels come before shorter
+    ones that they contain.
+    """
     words = "|".join(re2.escape(label) for label in sorted(labels, key=len, reverse=True))
     return re2.compile(rf"(?i)(?:\b|^)({words})(?:\b|$)")
 

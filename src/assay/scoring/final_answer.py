@@ -1,8 +1,9 @@
 """Extracts final answers to mathematical tasks from responses, and compares them as text.
 
-This module computes only with exact fractions, so it is safe to run in the main process. Comparisons that need algebra return
-None and are decided in a child process. Both use the same comparison of lists, intervals and equations: the child process
-passes a function that compares single expressions by algebra.
+This module computes only with exact fractions, so it is safe to run in the main process.
+Comparisons that need algebra return None and are decided in a child process. Both use the same
+comparison of lists, intervals and equations: the child process passes a function that compares
+single expressions by algebra.
 """
 
 from __future__ import annotations
@@ -23,23 +24,30 @@ MAX_ITEMS: Final = 40
 MAX_NUMERAL: Final = 600
 
 Leaf: TypeAlias = Callable[[str, str], "bool | None"]
-"""Function that returns True if the given and the expected expression are equal, and None if it cannot decide."""
+"""Function that returns True if the given and the expected expression are equal, and None if it
+cannot decide.
+"""
 
-# --- finding -------------------------------------------------------------------------------------------------------
+# --- finding --------------------------------------------------------------------------------------
 
 _BOXES: Final = ("\\boxed{", "\\fbox{")
 _MARKED: Final = re.compile(
-    r"^[ \t]*(?:####|A:)[ \t]*(\S[^\n]*)$|<(?:final_)?answer>\s*(\S[^<>]{0,2000})</(?:final_)?answer>", re.MULTILINE
+    r"^[ \t]*(?:####|A:)[ \t]*(\S[^\n]*)$|<(?:final_)?answer>\s*(\S[^<>]{0,2000})</(?:final_)?answer>",
+    re.MULTILINE,
 )
 _ANSWER_IS: Final = re.compile(
-    r"\banswers?\b(?:\s+(?:is|are|would be|must be)\b\s*:?|\s*\*{0,2}\s*[:=])\s*\*{0,2}[ \t\n]*", re.IGNORECASE
+    r"\banswers?\b(?:\s+(?:is|are|would be|must be)\b\s*:?|\s*\*{0,2}\s*[:=])\s*\*{0,2}[ \t\n]*",
+    re.IGNORECASE,
 )
-_ANNOUNCED_LATER: Final = re.compile(r"\bfinal answer is\s*:?\s*\*{0,2}\s*\$?[-\d\\(]", re.IGNORECASE)
+_ANNOUNCED_LATER: Final = re.compile(
+    r"\bfinal answer is\s*:?\s*\*{0,2}\s*\$?[-\d\\(]", re.IGNORECASE
+)
 _CONCLUDED: Final = re.compile(
     r"(?:^|(?<=[.\n]))[^\S\n]*(?:Therefore|Thus|So|Hence)\b,?([^.$\\=\n]{1,300}(?:\.\d+[^.$\\=\n]{0,200})?)(?:\.\s|\.?$)"
 )
 _SEGMENT: Final = re.compile(
-    r"\$\$([^$]{1,2000})\$\$|(?<!\\)\$((?:\\.|[^$\\\n]){1,2000})\$|\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]", re.DOTALL
+    r"\$\$([^$]{1,2000})\$\$|(?<!\\)\$((?:\\.|[^$\\\n]){1,2000})\$|\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]",
+    re.DOTALL,
 )
 _STOP_TOKEN: Final = re.compile(r"<\|(?:im_start|im_end|endoftext|eot_id|end)\|>")
 """Stop markers; any text of a model after one of them is not part of its answer."""
@@ -48,15 +56,19 @@ _JOINING: Final = re.compile(
     r"|[\s$}]{0,3}(?:\\text\{)?(?:\s*[A-Za-z()]{1,12}){0,4}\s+and\s*[\s$}]{0,3}"
     r"|[ $]*(?:\\[)\]])?\s*(?:,|and|or)\s*(?:\\[(\[])?[ $]*[A-Za-z](?:_\{?\w\}?)?\s*=\s*"
 )
-_LINKING: Final = re.compile(r".*(?:\b(?:is|are|be|equals|gets?|makes?)\b|=)\s*", re.DOTALL | re.IGNORECASE)
+_LINKING: Final = re.compile(
+    r".*(?:\b(?:is|are|be|equals|gets?|makes?)\b|=)\s*", re.DOTALL | re.IGNORECASE
+)
 _LAST_NUMBER: Final = re.compile(r"[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)?\.?\d+(?:/\d+)?\s*%?")
 
 
 def final_answer(text: str) -> str | None:
-    """Return the final answer in a response, at most `MAX_ANSWER` characters long, or None if there is none.
+    """Return the final answer in a response, at most `MAX_ANSWER` characters long, or None if there
+    is none.
 
-    The order of preference is: the last box; `#### …` and `A: …` lines and `<answer>…</answer>`; "the answer is …"; the
-    last formula; the whole text if it is short, or the last number of a long text.
+    The order of preference is: the last box; `#### …` and `A: …` lines and `<answer>…</answer>`;
+    "the answer is …"; the last formula; the whole text if it is short, or the last number of a long
+    text.
     """
     if (boxed := _last_boxed(text)) is not None:
         return boxed.strip()[:MAX_ANSWER] or None
@@ -67,14 +79,17 @@ def final_answer(text: str) -> str | None:
         return _said(_sentence(rest))
     if "\n" in tail and len(tail) > 200:
         lines = tail.splitlines()
-        return _said(lines[-1]) if _SEGMENT.search(lines[-1]) or len(lines[-1]) <= 200 else _said(tail)
+        return (
+            _said(lines[-1]) if _SEGMENT.search(lines[-1]) or len(lines[-1]) <= 200 else _said(tail)
+        )
     return _said(tail) if tail else None
 
 
 def marked_answer(text: str) -> str | None:
     """Return the part of a response that it marks as its final answer, or None if it marks none.
 
-    Marks are a box, a line `#### …` or `A: …`, `<answer>…</answer>` and "the answer is …", as in `final_answer`.
+    Marks are a box, a line `#### …` or `A: …`, `<answer>…</answer>` and "the answer is …", as in
+    `final_answer`.
     """
     if (boxed := _last_boxed(text)) is not None:
         return boxed.strip()[:MAX_ANSWER] or None
@@ -87,7 +102,9 @@ def marked_answer(text: str) -> str | None:
 
 
 def _last_boxed(text: str) -> str | None:
-    """Return the contents of the last box, unless the response announces another answer after it."""
+    """Return the contents of the last box, unless the response announces another answer after
+    it.
+    """
     boxed = _boxed(text)
     if boxed is None or _ANNOUNCED_LATER.search(text, max(map(text.rfind, _BOXES))):
         return None
@@ -103,7 +120,9 @@ def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def _boxed(text: str) -> str | None:
-    """Return the contents of the last box and of the boxes directly before it (`\boxed{-2} and \boxed{1}`)."""
+    """Return the contents of the last box and of the boxes directly before it (`\boxed{-2} and
+    \boxed{1}`).
+    """
     boxed: list[str] = []
     end = len(text)
     later_start = -1
@@ -116,10 +135,15 @@ def _boxed(text: str) -> str | None:
         for _ in range(0 if boxed else 3):  # another box inside the box
             outer = max(text.rfind(box, 0, start) for box in _BOXES)
             outer_opening = text.index("{", outer) if outer >= 0 else -MAX_TAIL
-            if outer_opening < start - MAX_ANSWER or (outer_closing := _closing(text, outer_opening)) < closing:
+            if (
+                outer_opening < start - MAX_ANSWER
+                or (outer_closing := _closing(text, outer_opening)) < closing
+            ):
                 break
             start, opening, closing = outer, outer_opening, outer_closing
-        if boxed and not (closing < later_start and _JOINING.fullmatch(text[closing + 1 : later_start][:120])):
+        if boxed and not (
+            closing < later_start and _JOINING.fullmatch(text[closing + 1 : later_start][:120])
+        ):
             break
         boxed.append(text[opening + 1 : closing])
         end = later_start = start
@@ -127,7 +151,9 @@ def _boxed(text: str) -> str | None:
 
 
 def _closing(text: str, opening: int) -> int:
-    """Return the index of the closing brace, or the end of the searched text if there is no closing brace."""
+    """Return the index of the closing brace, or the end of the searched text if there is no closing
+    brace.
+    """
     depth = 0
     stop = min(len(text), opening + MAX_TAIL)
     for place in range(opening, stop):
@@ -147,12 +173,16 @@ def _sentence(rest: str) -> str:
 
 
 def _said(sentence: str) -> str | None:
-    """Return the answer in a sentence: its last formulas, or the words after its last "is", or a short sentence as a whole."""
+    """Return the answer in a sentence: its last formulas, or the words after its last "is", or a
+    short sentence as a whole.
+    """
     sentence = sentence.strip()[-MAX_ANSWER:]
     segments = list(_SEGMENT.finditer(sentence))
     if segments:
         after = sentence[segments[-1].end() :]
-        if (concluded := _last(_CONCLUDED, after)) and len(numbers := _LAST_NUMBER.findall(concluded[1])) == 1:
+        if (concluded := _last(_CONCLUDED, after)) and len(
+            numbers := _LAST_NUMBER.findall(concluded[1])
+        ) == 1:
             return str(numbers[0]).strip()
         spoken = re.search(r"\b(?:is|are|equals)\s+([-\d].*)", after, re.DOTALL)
         if spoken:
@@ -166,7 +196,9 @@ def _said(sentence: str) -> str | None:
                 break
             joined.append(_inside(before))
         return ", ".join(reversed(joined))
-    linked = _LINKING.match(sentence) if re.search(r"(?<![A-Za-z])[A-Za-z]{3,},? ", sentence) else None
+    linked = (
+        _LINKING.match(sentence) if re.search(r"(?<![A-Za-z])[A-Za-z]{3,},? ", sentence) else None
+    )
     rest = _unwrapped(sentence[linked.end() :] if linked else sentence)
     if not re.search(r"(?<![A-Za-z])[A-Za-z]{3,}\s+[A-Za-z]{2,}", rest) and len(rest) <= 200:
         return rest or None
@@ -183,32 +215,86 @@ def _unwrapped(text: str) -> str:
     return text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text
 
 
-# --- one way of writing --------------------------------------------------------------------------------------------
+# --- one way of writing ---------------------------------------------------------------------------
 
 _UNICODE: Final = str.maketrans(
-    {"−": "-", "–": "-", "×": "\\times ", "·": "\\cdot ", "⋅": "\\cdot ", "÷": "/", "²": "^2", "³": "^3", "π": "\\pi ",
-     "∞": "\\infty ", "≤": "\\leq ", "≥": "\\geq ", "≠": "\\neq ", "±": "\\pm ",
-     "∅": "\\emptyset ", "ℝ": "\\mathbb{R}", "…": "...", "∪": "\\cup ", "∩": "\\cap ", "∈": "\\in ",
-     "½": "\\frac{1}{2}", "¼": "\\frac{1}{4}", "¾": "\\frac{3}{4}", "°": "", "\u00a0": " ", "\u202f": " ", "\u2009": " "}
-)  # fmt: skip
+    {
+        "−": "-",
+        "–": "-",
+        "×": "\\times ",
+        "·": "\\cdot ",
+        "⋅": "\\cdot ",
+        "÷": "/",
+        "²": "^2",
+        "³": "^3",
+        "π": "\\pi ",
+        "∞": "\\infty ",
+        "≤": "\\leq ",
+        "≥": "\\geq ",
+        "≠": "\\neq ",
+        "±": "\\pm ",
+        "∅": "\\emptyset ",
+        "ℝ": "\\mathbb{R}",
+        "…": "...",
+        "∪": "\\cup ",
+        "∩": "\\cap ",
+        "∈": "\\in ",
+        "½": "\\frac{1}{2}",
+        "¼": "\\frac{1}{4}",
+        "¾": "\\frac{3}{4}",
+        "°": "",
+        "\u00a0": " ",
+        "\u202f": " ",
+        "\u2009": " ",
+    }
+)
 _WRAPPERS: Final = re.compile(
     r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mbox|operatorname|boxed|fbox)\s*\{([^{}]*)\}"
 )
-_ABOUT: Final = re.compile(r"(?:\\approx|\\sim|≈|~|(?:approximately|approx\.?|about|roughly)\s)\s*(?=\S)", re.IGNORECASE)
+_ABOUT: Final = re.compile(
+    r"(?:\\approx|\\sim|≈|~|(?:approximately|approx\.?|about|roughly)\s)\s*(?=\S)", re.IGNORECASE
+)
 _EMPTY_SET: Final = re.compile(r"\\varnothing|\\emptyset|\\?\{\s*\\?\}")
 _ALL_REALS: Final = re.compile(r"\\mathbb\s*(?:\{\s*R\s*\}|R)")
 _POWER_OF: Final = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _COUNTED: Final = re.compile(rf"(?<=[\d.])\s*({'|'.join(_POWER_OF)})\b", re.IGNORECASE)
 _SPELLED: Final = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
-    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
-)  # fmt: skip
-_SPACES: Final = re.compile(r"(?<!\\)\\[,;:! ]|\\q?quad(?![a-z])|\\(?:left|right|big|Big|displaystyle|limits)(?![a-zA-Z])|~")
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
+)
+_SPACES: Final = re.compile(
+    r"(?<!\\)\\[,;:! ]|\\q?quad(?![a-z])|\\(?:left|right|big|Big|displaystyle|limits)(?![a-zA-Z])|~"
+)
 
 
 def written_plainly(text: str) -> str:
-    """Remove everything that does not change an answer's meaning: delimiters, spacing, `\\text`, degrees, dollar signs."""
-    text = _ABOUT.sub("", text.translate(_UNICODE).strip(), count=1) if _ABOUT.match(text) else text.translate(_UNICODE).strip()
+    """Remove everything that does not change an answer's meaning: delimiters, spacing, `\\text`,
+    degrees, dollar signs.
+    """
+    text = (
+        _ABOUT.sub("", text.translate(_UNICODE).strip(), count=1)
+        if _ABOUT.match(text)
+        else text.translate(_UNICODE).strip()
+    )
     text = re.sub(r"√\s*(\d+)", r"\\sqrt{\1}", text)
     if "\\begin" not in text:
         text = re.sub(r"\\\\(?=[A-Za-z({\[])", r"\\", text)
@@ -221,7 +307,9 @@ def written_plainly(text: str) -> str:
         if not count:
             break
     text = re.sub(
-        r"\^\s*(?:\{\s*\\circ\s*\}|\\circ|(?<=\d\^)o\b|\{o\})|\\degree|\\%", lambda m: "%" if m[0] == "\\%" else "", text
+        r"\^\s*(?:\{\s*\\circ\s*\}|\\circ|(?<=\d\^)o\b|\{o\})|\\degree|\\%",
+        lambda m: "%" if m[0] == "\\%" else "",
+        text,
     )
     text = re.sub(r"\\[dtc]frac(?![a-z])", r"\\frac", text)
     text = re.sub(r"(?i)(?<=[\d}])\s*(?:percent(?:age)?|pct)\b", "%", text)
@@ -233,7 +321,11 @@ def written_plainly(text: str) -> str:
     text = re.sub(r"(?<=\d)\s*[€£¥]$", "", text)
     text = re.sub(r"(?<=\d)(or|and)(?=[A-Z(\\])", r" \1 ", text)
     text = re.sub(r"\s+", " ", text).strip().strip("“”").removeprefix("=").strip()
-    text = re.sub(r"^\\langle(?![a-z])(.*,.*)\\rangle$|^<([^<>]*,[^<>]*)>$", lambda m: f"({(m[1] or m[2]).strip()})", text)
+    text = re.sub(
+        r"^\\langle(?![a-z])(.*,.*)\\rangle$|^<([^<>]*,[^<>]*)>$",
+        lambda m: f"({(m[1] or m[2]).strip()})",
+        text,
+    )
     if outward := re.fullmatch(r"([\[\]])([^\[\]]*,[^\[\]]*)([\[\]])", text):  # ]0, 1] means (0, 1]
         text = f"{'(' if outward[1] == ']' else '['}{outward[2]}{')' if outward[3] == '[' else ']'}"
     text = _unwrapped(text).strip(" ;,") if not text.endswith("...") else text
@@ -256,12 +348,14 @@ def nesting(text: str) -> int:
     return deepest
 
 
-# --- numbers -------------------------------------------------------------------------------------------------------
+# --- numbers --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
-    """A number as it was written; `places` counts its digits after the decimal point, None for integers and fractions."""
+    """A number as it was written; `places` counts its digits after the decimal point, None for
+    integers and fractions.
+    """
 
     value: Fraction
     places: int | None = None
@@ -279,27 +373,123 @@ _NUMBER: Final = re.compile(
     rf"|(?P<numeral>{_NUMERAL})(?:[eE](?P<exponent>[-+]?\d{{1,3}})|\s*(?:\\times|\\cdot|\*)\s*10\s*\^\s*(?:\{{\s*(?P<power>[-+]?\d{{1,3}})\s*\}}|(?P<power1>\d)))?"
     rf")\s*(?P<percent>%)?\s*(?P<unit>.*)",
     re.DOTALL,
-)  # fmt: skip
-_SHORT_UNITS: Final = frozenset(
-    {"m", "s", "g", "l", "L", "h", "A", "V", "W", "J", "N", "K", "C", "F", "hr", "hrs", "min", "sec", "cm", "mm", "km", "kg",
-     "mg", "ml", "mL", "ft", "in", "yd", "mi", "lb", "oz", "mph", "kph", "km/h", "m/s"}
-)  # fmt: skip
-_NO_UNITS: Final = frozenset(
-    {"pi", "sin", "cos", "tan", "cot", "sec", "csc", "log", "ln", "exp", "sqrt", "oo", "inf", "and", "or", "mod"}
 )
-_SAME_UNIT: Final = {"hrs": "h", "hr": "h", "hour": "h", "hours": "h", "meter": "m", "meters": "m", "metre": "m", "metres": "m",
-                     "centimeter": "cm", "centimeters": "cm", "kilometer": "km", "kilometers": "km", "second": "s", "seconds": "s",
-                     "minute": "min", "minutes": "min", "gram": "g", "grams": "g", "kilogram": "kg", "kilograms": "kg"}  # fmt: skip
+_SHORT_UNITS: Final = frozenset(
+    {
+        "m",
+        "s",
+        "g",
+        "l",
+        "L",
+        "h",
+        "A",
+        "V",
+        "W",
+        "J",
+        "N",
+        "K",
+        "C",
+        "F",
+        "hr",
+        "hrs",
+        "min",
+        "sec",
+        "cm",
+        "mm",
+        "km",
+        "kg",
+        "mg",
+        "ml",
+        "mL",
+        "ft",
+        "in",
+        "yd",
+        "mi",
+        "lb",
+        "oz",
+        "mph",
+        "kph",
+        "km/h",
+        "m/s",
+    }
+)
+_NO_UNITS: Final = frozenset(
+    {
+        "pi",
+        "sin",
+        "cos",
+        "tan",
+        "cot",
+        "sec",
+        "csc",
+        "log",
+        "ln",
+        "exp",
+        "sqrt",
+        "oo",
+        "inf",
+        "and",
+        "or",
+        "mod",
+    }
+)
+_SAME_UNIT: Final = {
+    "hrs": "h",
+    "hr": "h",
+    "hour": "h",
+    "hours": "h",
+    "meter": "m",
+    "meters": "m",
+    "metre": "m",
+    "metres": "m",
+    "centimeter": "cm",
+    "centimeters": "cm",
+    "kilometer": "km",
+    "kilometers": "km",
+    "second": "s",
+    "seconds": "s",
+    "minute": "min",
+    "minutes": "min",
+    "gram": "g",
+    "grams": "g",
+    "kilogram": "kg",
+    "kilograms": "kg",
+}
 _KNOWN_UNITS: Final = frozenset({*_SHORT_UNITS, *_SAME_UNIT})
 _MEASURES: Final = frozenset(
-    {"cm", "mm", "km", "kg", "mg", "ml", "mL", "ft", "yd", "mi", "min", "sec", "inches", "feet", "miles", "units", "m", "s", "g",
-     "h", "m/s"}
-)  # fmt: skip
-"""Units that are removed after an expression; single letters are not among them, because they may be names."""
+    {
+        "cm",
+        "mm",
+        "km",
+        "kg",
+        "mg",
+        "ml",
+        "mL",
+        "ft",
+        "yd",
+        "mi",
+        "min",
+        "sec",
+        "inches",
+        "feet",
+        "miles",
+        "units",
+        "m",
+        "s",
+        "g",
+        "h",
+        "m/s",
+    }
+)
+"""Units that are removed after an expression; single letters are not among them, because they may
+be names.
+"""
 
 
 def number_in(text: str) -> Number | None:
-    """Return the number that a text consists of, ignoring its unit; None if the text is not a number."""
+    """Return the number that a text consists of, ignoring its unit; None if the text is not a
+    number.
+    """
     if len(text) > MAX_NUMERAL:
         return None
     if repeating := _REPEATING.fullmatch(text):
@@ -307,7 +497,9 @@ def number_in(text: str) -> Number | None:
     if not (match := _NUMBER.fullmatch(text)):
         return None
     unit = match["unit"].strip()
-    if unit and not _is_unit(unit, attached=not match["unit"][:1].isspace() and text[match.start("unit") - 1] != " "):
+    if unit and not _is_unit(
+        unit, attached=not match["unit"][:1].isspace() and text[match.start("unit") - 1] != " "
+    ):
         return None
     places = None
     if match["above"] or match["above1"]:
@@ -316,7 +508,9 @@ def number_in(text: str) -> Number | None:
         if value is not None and match["whole"]:
             value += int(match["whole"])
     elif match["over"]:
-        value = Fraction(_whole(match["over"]), under) if (under := _whole(match["under"])) else None
+        value = (
+            Fraction(_whole(match["over"]), under) if (under := _whole(match["under"])) else None
+        )
     elif match["mixed"]:
         under = int(match["mixed_under"])
         value = int(match["mixed"]) + Fraction(int(match["mixed_over"]), under) if under else None
@@ -327,20 +521,29 @@ def number_in(text: str) -> Number | None:
         places = len(numeral.partition(".")[2]) - exponent if "." in numeral else None
     if value is None:
         return None
-    return Number(value=-value if match["sign"] == "-" else value, places=places, percent=bool(match["percent"]), unit=unit)
+    return Number(
+        value=-value if match["sign"] == "-" else value,
+        places=places,
+        percent=bool(match["percent"]),
+        unit=unit,
+    )
 
 
 _REPEATING: Final = re.compile(
     r"(?P<sign>[-+]?)\s*(?P<whole>\d*)\.(?P<fixed>\d*?)(?:\\(?:overline|bar|dot)\s*\{?\s*(?P<period>\d+)\s*\}?"
     r"|(?P<again>(?P<digit>\d)(?P=digit){2,})\s*(?:\.{3}|\\(?:l|c)?dots))\s*(?P<percent>%)?"
 )
-"""Repeating decimals: `0.1\\overline{6}`, and `0.333...` if the last digit is written three times or more."""
+"""Repeating decimals: `0.1\\overline{6}`, and `0.333...` if the last digit is written three times
+or more.
+"""
 
 
 def _repeating(match: re.Match[str]) -> Number:
     whole, fixed, period = match["whole"] or "0", match["fixed"], match["period"] or match["digit"]
     shift = 10 ** len(fixed)
-    value = Fraction(int(whole + fixed), shift) + Fraction(int(period), (10 ** len(period) - 1) * shift)
+    value = Fraction(int(whole + fixed), shift) + Fraction(
+        int(period), (10 ** len(period) - 1) * shift
+    )
     return Number(value=-value if match["sign"] == "-" else value, percent=bool(match["percent"]))
 
 
@@ -355,7 +558,9 @@ def _is_unit(unit: str, *, attached: bool) -> bool:
     words = bare.replace("/", " ").split()
     if not words or len(words) > 6 or (attached and bare not in _KNOWN_UNITS and len(bare) < 3):
         return False
-    return all(re.fullmatch(r"[A-Za-z]{2,}\.?|a", word) and word.lower() not in _NO_UNITS for word in words)
+    return all(
+        re.fullmatch(r"[A-Za-z]{2,}\.?|a", word) and word.lower() not in _NO_UNITS for word in words
+    )
 
 
 def _same_numbers(given: Number, wanted: Number) -> bool:
@@ -364,27 +569,40 @@ def _same_numbers(given: Number, wanted: Number) -> bool:
         return False
     if given.percent is wanted.percent:
         return _equal(given, wanted, Fraction(1))
-    return _equal(given, wanted, Fraction(1)) or _equal(given, wanted, Fraction(1, 100) if given.percent else Fraction(100))
+    return _equal(given, wanted, Fraction(1)) or _equal(
+        given, wanted, Fraction(1, 100) if given.percent else Fraction(100)
+    )
 
 
 def _equal(given: Number, wanted: Number, factor: Fraction) -> bool:
-    """True if two numbers are equal, or if one is the other rounded to at least six decimal places, such as 0.0833333 and 1/12."""
+    """True if two numbers are equal, or if one is the other rounded to at least six decimal places,
+    such as 0.0833333 and 1/12.
+    """
     value = given.value * factor
     if value == wanted.value:
         return True
     places = [number.places for number in (given, wanted) if number.places is not None]
-    return len(places) == 1 and places[0] >= 6 and abs(value - wanted.value) <= Fraction(1, 10 ** min(places[0], 400))
+    return (
+        len(places) == 1
+        and places[0] >= 6
+        and abs(value - wanted.value) <= Fraction(1, 10 ** min(places[0], 400))
+    )
 
 
-# --- comparing -----------------------------------------------------------------------------------------------------
+# --- comparing ------------------------------------------------------------------------------------
 
-_LISTED: Final = re.compile(r"(?:\\?(?P<open>[{(\[]))(?P<inner>.*?)(?:\\?(?P<close>[})\]]))", re.DOTALL)
+_LISTED: Final = re.compile(
+    r"(?:\\?(?P<open>[{(\[]))(?P<inner>.*?)(?:\\?(?P<close>[})\]]))", re.DOTALL
+)
 _MATH_WORDS: Final = frozenset({*_NO_UNITS, "infty", "infinity"})
 _WORDS: Final = re.compile(r"[A-Za-z][A-Za-z'’ -]*")
 
 
 def same_answer(given: str, wanted: str, *, leaf: Leaf | None = None) -> bool | None:
-    """Compare two final answers as text; None if undecided. `leaf` compares expressions that are neither numbers nor words."""
+    """Compare two final answers as text; None if undecided.
+
+    `leaf` compares expressions that are neither numbers nor words.
+    """
     return _same(written_plainly(given), written_plainly(wanted), leaf, 0)
 
 
@@ -428,7 +646,10 @@ _DECIMAL_POINT: Final = re.compile(r"[-+]?\d*\.\d+")
 
 
 def _with_decimal_comma(given: str, wanted: str) -> tuple[Number, Number] | None:
-    """Return both as numbers if one is written 1,22 and the other 1.22. In all other cases `1,22` is a list."""
+    """Return both as numbers if one is written 1,22 and the other 1.22.
+
+    In all other cases `1,22` is a list.
+    """
     for comma, point in ((given, wanted), (wanted, given)):
         if _DECIMAL_COMMA.fullmatch(comma) and _DECIMAL_POINT.fullmatch(point):
             read, other = number_in(comma.replace(",", ".")), number_in(point)
@@ -450,11 +671,15 @@ def _without_commas(text: str) -> str:
 _BASED: Final = re.compile(r"(\w+?)_\{?\s*(\d{1,2})\s*\}?")
 """A numeral in a base: `110_2`. Algebra would drop the base."""
 
-_UNIT_BEHIND: Final = re.compile(r"(?P<rest>.+) (?P<unit>[A-Za-z]{1,12}(?:/[a-z]{1,4})?) ?(?:\^ ?\{?[23]\}?)?", re.DOTALL)
+_UNIT_BEHIND: Final = re.compile(
+    r"(?P<rest>.+) (?P<unit>[A-Za-z]{1,12}(?:/[a-z]{1,4})?) ?(?:\^ ?\{?[23]\}?)?", re.DOTALL
+)
 
 
 def _without_units(given: str, wanted: str) -> tuple[str, str]:
-    """Return both expressions (such as `6\\pi cm^2`) without known units, or empty texts if their units differ."""
+    """Return both expressions (such as `6\\pi cm^2`) without known units, or empty texts if their
+    units differ.
+    """
     matches = [
         match
         if (match := _UNIT_BEHIND.fullmatch(text))
@@ -466,29 +691,41 @@ def _without_units(given: str, wanted: str) -> tuple[str, str]:
     units = {_SAME_UNIT.get(match["unit"], match["unit"]) for match in matches if match}
     if len(units) > 1:
         return "", ""
-    bare = [match["rest"].strip() if match else text for match, text in zip(matches, (given, wanted), strict=True)]
+    bare = [
+        match["rest"].strip() if match else text
+        for match, text in zip(matches, (given, wanted), strict=True)
+    ]
     return bare[0], bare[1]
 
 
 _GRID: Final = re.compile(
-    r"\\begin\s*\{(?P<kind>[pbB]?matrix|smallmatrix|array)\}(?:\s*\{[clr| ]*\})?(?P<inner>.*)\\end\s*\{(?P=kind)\}", re.DOTALL
+    r"\\begin\s*\{(?P<kind>[pbB]?matrix|smallmatrix|array)\}(?:\s*\{[clr| ]*\})?(?P<inner>.*)\\end\s*\{(?P=kind)\}",
+    re.DOTALL,
 )
 
 
 def _grid(text: str) -> list[list[str]] | None:
-    """Return the cells of a matrix row by row; it may be written in LaTeX or as nested lists. None for anything else."""
+    """Return the cells of a matrix row by row; it may be written in LaTeX or as nested lists.
+
+    None for anything else.
+    """
     match = _GRID.fullmatch(text.strip("()[] ") if "\\begin{array}" in text else text)
     if match and "\\begin" not in match["inner"]:
         rows = [row for row in re.split(r"\\\\|\\cr(?![a-z])", match["inner"]) if row.strip()]
         cells = [[cell.strip() for cell in row.split("&")] for row in rows]
     elif re.fullmatch(r"\[\s*\[[^\[\]]*\](?:\s*,\s*\[[^\[\]]*\])*\s*\]", text):
-        cells = [[cell.strip() for cell in row.split(",")] for row in re.findall(r"\[([^\[\]]*)\]", text[1:-1])]
+        cells = [
+            [cell.strip() for cell in row.split(",")]
+            for row in re.findall(r"\[([^\[\]]*)\]", text[1:-1])
+        ]
     else:
         return None
     return cells if 0 < sum(len(row) for row in cells) <= 4 * MAX_ITEMS else None
 
 
-def _same_grids(given: list[list[str]], wanted: list[list[str]], leaf: Leaf | None, level: int) -> bool | None:
+def _same_grids(
+    given: list[list[str]], wanted: list[list[str]], leaf: Leaf | None, level: int
+) -> bool | None:
     if [len(row) for row in given] != [len(row) for row in wanted]:
         return False
     pairs = [pair for rows in zip(given, wanted, strict=True) for pair in zip(*rows, strict=True)]
@@ -496,9 +733,11 @@ def _same_grids(given: list[list[str]], wanted: list[list[str]], leaf: Leaf | No
 
 
 def _same_words(given: str, wanted: str) -> bool | None:
-    """Compare words ignoring case, and single letters exactly; None if either text is not made of words.
+    """Compare words ignoring case, and single letters exactly; None if either text is not made of
+    words.
 
-    The letter of a multiple-choice answer may be given with its text: `B) Paris`, `option B`, `(b)`.
+    The letter of a multiple-choice answer may be given with its text: `B) Paris`, `option B`,
+    `(b)`.
     """
     if (choices := _choices(given, wanted)) is not None:
         return choices[0] == choices[1]
@@ -507,38 +746,55 @@ def _same_words(given: str, wanted: str) -> bool | None:
         return None
     if all(len(text) == 1 for text in bare):
         return bare[0] == bare[1]
-    ours, theirs = (re.sub(r"^(?:the|an?) ", "", " ".join(text.casefold().split())) for text in bare)
+    ours, theirs = (
+        re.sub(r"^(?:the|an?) ", "", " ".join(text.casefold().split())) for text in bare
+    )
     return ours == theirs
 
 
 _CHOICE: Final = re.compile(
-    r"\(?([A-J])(?:\)|[:.](?=\s))\s*\S.*|(?:[Oo]ption|[Cc]hoice|[Aa]nswer)\s+\(?([A-Ja-j])\)?|\(([a-j])\)", re.DOTALL
+    r"\(?([A-J])(?:\)|[:.](?=\s))\s*\S.*|(?:[Oo]ption|[Cc]hoice|[Aa]nswer)\s+\(?([A-Ja-j])\)?|\(([a-j])\)",
+    re.DOTALL,
 )
 
 
 def _choices(given: str, wanted: str) -> tuple[str, str] | None:
-    """Return the letters of two multiple-choice answers, if at least one has text next to its letter; otherwise None."""
+    """Return the letters of two multiple-choice answers, if at least one has text next to its
+    letter; otherwise None.
+    """
     letters = []
     for text in (given, wanted):
         match = _CHOICE.fullmatch(text) or re.fullmatch(r"\(?([A-J])\)?", text)
         if match is None:
             return None
         letters.append(next(filter(None, match.groups())).upper())
-    return (letters[0], letters[1]) if _CHOICE.fullmatch(given) or _CHOICE.fullmatch(wanted) else None
+    return (
+        (letters[0], letters[1]) if _CHOICE.fullmatch(given) or _CHOICE.fullmatch(wanted) else None
+    )
 
 
 def _is_wordy(text: str) -> bool:
     words = text.split()
-    return bool(_WORDS.fullmatch(text)) and all(len(w) > 1 for w in words) and words[0].lower() not in _MATH_WORDS
+    return (
+        bool(_WORDS.fullmatch(text))
+        and all(len(w) > 1 for w in words)
+        and words[0].lower() not in _MATH_WORDS
+    )
 
 
-_NAMED_GROUP: Final = re.compile(r"\s*[A-Za-z](?:_\{?\w\}?)?\s*=[^=,;]{1,80}(?:,\s*[A-Za-z](?:_\{?\w\}?)?\s*=[^=,;]{1,80})+")
+_NAMED_GROUP: Final = re.compile(
+    r"\s*[A-Za-z](?:_\{?\w\}?)?\s*=[^=,;]{1,80}(?:,\s*[A-Za-z](?:_\{?\w\}?)?\s*=[^=,;]{1,80})+"
+)
 
 
 def _as_tuples(text: str) -> str:
     """Convert `p=5,q=2;p=7,q=2` to `(5,2),(7,2)`; return any other text unchanged."""
     groups = text.split(";")
-    if len(groups) < 2 or len(groups) > MAX_ITEMS or not all(_NAMED_GROUP.fullmatch(group) for group in groups):
+    if (
+        len(groups) < 2
+        or len(groups) > MAX_ITEMS
+        or not all(_NAMED_GROUP.fullmatch(group) for group in groups)
+    ):
         return text
     named = [[part.partition("=") for part in group.split(",")] for group in groups]
     if len({tuple(name.strip() for name, _, _ in group) for group in named}) > 1:
@@ -547,12 +803,17 @@ def _as_tuples(text: str) -> str:
 
 
 def _sides(given: str, wanted: str) -> tuple[str, str]:
-    r"""Return both sides without an `x =` or `x \in` that only one has or both share; equation chains keep only their ends."""
+    r"""Return both sides without an `x =` or `x \in` that only one has or both share; equation
+    chains keep only their ends.
+    """
     (left, right), (wanted_left, wanted_right) = _equation(given), _equation(wanted)
     if left and wanted_left:
-        same = left.replace(" ", "") == wanted_left.replace(" ", "") or _same_function(left, wanted_left, right + wanted_right)
+        same = left.replace(" ", "") == wanted_left.replace(" ", "") or _same_function(
+            left, wanted_left, right + wanted_right
+        )
         return (right, wanted_right) if same else (given, wanted)
-    if left and (_is_name(left) or not re.search("[A-Za-z]", re.sub(r"\\[A-Za-z]+", "", left))):  # 3 + 4 = 7 gives 7
+    # 3 + 4 = 7 gives 7
+    if left and (_is_name(left) or not re.search("[A-Za-z]", re.sub(r"\\[A-Za-z]+", "", left))):
         return right, wanted
     if wanted_left and _is_name(wanted_left):
         return given, wanted_right
@@ -561,8 +822,14 @@ def _sides(given: str, wanted: str) -> tuple[str, str]:
 
 def _same_function(left: str, wanted_left: str, values: str) -> bool:
     """True for `W(n)` and `W(x)`, if their values contain no variable."""
-    names = [re.fullmatch(r"\s*([A-Za-z])\s*\(\s*[A-Za-z]\s*\)\s*", side) for side in (left, wanted_left)]
-    return all(names) and len({match[1] for match in names if match}) == 1 and not re.search("[A-Za-z]", values)
+    names = [
+        re.fullmatch(r"\s*([A-Za-z])\s*\(\s*[A-Za-z]\s*\)\s*", side) for side in (left, wanted_left)
+    ]
+    return (
+        all(names)
+        and len({match[1] for match in names if match}) == 1
+        and not re.search("[A-Za-z]", values)
+    )
 
 
 def _equation(text: str) -> tuple[str, str]:
@@ -573,45 +840,76 @@ def _equation(text: str) -> tuple[str, str]:
             return "", text
         member = re.match(r"\s*([A-Za-z](?:_\{?\w+\}?)?)\s*(?:\\in\b|=)\s*(?=\S)", text)
         return (member[1], text[member.end() :]) if member else ("", text)
-    shielded = re.sub(r"_\s*\{[^{}]*\}", lambda index: index[0].replace("=", "\0"), text)  # the `k=0` of a sum
+    # the `k=0` of a sum
+    shielded = re.sub(r"_\s*\{[^{}]*\}", lambda index: index[0].replace("=", "\0"), text)
     parts = [part.replace("\0", "=") for part in re.split(r"(?<![<>!\\])=|\\in(?![a-z])", shielded)]
-    if len(parts) == 2 and re.fullmatch(r"\s*[A-Za-z]\s*", parts[1]) and number_in(parts[0].strip()):
+    if (
+        len(parts) == 2
+        and re.fullmatch(r"\s*[A-Za-z]\s*", parts[1])
+        and number_in(parts[0].strip())
+    ):
         parts.reverse()  # 10 = x
-    return (parts[0].strip(), parts[-1].strip()) if len(parts) > 1 and parts[-1].strip() else ("", text)
+    return (
+        (parts[0].strip(), parts[-1].strip())
+        if len(parts) > 1 and parts[-1].strip()
+        else ("", text)
+    )
 
 
 def _is_name(left: str) -> bool:
-    r"""True if the left side of an equation only names the answer: `x`, `f(x)`, `\frac{NO}{BO}`, `V_1:V_2`, but not `2x+3`."""
+    r"""True if the left side of an equation only names the answer: `x`, `f(x)`, `\frac{NO}{BO}`,
+    `V_1:V_2`, but not `2x+3`.
+    """
     left = re.sub(r"_\{\w{1,3}\}", "", left)
-    return bool(re.search(r"[A-Za-z]", left)) and not re.search(r"[+^]|(?<!\w)\d|-", left) and len(left) <= 60
+    return (
+        bool(re.search(r"[A-Za-z]", left))
+        and not re.search(r"[+^]|(?<!\w)\d|-", left)
+        and len(left) <= 60
+    )
 
 
-def _same_lists(given: str, wanted: str, leaf: Leaf | None, level: int) -> tuple[bool | None] | None:
+def _same_lists(
+    given: str, wanted: str, leaf: Leaf | None, level: int
+) -> tuple[bool | None] | None:
     """Compare two lists, and return the result in a tuple; None if they are not both lists.
 
-    `{…}` and lists without brackets are unordered, unless the other side is ordered. Lists in round or square brackets are
-    ordered, and the brackets must agree, because they may be the ends of an interval.
+    `{…}` and lists without brackets are unordered, unless the other side is ordered. Lists in round
+    or square brackets are ordered, and the brackets must agree, because they may be the ends of an
+    interval.
     """
     if re.search(r"\\(?:cup|begin|[lg]eq)|[<>]", given + wanted):
         return None
     ours, theirs = _items(given), _items(wanted)
     if len(ours[1]) < 2 and len(theirs[1]) < 2:
-        if ours[0] == theirs[0] or not (ours[0] or theirs[0]) or (ours[1], theirs[1]) == ([given], [wanted]):
+        if (
+            ours[0] == theirs[0]
+            or not (ours[0] or theirs[0])
+            or (ours[1], theirs[1]) == ([given], [wanted])
+        ):
             return None
         if {ours[0], theirs[0]} <= {"", "{}"} and leaf is not None:
             return (_same(ours[1][0], theirs[1][0], leaf, level + 1),)
         return None
-    if len(ours[1]) != len(theirs[1]) and all(item.startswith("(") for item in (*ours[1], *theirs[1])):
+    if len(ours[1]) != len(theirs[1]) and all(
+        item.startswith("(") for item in (*ours[1], *theirs[1])
+    ):
         ours, theirs = (
-            (brackets, [*{_closed_up(item): item for item in items}.values()]) for brackets, items in (ours, theirs)
+            (brackets, [*{_closed_up(item): item for item in items}.values()])
+            for brackets, items in (ours, theirs)
         )
     if len(ours[1]) != len(theirs[1]) or len(ours[1]) > MAX_ITEMS:
-        return None if leaf is None and len(ours[1]) != len(theirs[1]) and "=" in given + wanted else (False,)
+        return (
+            None
+            if leaf is None and len(ours[1]) != len(theirs[1]) and "=" in given + wanted
+            else (False,)
+        )
     ordered = {"()", "[]", "[)", "(]"}
     if ours[0] in ordered and theirs[0] in ordered and ours[0] != theirs[0]:
         return (False,)
     if ours[0] in ordered or theirs[0] in ordered:
-        return (_all(_same(a, b, leaf, level + 1) for a, b in zip(ours[1], theirs[1], strict=True)),)
+        return (
+            _all(_same(a, b, leaf, level + 1) for a, b in zip(ours[1], theirs[1], strict=True)),
+        )
     return (_matched(ours[1], theirs[1], leaf, level),)
 
 
@@ -636,7 +934,9 @@ def _matched(given: list[str], wanted: list[str], leaf: Leaf | None, level: int)
 
 
 def _items(text: str) -> tuple[str, list[str]]:
-    r"""Return a list's brackets (or "") and its items, separated by commas, `and` or `or`; `\pm` gives two items."""
+    r"""Return a list's brackets (or "") and its items, separated by commas, `and` or `or`; `\pm`
+    gives two items.
+    """
     if number_in(text):
         return "", [text]
     brackets = ""

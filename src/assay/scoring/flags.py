@@ -1,7 +1,7 @@
 """Flags: sentences that tell a person what to check in a judge's assessment.
 
-A flag costs a reviewer's attention, so a correct report should hardly ever be flagged: a rule that cannot decide raises no
-flag.
+A flag costs a reviewer's attention, so a correct report should hardly ever be flagged: a rule that
+cannot decide raises no flag.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from assay.scoring.reply_parser import Reading
 
 RANKING_GAP: Final = 0.02
-"""A ranking contradicts the scores only if the lower-ranked candidate's score (0 to 1) is higher by more than this."""
+"""A ranking contradicts the scores only if the lower-ranked candidate's score (0 to 1) is higher by
+more than this.
+"""
 
 
 def flags_of(
@@ -34,7 +36,9 @@ def flags_of(
     responses: Sequence[Response],
     token_limit_hit: bool,
 ) -> tuple[Flag, ...]:
-    """Return the flags for an assessment: first missing grades and reasons, then contradictions, then false quotations."""
+    """Return the flags for an assessment: first missing grades and reasons, then contradictions,
+    then false quotations.
+    """
     return (
         *_truncated(reading, token_limit_hit=token_limit_hit),
         *_missing(reading, grades, labels),
@@ -49,7 +53,9 @@ def flags_of(
 
 
 def _called(candidate: str, labels: Mapping[str, str]) -> str:
-    """Return the candidate's label, because a reviewer of a blind page must not see the name in the flag's sentence."""
+    """Return the candidate's label, because a reviewer of a blind page must not see the name in the
+    flag's sentence.
+    """
     label = labels.get(candidate, candidate)
     return f"candidate {label}" if len(label) <= 2 else label
 
@@ -66,10 +72,15 @@ def _truncated(reading: Reading, *, token_limit_hit: bool) -> Iterator[Flag]:
     if token_limit_hit:
         yield Flag(kind=FlagKind.TRUNCATED, detail="The token limit cut the judge's reply off.")
     elif reading.truncated:
-        yield Flag(kind=FlagKind.TRUNCATED, detail="The judge's reply breaks off before its JSON document ends.")
+        yield Flag(
+            kind=FlagKind.TRUNCATED,
+            detail="The judge's reply breaks off before its JSON document ends.",
+        )
 
 
-def _missing(reading: Reading, grades: Sequence[Grade], labels: Mapping[str, str]) -> Iterator[Flag]:
+def _missing(
+    reading: Reading, grades: Sequence[Grade], labels: Mapping[str, str]
+) -> Iterator[Flag]:
     graded = {candidate for candidate, _ in reading.grades}
     for candidate in labels:
         if candidate not in graded:
@@ -84,11 +95,15 @@ def _missing(reading: Reading, grades: Sequence[Grade], labels: Mapping[str, str
         read = reading.grades.get((grade.candidate, grade.criterion))
         written = read.score.written if read and read.score else ""
         problem = f"“{written}” where a score was expected" if written else "no score"
-        detail = f"The judge gave {problem} for {grade.criterion} of {_called(grade.candidate, labels)}."
+        detail = (
+            f"The judge gave {problem} for {grade.criterion} of {_called(grade.candidate, labels)}."
+        )
         yield _about(grade, FlagKind.MISSING_CRITERION, detail)
 
 
-def _outside(reading: Reading, grades: Sequence[Grade], labels: Mapping[str, str]) -> Iterator[Flag]:
+def _outside(
+    reading: Reading, grades: Sequence[Grade], labels: Mapping[str, str]
+) -> Iterator[Flag]:
     for grade in grades:
         if grade.raw_score is None or grade.score is not None:
             continue
@@ -103,10 +118,15 @@ def _outside(reading: Reading, grades: Sequence[Grade], labels: Mapping[str, str
 
 def _strangers(reading: Reading) -> Iterator[Flag]:
     for label in reading.strangers:
-        yield Flag(kind=FlagKind.UNKNOWN_CANDIDATE, detail=f"The judge graded “{label[:60]}”, which is not a candidate here.")
+        yield Flag(
+            kind=FlagKind.UNKNOWN_CANDIDATE,
+            detail=f"The judge graded “{label[:60]}”, which is not a candidate here.",
+        )
 
 
-def _ranking(reading: Reading, scores: Mapping[str, float | None], labels: Mapping[str, str]) -> Iterator[Flag]:
+def _ranking(
+    reading: Reading, scores: Mapping[str, float | None], labels: Mapping[str, str]
+) -> Iterator[Flag]:
     worst: tuple[float, str, str] | None = None
     for place, better in enumerate(reading.ranking):
         for worse in reading.ranking[place + 1 :]:
@@ -129,7 +149,11 @@ def _ranking(reading: Reading, scores: Mapping[str, float | None], labels: Mappi
 
 def _empty_reasons(grades: Sequence[Grade], labels: Mapping[str, str]) -> Iterator[Flag]:
     for candidate in labels:
-        scored = [grade for grade in grades if grade.candidate == candidate and grade.raw_score is not None]
+        scored = [
+            grade
+            for grade in grades
+            if grade.candidate == candidate and grade.raw_score is not None
+        ]
         empty = [grade for grade in scored if not re.search(r"\w{2}", grade.reason)]
         if len(empty) > 1 and len(empty) == len(scored):
             yield Flag(
@@ -162,11 +186,13 @@ def _duplicate_reasons(grades: Sequence[Grade], labels: Mapping[str, str]) -> It
             yield _about(grade, FlagKind.DUPLICATE_REASON, detail)
 
 
-# --- quotations and names that do not exist ------------------------------------------------------------------------
+# --- quotations and names that do not exist -------------------------------------------------------
 
 _SPAN: Final = re.compile(r"(?<!`)(`{1,2})(?!`)(?P<code>[^`\n]{1,300})\1(?!`)")
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+(?=[^a-z])|\n+")
-_FENCED_BLOCK: Final = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+_FENCED_BLOCK: Final = re.compile(
+    r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL
+)
 _ABSENT_BEFORE: Final = re.compile(
     r"\b(?:no|not|never|none|neither|nor|nothing|nowhere|without|cannot|lacks?|lacking|lacked|miss(?:es|ing)?|absent|absence|omits?|"
     r"omitt\w+|forg[eo]t\w*|skips?|instead|rather|should|could|would|might|must|ought|needs?|needed|want(?:s|ed)?|recommend\w*|"
@@ -187,16 +213,22 @@ _ALSO_NAMED: Final = re.compile(
     r"|(?<![\w-])([B-HJ-Z])(?![\w+#-])|\b(A)['’]s\b|\b(?:than|like|and|or|in|of|unlike) (A)\b"
 )
 REACH: Final = 250
-"""A word about absence applies to a name if it occurs within this number of characters before the name."""
+"""A word about absence applies to a name if it occurs within this number of characters before the
+name.
+"""
 
 MAX_NAMED: Final = 3
 """Maximum number of names listed in one flag."""
 
 MAX_SEARCHED: Final = 40_000
-"""Maximum characters of a report or reason that are searched; 6,000 tokens have about 25,000 characters."""
+"""Maximum characters of a report or reason that are searched; 6,000 tokens have about 25,000
+characters.
+"""
 
 MAX_EVIDENCE: Final = 50
-"""Maximum number of quotations of one grade that are searched for, each up to `MAX_QUOTATION` characters."""
+"""Maximum number of quotations of one grade that are searched for, each up to `MAX_QUOTATION`
+characters.
+"""
 
 MAX_QUOTATION: Final = 4_000
 
@@ -209,7 +241,9 @@ def _nowhere(
     responses: Sequence[Response],
     rubric: Rubric,
 ) -> Iterator[Flag]:
-    """Return flags for quotations and names that do not occur in any text the judge saw about the candidate."""
+    """Return flags for quotations and names that do not occur in any text the judge saw about the
+    candidate.
+    """
     told = (
         task.thing,
         task.context,
@@ -220,7 +254,12 @@ def _nowhere(
         *(label for label in labels.values()),
         *labels,
     )
-    shown = _Shown({response.candidate: response.text for response in responses}, told, labels, is_code=_is_code(task))
+    shown = _Shown(
+        {response.candidate: response.text for response in responses},
+        told,
+        labels,
+        is_code=_is_code(task),
+    )
     for grade in grades:
         if grade.candidate not in shown.texts:
             continue
@@ -254,11 +293,20 @@ def _listed(names: Sequence[str]) -> str:
 class _Shown:
     """All texts that the judge saw, to search for its quotations and names."""
 
-    def __init__(self, texts: Mapping[str, str], told: tuple[str, ...], labels: Mapping[str, str], *, is_code: bool) -> None:
+    def __init__(
+        self,
+        texts: Mapping[str, str],
+        told: tuple[str, ...],
+        labels: Mapping[str, str],
+        *,
+        is_code: bool,
+    ) -> None:
         self.texts = texts
         self.told = told
         self.is_code = is_code
-        self.candidate_of = {label.casefold(): name for name, label in labels.items() if name in texts}
+        self.candidate_of = {
+            label.casefold(): name for name, label in labels.items() if name in texts
+        }
         for name in texts:
             if letter_of_label(name) is None:
                 self.candidate_of.setdefault(name.casefold(), name)
@@ -282,9 +330,13 @@ class _Shown:
         return any(Page(shared).where(evidence) for shared in self.told if shared)
 
     def unknown_names(self, prose: str, candidate: str | None) -> list[str]:
-        """Return backticked code with an unknown name, unless the sentence says that something is missing or proposes it."""
+        """Return backticked code with an unknown name, unless the sentence says that something is
+        missing or proposes it.
+        """
         unknown: dict[str, None] = {}
-        for paragraph in re.split(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*+]|\d+[.)]|#)\s)", prose[:MAX_SEARCHED]):
+        for paragraph in re.split(
+            r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*+]|\d+[.)]|#)\s)", prose[:MAX_SEARCHED]
+        ):
             about = frozenset({candidate} if candidate else self._named(_SPAN.sub(" ", paragraph)))
             for sentence in _SENTENCE.split(paragraph):
                 spans = list(_SPAN.finditer(sentence))
@@ -323,7 +375,7 @@ class _Shown:
         return self._vocabularies[candidates]
 
 
-# --- sentences for the reviewer ------------------------------------------------------------------------------------
+# --- sentences for the reviewer -------------------------------------------------------------------
 
 _TO_REVIEWER: Final = re.compile(
     r"\b(?:dear|attention|hey|hi|hello|note (?:to|for)|message (?:to|for)|to) (?:the |our |any )?(?:human |kind )?reviewers?\b"
@@ -344,7 +396,10 @@ _TO_REVIEWER: Final = re.compile(
 
 def _addresses_reviewer(reading: Reading, grades: Sequence[Grade]) -> Iterator[Flag]:
     places: list[tuple[str, str, str | None, str | None]] = [("report", reading.report, None, None)]
-    places += [(f"reason for {grade.criterion}", grade.reason, grade.candidate, grade.criterion) for grade in grades]
+    places += [
+        (f"reason for {grade.criterion}", grade.reason, grade.candidate, grade.criterion)
+        for grade in grades
+    ]
     for place, text, candidate, criterion in places:
         if match := _TO_REVIEWER.search(_SPAN.sub(" ", text[:MAX_SEARCHED])):
             quotation = " ".join(match[0].split()).strip(".!?:\"'(*_ ")

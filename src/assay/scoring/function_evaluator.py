@@ -1,4 +1,6 @@
-"""Base class for evaluators that grade each response with a function instead of a model, in one round of requests."""
+"""Base class for evaluators that grade each response with a function instead of a model, in one
+round of requests.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ class FunctionEvaluator(ABC):
         return False
 
     def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
-        return tuple(Slot(grader=self.grader, candidate=candidate, by_model=False) for candidate in candidates)
+        return tuple(
+            Slot(grader=self.grader, candidate=candidate, by_model=False)
+            for candidate in candidates
+        )
 
     @abstractmethod
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
@@ -37,7 +42,9 @@ class FunctionEvaluator(ABC):
         return self.ask(sitting)
 
 
-def plain_grade(candidate: str, criterion: str, score: float, reason: str, confidence: float | None = None) -> Grade:
+def plain_grade(
+    candidate: str, criterion: str, score: float, reason: str, confidence: float | None = None
+) -> Grade:
     """Return a grade whose raw score is the score itself, between 0 and 1."""
     return Grade(
         candidate=candidate,

@@ -1,10 +1,12 @@
-"""Graders from installed packages: functions that grade a response on several criteria, with a reason for each.
+"""Graders from installed packages: functions that grade a response on several criteria, with a
+reason for each.
 
-A grader is a function `(task, response, options)`. It returns a mapping from each criterion to a number between 0 and 1, or to
-`{"score": …, "reason": …, "weight": …, "confidence": …}`. `task` is a mapping with `id`, `thing`, `context`, `prompt`,
-`messages`, `expected`, `language`, `tags`, `columns` and `metadata`. A package registers a grader under the entry-point group
-`assay.graders`, and a task selects it with `score: NAME`. It runs in a child process with a time limit and without access to
-API keys.
+A grader is a function `(task, response, options)`. It returns a mapping from each criterion to a
+number between 0 and 1, or to `{"score": …, "reason": …, "weight": …, "confidence": …}`. `task` is a
+mapping with `id`, `thing`, `context`, `prompt`, `messages`, `expected`, `language`, `tags`,
+`columns` and `metadata`. A package registers a grader under the entry-point group `assay.graders`,
+and a task selects it with `score: NAME`. It runs in a child process with a time limit and without
+access to API keys.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from assay.scoring.custom_scorers import TIME_LIMIT_S
 from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
 from assay.scoring.function_evaluator import FunctionEvaluator, plain_grade
 
-GRADERS: Final[Registry[Callable[..., Any]]] = Registry(kind="grader", group="assay.graders", own={}, members=("__call__",))
+GRADERS: Final[Registry[Callable[..., Any]]] = Registry(
+    kind="grader", group="assay.graders", own={}, members=("__call__",)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,10 @@ class GraderEvaluator(FunctionEvaluator):
         )
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
-        """Return the assessment. Raises `Unscorable` if the grader failed or returned an invalid result."""
+        """Return the assessment.
+
+        Raises `Unscorable` if the grader failed or returned an invalid result.
+        """
         grades: list[Grade] = []
         weights: dict[str, float] = {}
         scores: dict[str, float | None] = {}
@@ -54,18 +61,31 @@ class GraderEvaluator(FunctionEvaluator):
             rows = self._rows(answer)
             for criterion, row in rows.items():
                 reason = str(row.get("reason") or "")
-                grades.append(plain_grade(response.candidate, criterion, row["score"], reason, row.get("confidence")))
+                grades.append(
+                    plain_grade(
+                        response.candidate, criterion, row["score"], reason, row.get("confidence")
+                    )
+                )
             own = {criterion: float(row.get("weight", 1.0)) for criterion, row in rows.items()}
             weights |= own
-            scores[response.candidate] = sum(own[name] * rows[name]["score"] for name in own) / sum(own.values())
+            scores[response.candidate] = sum(own[name] * rows[name]["score"] for name in own) / sum(
+                own.values()
+            )
         return Assessment(grades=tuple(grades), scores=scores, weights=weights)
 
     def _rows(self, answer: Answer) -> dict[str, dict[str, Any]]:
         name = self.scoring.method
         if isinstance(answer, Stopped):
             raise Unscorable(f"grader_{answer.kind}", f"The grader {name}: {answer.detail}")
-        if not isinstance(answer, Returned) or not isinstance(answer.value, dict) or not answer.value:
-            raise Unscorable("grader_bad_value", f"The grader {name} did not return a mapping of criteria to scores.")
+        if (
+            not isinstance(answer, Returned)
+            or not isinstance(answer.value, dict)
+            or not answer.value
+        ):
+            raise Unscorable(
+                "grader_bad_value",
+                f"The grader {name} did not return a mapping of criteria to scores.",
+            )
         rows = {
             criterion: dict(value) if isinstance(value, Mapping) else {"score": value}
             for criterion, value in answer.value.items()
@@ -73,32 +93,54 @@ class GraderEvaluator(FunctionEvaluator):
         for criterion, row in rows.items():
             confidence, weight = row.get("confidence"), row.get("weight", 1.0)
             if row.get("score") is None:
-                raise Unscorable("grader_undecided", f"The grader {name} gave no score for {criterion!r}.")
+                raise Unscorable(
+                    "grader_undecided", f"The grader {name} gave no score for {criterion!r}."
+                )
             if not _on_scale(row["score"]) or not (confidence is None or _on_scale(confidence)):
-                raise Unscorable("grader_bad_value", f"The grader {name} gave {criterion!r} {row!r:.120}, not a score.")
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
-                raise Unscorable("grader_bad_value", f"The grader {name} gave {criterion!r} the weight {weight!r:.40}.")
+                raise Unscorable(
+                    "grader_bad_value",
+                    f"The grader {name} gave {criterion!r} {row!r:.120}, not a score.",
+                )
+            if (
+                isinstance(weight, bool)
+                or not isinstance(weight, int | float)
+                or not 0 < weight < math.inf
+            ):
+                raise Unscorable(
+                    "grader_bad_value",
+                    f"The grader {name} gave {criterion!r} the weight {weight!r:.40}.",
+                )
         return rows
 
 
-def plugin_grader(*, name: str, task: Mapping[str, JsonValue], response: str, options: Mapping[str, JsonValue]) -> JsonValue:
+def plugin_grader(
+    *, name: str, task: Mapping[str, JsonValue], response: str, options: Mapping[str, JsonValue]
+) -> JsonValue:
     """Call the grader that an installed package offers under this name; runs in a child process."""
     value = GRADERS.load(name)(task, response, options)
     if not isinstance(value, Mapping):
-        raise TypeError(f"a grader returns a mapping of criteria to scores, not a {type(value).__name__}")
+        raise TypeError(
+            f"a grader returns a mapping of criteria to scores, not a {type(value).__name__}"
+        )
     return {
-        str(criterion): {str(key): part for key, part in row.items()} if isinstance(row, Mapping) else float(row)
+        str(criterion): {str(key): part for key, part in row.items()}
+        if isinstance(row, Mapping)
+        else float(row)
         for criterion, row in value.items()
     }
 
 
 def _shown(task: Task) -> dict[str, JsonValue]:
-    messages: list[JsonValue] = [{"role": message.role, "content": message.content} for message in task.prompt]
+    messages: list[JsonValue] = [
+        {"role": message.role, "content": message.content} for message in task.prompt
+    ]
     return {
         "id": task.id,
         "thing": task.thing,
         "context": task.context,
-        "prompt": next((message.content for message in reversed(task.prompt) if message.role == "user"), ""),
+        "prompt": next(
+            (message.content for message in reversed(task.prompt) if message.role == "user"), ""
+        ),
         "messages": messages,
         "expected": task.expected,
         "ideal": task.ideal,

@@ -1,7 +1,7 @@
 """Grading by people alone: an empty form based on the rubric, which a reviewer fills in.
 
-No model is called. The pending assessment has no score, so a reviewer cannot approve it but only fill it in (as a correction)
-or reject it. Its counted scores are recorded as a person's.
+No model is called. The pending assessment has no score, so a reviewer cannot approve it but only
+fill it in (as a correction) or reject it. Its counted scores are recorded as a person's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from assay.scoring.rubric_evaluator import RubricEvaluator, grade_on
 
 @dataclass(frozen=True, slots=True)
 class PersonJudge(RubricEvaluator):
-    """The `Evaluator` for `judge: human`. Its `by_model` is True, so that the form enters the review queue."""
+    """The `Evaluator` for `judge: human`.
+
+    Its `by_model` is True, so that the form enters the review queue.
+    """
 
     def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
         if self.spec.mode is JudgeMode.EACH:
@@ -31,8 +34,12 @@ class PersonJudge(RubricEvaluator):
         return empty_form(self.rubric, sitting)
 
 
-def empty_form(rubric: Rubric, sitting: Sitting, *, reply: str = "", problem: str = "") -> Assessment:
-    """Return an assessment without scores for a person to fill in; `reply`: a judge's unreadable reply, or empty."""
+def empty_form(
+    rubric: Rubric, sitting: Sitting, *, reply: str = "", problem: str = ""
+) -> Assessment:
+    """Return an assessment without scores for a person to fill in; `reply`: a judge's unreadable
+    reply, or empty.
+    """
     names = [response.candidate for response in sitting.responses]
     return Assessment(
         grades=tuple(grade_on(criterion, name) for name in names for criterion in rubric.criteria),

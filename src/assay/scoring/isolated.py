@@ -1,4 +1,6 @@
-"""Registry of functions that run in a child process; the child imports only the functions that are called."""
+"""Registry of functions that run in a child process; the child imports only the functions that are
+called.
+"""
 
 from __future__ import annotations
 
@@ -14,4 +16,7 @@ ISOLATED: Final[Mapping[str, str]] = MappingProxyType(
         "plugin_grader": "assay.scoring.graders:plugin_grader",
     }
 )
-"""`module:function` by name. A function takes JSON values by keyword and returns JSON; its module may have a `warm_up()`."""
+"""`module:function` by name.
+
+A function takes JSON values by keyword and returns JSON; its module may have a `warm_up()`.
+"""

@@ -16,13 +16,17 @@ _LONGEST_PATH: Final = 100
 
 
 def json_match(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
-    """Score 1 if the last JSON document in the response equals the reference, else 0; the note names the first difference.
+    """Score 1 if the last JSON document in the response equals the reference, else 0; the note
+    names the first difference.
 
-    The order of keys, white space and text around the document do not matter; 2 equals 2.0, and `true` is not 1.
+    The order of keys, white space and text around the document do not matter; 2 equals 2.0, and
+    `true` is not 1.
     """
     wanted = strict_json(reference)
     if wanted is None:
-        return Unscored("bad_reference", "`expected` is not JSON, so there is nothing to compare with.")
+        return Unscored(
+            "bad_reference", "`expected` is not JSON, so there is nothing to compare with."
+        )
     given = strict_json(response)
     if given is None:
         documents = read_loosely(response).documents
@@ -36,7 +40,9 @@ def json_match(response: str, reference: str, options: Mapping[str, JsonValue], 
 
 @lru_cache(maxsize=16)
 def strict_json(text: str) -> tuple[JsonValue] | None:
-    """Return a text's JSON value in a tuple, because `null` is a value too; None if the text is not JSON."""
+    """Return a text's JSON value in a tuple, because `null` is a value too; None if the text is not
+    JSON.
+    """
     try:
         return (json.loads(text),)
     except (ValueError, RecursionError):
@@ -54,7 +60,11 @@ def _first_difference(given: JsonValue, wanted: JsonValue, path: str) -> str:
         extra = next(name for name in given if name not in wanted)
         return f"{_short(path)} has {extra!r}, which the reference lacks"
     if isinstance(given, list) and isinstance(wanted, list) and len(given) == len(wanted):
-        place = next(place for place, (a, b) in enumerate(zip(given, wanted, strict=True)) if not same_json(a, b))
+        place = next(
+            place
+            for place, (a, b) in enumerate(zip(given, wanted, strict=True))
+            if not same_json(a, b)
+        )
         return _first_difference(given[place], wanted[place], f"{path}[{place}]")
     return f"{_short(path)} differs"
 

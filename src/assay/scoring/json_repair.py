@@ -1,15 +1,17 @@
 r"""A tolerant reader for the JSON in a model's reply, which repairs common errors.
 
-How it works. At each position where a JSON object or array could begin, the strict reader of the standard library is tried
-first. If it fails, the tolerant reader below reads the text once, from left to right, and repairs errors: comments, missing
-commas, bare words, raw newlines, LaTeX backslashes, quotation marks inside strings, a missing end. All text outside JSON
-documents counts as prose, so fences and several documents in a row need no special rules.
+How it works. At each position where a JSON object or array could begin, the strict reader of the
+standard library is tried first. If it fails, the tolerant reader below reads the text once, from
+left to right, and repairs errors: comments, missing commas, bare words, raw newlines, LaTeX
+backslashes, quotation marks inside strings, a missing end. All text outside JSON documents counts
+as prose, so fences and several documents in a row need no special rules.
 
 House rules:
-- Nothing here raises an error for any text, and nothing is invented: a missing value stays missing. A bare word or number that
-  is cut off by the end of the text (`"score": 1` may be the start of 10) is dropped. A string that is cut off becomes a
-  `CutText`, so that no number is read from it.
-- Work is limited: `MAX_DEPTH` limits nesting, and a budget proportional to the length of the text limits failed starts.
+- Nothing here raises an error for any text, and nothing is invented: a missing value stays missing.
+  A bare word or number that is cut off by the end of the text (`"score": 1` may be the start of 10)
+  is dropped. A string that is cut off becomes a `CutText`, so that no number is read from it.
+- Work is limited: `MAX_DEPTH` limits nesting, and a budget proportional to the length of the text
+  limits failed starts.
 - A model's thoughts (`<think>`) are not part of its answer and are skipped.
 """
 
@@ -30,10 +32,14 @@ MAX_DEEP_STARTS: Final = 20
 """Number of too deeply nested documents after which the rest of the text is not read."""
 
 START_COST: Final = 200
-"""Cost of a failed start in addition to the characters it read; the budget is twelve times the length of the text."""
+"""Cost of a failed start in addition to the characters it read; the budget is twelve times the
+length of the text.
+"""
 
 MAX_STRICT_TRIES: Final = 50
-"""Failures after which the strict reader is no longer tried first, because each failure counts the lines of the text so far."""
+"""Failures after which the strict reader is no longer tried first, because each failure counts the
+lines of the text so far.
+"""
 
 
 class CutText(str):
@@ -46,8 +52,8 @@ class CutText(str):
 class Document:
     """One JSON document found in a text.
 
-    `start` (inclusive) and `end` (exclusive): character positions. `truncated`: True if the document's end is missing.
-    `repairs`: names of the repairs, in alphabetical order.
+    `start` (inclusive) and `end` (exclusive): character positions. `truncated`: True if the
+    document's end is missing. `repairs`: names of the repairs, in alphabetical order.
     """
 
     value: JsonValue
@@ -61,7 +67,8 @@ class Document:
 class LooseText:
     """A reply split into JSON documents and prose.
 
-    `documents`: in the order of the text. `prose`: the text around the documents. `answer`: the reply without the model's
+    `documents`: in the order of the text. `prose`: the text around the documents. `answer`: the
+    reply without the model's
     thoughts. `thoughts_only`: True if the reply contains nothing else.
     """
 
@@ -84,7 +91,9 @@ def read_loosely(text: str) -> LooseText:
         if inner and inner.documents:
             return inner
     elif isinstance(whole, dict | list):
-        return LooseText(documents=(Document(value=whole, start=0, end=len(text)),), prose="", answer=text)
+        return LooseText(
+            documents=(Document(value=whole, start=0, end=len(text)),), prose="", answer=text
+        )
     scanned = _scan(text)
     if not scanned.documents and '\\"' in text:
         unescaped = _scan(text.replace('\\"', '"'))
@@ -93,7 +102,7 @@ def read_loosely(text: str) -> LooseText:
     return scanned
 
 
-# --- finding documents ---------------------------------------------------------------------------------------------
+# --- finding documents ----------------------------------------------------------------------------
 
 _START: Final = re.compile(
     r"<(?P<close>/?)(?P<tag>think|thinking|thought|thoughts|reasoning|reflection|scratchpad)\b[^<>]{0,100}>"
@@ -105,15 +114,15 @@ _OPENING_FENCE: Final = re.compile(r"(?:```|~~~)[^\n`~]*\s*\Z")
 _CLOSING_FENCE: Final = re.compile(r"\s*(?:```|~~~)")
 _DECODER: Final = json.JSONDecoder(
     parse_float=lambda digits: _finite(float(digits)), parse_constant=lambda _: None
-)  # fmt: skip
+)
 
 
 def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-# Strict JSON accepts these, but no writer means them: control characters from LaTeX commands, and characters that no database
-# accepts.
+# Strict JSON accepts these, but no writer means them: control characters from LaTeX commands, and
+# characters that no database accepts.
 _ODD_ESCAPES: Final = re.compile(
     r"\\u(?:0000|[dD][89a-fA-F])|\\[bf](?=[A-Za-z])|\\t(?=imes|heta|au\b|ext\{|frac)|\\n(?=abla|eq\b)|\\r(?=ho\b|angle|ight)"
     r"|[\x00\ud800-\udfff]"
@@ -145,7 +154,8 @@ def _scan(text: str) -> LooseText:
             thoughts = True
             prose.append(text[prose_from : start.start()])
             answer.append(text[answer_from : start.start()])
-            if start["close"]:  # its opening tag was in the prompt, so all text before this tag is thinking
+            # its opening tag was in the prompt, so all text before this tag is thinking
+            if start["close"]:
                 documents.clear()
                 prose.clear()
                 answer.clear()
@@ -195,14 +205,22 @@ def _document_at(text: str, start: int, *, strict: bool) -> Document:
                 return Document(value=value, start=start, end=end)
     reader = _Reader(text, start)
     value = reader.document()
-    return Document(value=value, start=start, end=reader.at, truncated=reader.truncated, repairs=tuple(sorted(reader.repairs)))
+    return Document(
+        value=value,
+        start=start,
+        end=reader.at,
+        truncated=reader.truncated,
+        repairs=tuple(sorted(reader.repairs)),
+    )
 
 
-# --- the tolerant reader -------------------------------------------------------------------------------------------
+# --- the tolerant reader --------------------------------------------------------------------------
 
 
 class _NoDocument(Exception):
-    """Raised if a text begins like an object but is not one; `position` is where reading stopped."""
+    """Raised if a text begins like an object but is not one; `position` is where reading
+    stopped.
+    """
 
     def __init__(self, position: int) -> None:
         super().__init__(position)
@@ -219,7 +237,9 @@ class _Nothing:
 
 _NOTHING: Final = _Nothing()
 
-_BLANK: Final = re.compile(r"(?:[\s\ufeff\u200b\u2060]+|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|$))+")
+_BLANK: Final = re.compile(
+    r"(?:[\s\ufeff\u200b\u2060]+|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|$))+"
+)
 _FENCE: Final = re.compile(r"```|~~~")
 _NUMBER: Final = re.compile(
     r"[-+−]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
@@ -239,7 +259,16 @@ _KEY_STRING: Final = {
     "“": re.compile(r'[“”„]((?:[^"“”\\\n]|\\.)*)["“”]'),
     "‘": re.compile(r"[‘’]((?:[^'‘’\\\n]|\\.)*)['‘’]"),
 }
-_QUOTES: Final = {'"': '"', "'": "'", "`": "`", "“": '“”"', "”": '“”"', "„": '“”"', "‘": "‘’'", "’": "‘’'"}
+_QUOTES: Final = {
+    '"': '"',
+    "'": "'",
+    "`": "`",
+    "“": '“”"',
+    "”": '“”"',
+    "„": '“”"',
+    "‘": "‘’'",
+    "’": "‘’'",
+}
 _CHUNK: Final = {
     '"': re.compile(r'[^"\\]*'),
     "'": re.compile(r"[^'\\]*"),
@@ -248,12 +277,34 @@ _CHUNK: Final = {
     "‘’'": re.compile(r"[^'‘’\\]*"),
 }
 _WORDS: Final[dict[str, bool | None]] = {
-    "true": True, "false": False, "null": None, "none": None, "nil": None, "undefined": None,
-    "nan": None, "infinity": None, "-infinity": None, "+infinity": None, "inf": None, "-inf": None,
-}  # fmt: skip
-_ESCAPES: Final = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+    "true": True,
+    "false": False,
+    "null": None,
+    "none": None,
+    "nil": None,
+    "undefined": None,
+    "nan": None,
+    "infinity": None,
+    "-infinity": None,
+    "+infinity": None,
+    "inf": None,
+    "-inf": None,
+}
+_ESCAPES: Final = {
+    '"': '"',
+    "'": "'",
+    "\\": "\\",
+    "/": "/",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+}
 
-_NEXT_KEY: Final = r"""(?:"(?:[^"\\\n]|\\.){0,120}"\s*:|'[^'\n]{0,120}'\s*:|“[^”\n]{0,120}[”"]\s*:)"""
+_NEXT_KEY: Final = (
+    r"""(?:"(?:[^"\\\n]|\\.){0,120}"\s*:|'[^'\n]{0,120}'\s*:|“[^”\n]{0,120}[”"]\s*:)"""
+)
 _AFTER_BRACKET: Final = r"(?=\s*(?:$|[,;}\])]|```|~~~)|[ \t]*(?:\n|//|\#))"
 
 
@@ -273,7 +324,7 @@ _ENDS: Final = {
         |\}}\s*(?=$|[,}}\]])|(?://|\#)[^\n]*\n|/\*|```|~~~|\+\s*["'])|[^\S\n]*+\n\s*+["'“]""",
         re.VERBOSE,
     ),
-}  # fmt: skip
+}
 _MAY_END: Final = re.compile(r"\s*(?:$|[,}\]\n])")
 _CONCATENATED: Final = re.compile(r"\s*\+\s*(?=[\"'])")
 
@@ -298,7 +349,9 @@ class _Reader:
             self.at = blank.end()
 
     def _cut_here(self) -> bool:
-        """True if the document ends here unfinished, at the end of the text or of the code fence around it."""
+        """True if the document ends here unfinished, at the end of the text or of the code fence
+        around it.
+        """
         if self.at < len(self.text) and not _FENCE.match(self.text, self.at):
             return False
         self.truncated = True
@@ -382,12 +435,16 @@ class _Reader:
             self._open_lists -= 1
 
     def _key(self) -> str | None:
-        """Read the next member's key and colon; None if the text ended, or if there is no key (nothing is then consumed)."""
+        """Read the next member's key and colon; None if the text ended, or if there is no key
+        (nothing is then consumed).
+        """
         mark = self.text[self.at]
         if mark == "\\" and self.text.startswith('\\"', self.at):
             return None
         if mark in _QUOTES:
-            quoted = _KEY_STRING[{"”": "“", "„": "“", "’": "‘"}.get(mark, mark)].match(self.text, self.at)
+            quoted = _KEY_STRING[{"”": "“", "„": "“", "’": "‘"}.get(mark, mark)].match(
+                self.text, self.at
+            )
             if quoted is None:
                 if _UNFINISHED_KEY.match(self.text, self.at):
                     self.at = len(self.text)
@@ -519,7 +576,9 @@ class _Reader:
         return CutText(self._decoded(_without_half_escape(text[opening + 1 :])))
 
     def _decoded(self, inner: str) -> str:
-        """Decode the escapes in a string's source; a backslash that does not start an escape stays unchanged."""
+        """Decode the escapes in a string's source; a backslash that does not start an escape stays
+        unchanged.
+        """
         if "\\" not in inner:
             if _CONTROL.search(inner):
                 self.repairs.add("control characters")
@@ -564,7 +623,9 @@ _UNSTORABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
 
 
 def _clean(text: str) -> str:
-    """Return the text with surrogate pairs joined; characters that databases reject (NUL, lone surrogates) become U+FFFD."""
+    """Return the text with surrogate pairs joined; characters that databases reject (NUL, lone
+    surrogates) become U+FFFD.
+    """
     if not _UNSTORABLE.search(text):
         return text
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

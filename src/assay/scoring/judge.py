@@ -1,8 +1,9 @@
-"""Judges: an LLM receives the responses and the rubric, and its reply is parsed into grades with flags.
+"""Judges: an LLM receives the responses and the rubric, and its reply is parsed into grades with
+flags.
 
-`JointJudge` shows all candidates of a task in one call, so that their scores are comparable. `EachJudge` makes one call per
-candidate. Candidates' responses are treated as data: they are put between markers that contain a nonce unknown to the
-candidates.
+`JointJudge` shows all candidates of a task in one call, so that their scores are comparable.
+`EachJudge` makes one call per candidate. Candidates' responses are treated as data: they are put
+between markers that contain a nonce unknown to the candidates.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, Response, weighted_scores, weights_of
+from assay.domain.assessment import (
+    Assessment,
+    Flag,
+    FlagKind,
+    Grade,
+    Response,
+    weighted_scores,
+    weights_of,
+)
 from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
 from assay.domain.digest import JsonValue, text_digest
 from assay.domain.model import Parameters
@@ -54,22 +63,32 @@ class EachJudge(JointJudge):
     slots = RubricEvaluator.slot_for_each
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the request for this sitting's only response; raises ValueError if it has several."""
+        """Return the request for this sitting's only response; raises ValueError if it has
+        several.
+        """
         if len(sitting.responses) != 1:
-            raise ValueError(f"A judge with `mode: each` grades one response at a time, not {len(sitting.responses)}.")
-        return (request_of(self.spec, self.rubric, sitting, candidate=sitting.responses[0].candidate),)
+            raise ValueError(
+                f"A judge with `mode: each` grades one response at a time, not {len(sitting.responses)}."
+            )
+        return (
+            request_of(self.spec, self.rubric, sitting, candidate=sitting.responses[0].candidate),
+        )
 
 
-# --- asking --------------------------------------------------------------------------------------------------------
+# --- asking ---------------------------------------------------------------------------------------
 
 
 def answer_schema(labels: tuple[str, ...], rubric: Rubric) -> Schema:
-    """Return the JSON Schema of the answer: properties are named by label and criterion, and all are required.
+    """Return the JSON Schema of the answer: properties are named by label and criterion, and all
+    are required.
 
-    Grades come before the report, so that a token limit that cuts the reply off loses part of the report and not grades.
+    Grades come before the report, so that a token limit that cuts the reply off loses part of the
+    report and not grades.
     """
     grades: Schema = {criterion.name: _grade_schema(criterion) for criterion in rubric.criteria}
-    parts: Schema = {"candidates": closed_object({label: closed_object(dict(grades)) for label in labels})}
+    parts: Schema = {
+        "candidates": closed_object({label: closed_object(dict(grades)) for label in labels})
+    }
     if len(labels) > 1:
         parts["ranking"] = {"type": "array", "items": {"type": "string", "enum": [*labels]}}
     parts["report"] = {"type": "string"}
@@ -77,7 +96,12 @@ def answer_schema(labels: tuple[str, ...], rubric: Rubric) -> Schema:
 
 
 def closed_object(properties: Schema) -> Schema:
-    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
 
 
 def _grade_schema(criterion: Criterion) -> Schema:
@@ -88,12 +112,21 @@ def _grade_schema(criterion: Criterion) -> Schema:
         low, high = sorted((criterion.low, criterion.high))
         score = {"type": "number", "minimum": low, "maximum": high}
     return closed_object(
-        {"evidence": {"type": "array", "items": {"type": "string"}}, "reason": {"type": "string"}, "score": score}
+        {
+            "evidence": {"type": "array", "items": {"type": "string"}},
+            "reason": {"type": "string"},
+            "score": score,
+        }
     )
 
 
 def request_of(
-    spec: JudgeSpec, rubric: Rubric, sitting: Sitting, *, candidate: str | None, template: str | None = None
+    spec: JudgeSpec,
+    rubric: Rubric,
+    sitting: Sitting,
+    *,
+    candidate: str | None,
+    template: str | None = None,
 ) -> ModelRequest:
     """Return the request for a sitting; `template` replaces Assay's own template."""
     labels = labels_of(sitting)
@@ -104,13 +137,19 @@ def request_of(
 
 
 def judge_request(
-    spec: JudgeSpec, sitting: Sitting, messages: tuple[Message, ...], answer: AnswerSchema, candidate: str | None = None
+    spec: JudgeSpec,
+    sitting: Sitting,
+    messages: tuple[Message, ...],
+    answer: AnswerSchema,
+    candidate: str | None = None,
 ) -> ModelRequest:
     parameters = spec.parameters.over(spec.model.parameters).over(JUDGE_DEFAULTS)
     return ModelRequest(
         model=spec.model,
         messages=messages,
-        parameters=parameters if sitting.seed is None else Parameters(seed=sitting.seed).over(parameters),
+        parameters=parameters
+        if sitting.seed is None
+        else Parameters(seed=sitting.seed).over(parameters),
         purpose=Purpose(
             role=Role.JUDGE,
             task=sitting.task.id,
@@ -125,7 +164,9 @@ def judge_request(
 
 
 def labels_of(sitting: Sitting) -> dict[str, str]:
-    """Return the label of each name in this sitting; if names are not hidden, each name is its own label."""
+    """Return the label of each name in this sitting; if names are not hidden, each name is its own
+    label.
+    """
     shown = [response.candidate for response in sitting.responses]
     hidden = {name: label for name, label in sitting.labels.items() if name in shown}
     return hidden | {name: name for name in shown if name not in hidden}
@@ -140,9 +181,17 @@ def _messages(
 
 
 def messages_of(
-    spec: JudgeSpec, rubric: Rubric, sitting: Sitting, labels: dict[str, str], *, template: str, example: str
+    spec: JudgeSpec,
+    rubric: Rubric,
+    sitting: Sitting,
+    labels: dict[str, str],
+    *,
+    template: str,
+    example: str,
 ) -> tuple[Message, ...]:
-    """Build a judge's messages from its own template, or else from `template` with Assay's system prompt."""
+    """Build a judge's messages from its own template, or else from `template` with Assay's system
+    prompt.
+    """
     task = sitting.task
     note = sitting.note.strip()
     own = spec.prompt is None
@@ -165,11 +214,16 @@ def messages_of(
     user = filled(spec.prompt, values)
     if note and "note" not in named_placeholders(spec.prompt):
         user = f"{user}\n\n{note}"
-    return (Message(role="system", content=system_prompt(spec)), Message(role="user", content=user, images=images))
+    return (
+        Message(role="system", content=system_prompt(spec)),
+        Message(role="user", content=user, images=images),
+    )
 
 
 def prompt_text(task: Task) -> str:
-    """Return the candidates' prompt as one text; if there are several messages, each is preceded by its role."""
+    """Return the candidates' prompt as one text; if there are several messages, each is preceded by
+    its role.
+    """
     text = _messages_text(task)
     tools = "".join(f"\n- {canned.tool.name}: {canned.tool.description}" for canned in task.tools)
     offered = f"\n\n(The assistant may call these tools:{tools})" if tools else ""
@@ -197,7 +251,9 @@ def section(title: str, body: str) -> str:
 
 
 def shown_work(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> str:
-    """Return the responses in order, each between markers that contain its label, shortened to the judge's limit."""
+    """Return the responses in order, each between markers that contain its label, shortened to the
+    judge's limit.
+    """
     nonce = _nonce(sitting)
     return "\n\n".join(
         f'<candidate-{nonce} label="{labels[response.candidate]}">\n'
@@ -208,22 +264,36 @@ def shown_work(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> str
 
 
 def _nonce(sitting: Sitting) -> str:
-    """Return eight characters that no candidate's text contains. Equal sittings get the same characters."""
+    """Return eight characters that no candidate's text contains.
+
+    Equal sittings get the same characters.
+    """
     everything = "\n".join(response.text for response in sitting.responses)
-    drawn = text_digest(f"{sitting.seed}\x1f{sitting.task.digest}\x1f{sitting.k}\x1f{sitting.attempt}")[:8]
+    drawn = text_digest(
+        f"{sitting.seed}\x1f{sitting.task.digest}\x1f{sitting.k}\x1f{sitting.attempt}"
+    )[:8]
     while drawn in everything:
         drawn = text_digest(drawn)[:8]
     return drawn
 
 
 def _fenced(response: Response, language: str, most: int | None) -> str:
-    """Put a text between code fences longer than any fence inside it. Prose is fenced too, because it is data."""
+    """Put a text between code fences longer than any fence inside it.
+
+    Prose is fenced too, because it is data.
+    """
     text = response.text[:most]
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
-    cut = "\n(The candidate's own output limit cut this answer off here.)" if response.truncated else ""
+    cut = (
+        "\n(The candidate's own output limit cut this answer off here.)"
+        if response.truncated
+        else ""
+    )
     if len(text) < len(response.text):
-        cut = f"\n(Only the first {len(text):,} of {len(response.text):,} characters are shown here.)"
+        cut = (
+            f"\n(Only the first {len(text):,} of {len(response.text):,} characters are shown here.)"
+        )
     return f"{fence}{language}\n{text}\n{fence}{cut}"
 
 
@@ -255,7 +325,9 @@ def rubric_text(rubric: Rubric) -> str:
 
 
 def _example(labels: tuple[str, ...], rubric: Rubric) -> str:
-    """Return an example of the answer for endpoints that do not enforce the schema, with one line per grade."""
+    """Return an example of the answer for endpoints that do not enforce the schema, with one line
+    per grade.
+    """
     grades = ",\n".join(
         f'   {_quoted(criterion.name)}: {{"evidence": ["..."], "reason": "...", "score": {_score_place(criterion)}}}'
         for criterion in rubric.criteria
@@ -275,11 +347,15 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-# --- reading -------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
-def assessment_of(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, answers: tuple[Answer, ...]) -> Assessment:
-    """Return the grades in the last answer, with flags; raises `UnreadableReply` if it has no grades."""
+def assessment_of(
+    spec: JudgeSpec, rubric: Rubric, sitting: Sitting, answers: tuple[Answer, ...]
+) -> Assessment:
+    """Return the grades in the last answer, with flags; raises `UnreadableReply` if it has no
+    grades.
+    """
     reply = answers[-1] if answers else None
     if not isinstance(reply, Reply):
         raise UnreadableReply("There is no reply to read.")
@@ -287,7 +363,11 @@ def assessment_of(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, answers: tu
     if reply.finish_reason == "refusal":
         raise UnreadableReply("The judge refused to answer.")
     reading = read_grading(reply.text, labels=labels, rubric=rubric, cut=reply.truncated)
-    grades = tuple(_grade(candidate, criterion, reading) for candidate in labels for criterion in rubric.criteria)
+    grades = tuple(
+        _grade(candidate, criterion, reading)
+        for candidate in labels
+        for criterion in rubric.criteria
+    )
     weights = weights_of(rubric)
     scores = weighted_scores(labels, grades, weights)
     return Assessment(

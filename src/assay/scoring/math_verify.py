@@ -1,9 +1,12 @@
-"""Compares two expressions from untrusted text by algebra, with math-verify. Runs only in a child process.
+"""Compares two expressions from untrusted text by algebra, with math-verify.
 
-Nothing is evaluated as Python. math-verify's own reader of plain expressions passes text to SymPy's `parse_expr`, which
-evaluates it, so this module does not use that reader: it converts plain expressions to LaTeX, and a grammar parses LaTeX. The
-grammar passes numerals to `parse_expr`, so that function is replaced by a reader that accepts only numerals. No code path
-through the libraries then reaches an evaluator.
+Runs only in a child process.
+
+Nothing is evaluated as Python. math-verify's own reader of plain expressions passes text to SymPy's
+`parse_expr`, which evaluates it, so this module does not use that reader: it converts plain
+expressions to LaTeX, and a grammar parses LaTeX. The grammar passes numerals to `parse_expr`, so
+that function is replaced by a reader that accepts only numerals. No code path through the libraries
+then reaches an evaluator.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ def warm_up() -> None:
 @lru_cache(maxsize=1)
 def _library() -> tuple[Any, Any]:
     import math_verify.parser
-    import sympy.physics.units  # this module calls `sympify` for its units when it is imported, and `simplify` imports it
+
+    # this module calls `sympify` for its units when it is imported, and `simplify` imports it
+    import sympy.physics.units
     from latex2sympy2_extended import latex2sympy2
     from math_verify import LatexExtractionConfig, parse, verify
     from sympy.parsing import sympy_parser
@@ -45,7 +50,12 @@ def _library() -> tuple[Any, Any]:
     config = [LatexExtractionConfig(boxed_match_priority=-1)]
 
     def read(latex: str) -> Any:
-        return parse(f"${latex}$", extraction_config=config, fallback_mode="no_fallback", parsing_timeout=None)
+        return parse(
+            f"${latex}$",
+            extraction_config=config,
+            fallback_mode="no_fallback",
+            parsing_timeout=None,
+        )
 
     def equal(wanted: Any, given: Any) -> bool:
         return bool(verify(wanted, given, timeout_seconds=None, allow_set_relation_comp=True))
@@ -54,7 +64,9 @@ def _library() -> tuple[Any, Any]:
 
 
 def _numeral(text: object, *_: object, **__: object) -> Any:
-    """Parse a whole or decimal number in place of SymPy's evaluator; raises ValueError for all other text."""
+    """Parse a whole or decimal number in place of SymPy's evaluator; raises ValueError for all
+    other text.
+    """
     import sympy
 
     if not isinstance(text, str) or not _NUMERAL.fullmatch(text):
@@ -71,11 +83,14 @@ def _same_expression(given: str, wanted: str) -> bool:
         return False  # the library would use the right side of any equation, but 2x = 6 is not 6
     read, equal = _library()
     texts = [as_latex(text) for text in (given, wanted)]
-    if any(len(text) > final_answer.MAX_ANSWER or final_answer.nesting(text) > final_answer.MAX_NESTING for text in texts):
+    if any(
+        len(text) > final_answer.MAX_ANSWER or final_answer.nesting(text) > final_answer.MAX_NESTING
+        for text in texts
+    ):
         return False
     expressions = [read(text) for text in texts]
-    # SymPy sorts factors when it writes an expression; the library does not find a value of a sum to compare. `zoo` is SymPy's
-    # value for both 12/0 and 1/0.
+    # SymPy sorts factors when it writes an expression; the library does not find a value of a sum
+    # to compare. `zoo` is SymPy's value for both 12/0 and 1/0.
     written, other = (str(expression) for expression in expressions)
     same = written == other and not re.search("zoo|nan|oo", written)
     return all(expressions) and (same or equal(expressions[1], expressions[0]))

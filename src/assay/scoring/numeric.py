@@ -1,9 +1,11 @@
-"""Scorers that compare a number in the response with the reference: `numeric` is 1 or 0, `closeness` credits near misses.
+"""Scorers that compare a number in the response with the reference: `numeric` is 1 or 0,
+`closeness` credits near misses.
 
-`numeric` reads the number that the response gives as its result (`result_in`), and it must equal the reference's. `closeness`
-takes the nearest number of the response: within a relative tolerance of 1% it gets full credit. Beyond 1%, the score is
-1 - sqrt(error / 0.25), which is 0 at 25%. At 1% the formula gives 0.8, so the score drops abruptly just above the tolerance;
-`curve: continuous` avoids this.
+`numeric` reads the number that the response gives as its result (`result_in`), and it must equal
+the reference's. `closeness` takes the nearest number of the response: within a relative tolerance
+of 1% it gets full credit. Beyond 1%, the score is 1 - sqrt(error / 0.25), which is 0 at 25%. At 1%
+the formula gives 0.8, so the score drops abruptly just above the tolerance; `curve: continuous`
+avoids this.
 """
 
 from __future__ import annotations
@@ -20,11 +22,14 @@ from assay.scoring.scorer_result import Outcome, Score, Unscored
 
 TOLERANCE: Final = 0.01
 ZERO_TOLERANCE: Final = 0.01
-"""Absolute tolerance if the reference is 0 and the options set none, because an error relative to 0 is undefined."""
+"""Absolute tolerance if the reference is 0 and the options set none, because an error relative to 0
+is undefined.
+"""
 LIMIT: Final = 0.25
 """Relative error at and above which the score is 0."""
 EPSILON: Final = 1e-9
-"""An error of exactly the tolerance counts as within it, despite floating point (42.42 against 42)."""
+"""An error of exactly the tolerance counts as within it, despite floating point (42.42 against 42).
+"""
 MAX_DIGITS: Final = 400
 
 _NUMBER: Final = re.compile(
@@ -44,11 +49,15 @@ _NUMBER: Final = re.compile(
     re.VERBOSE,
 )
 _MINUS: Final = re.compile(r"(?<![0-9A-Za-z_)\].%°])[-−][$€£¥]?\Z")
-"""A minus sign directly before a number; after a digit, word or bracket it does not count: 10-5, x-1."""
+"""A minus sign directly before a number; after a digit, word or bracket it does not count: 10-5,
+x-1.
+"""
 
 
 def numbers_in(text: str) -> list[float]:
-    """Return the finite numbers in a text, in order: `1,234`, `.5`, `−3` with a Unicode minus, `6.02e23`, `6.02 × 10^23`."""
+    """Return the finite numbers in a text, in order: `1,234`, `.5`, `−3` with a Unicode minus,
+    `6.02e23`, `6.02 × 10^23`.
+    """
     numbers: list[float] = []
     if "-" not in text and "−" not in text:
         for digits, exponent, power in _NUMBER.findall(text):
@@ -95,24 +104,50 @@ def _first_number(text: str) -> float | None:
 _BOLD: Final = re.compile(
     r"(?:\*\*|__)\s*(?:=\s*)?([$€£¥]?\s?[-−]?[0-9][0-9,]*(?:\.[0-9]+)?)(?:\s*%|[^\d*_.:]{0,20})\.?(?:\*\*|__)"
 )
-"""A number that a response prints in bold, at most with its unit; `**1. First step**` is a heading."""
-_OPENING: Final = re.compile(r"\W{0,4}([-−]?[0-9][0-9,]*(?:\.[0-9]+)?)\s*%?(?:[;:,!(\n—]|\s[-–—(]\s?[A-Za-z]|\.(?![0-9])|\Z)")
+"""A number that a response prints in bold, at most with its unit; `**1.
+
+First step**` is a heading.
+"""
+_OPENING: Final = re.compile(
+    r"\W{0,4}([-−]?[0-9][0-9,]*(?:\.[0-9]+)?)\s*%?(?:[;:,!(\n—]|\s[-–—(]\s?[A-Za-z]|\.(?![0-9])|\Z)"
+)
 """A number with which a response begins, followed by the end of a phrase: `51, because …`."""
 _WORDS: Final = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
-    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-)  # fmt: skip
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+)
 _TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _IN_WORDS: Final = re.compile(
-    rf"\b(?:({'|'.join(_TENS)})(?:[-\s]({'|'.join(_WORDS[1:10])}))?|({'|'.join(_WORDS)}))\b", re.IGNORECASE
+    rf"\b(?:({'|'.join(_TENS)})(?:[-\s]({'|'.join(_WORDS[1:10])}))?|({'|'.join(_WORDS)}))\b",
+    re.IGNORECASE,
 )
 
 
 def result_in(response: str) -> float | None:
-    """Return the number that a response gives as its result, or None if the response contains no number.
+    """Return the number that a response gives as its result, or None if the response contains no
+    number.
 
-    The order of preference is: the part marked as the final answer (`final_answer.marked_answer`), the last number in bold, the
-    only number, a number with which the response begins, the last number. Without digits, the last number word below 100.
+    The order of preference is: the part marked as the final answer (`final_answer.marked_answer`),
+    the last number in bold, the only number, a number with which the response begins, the last
+    number. Without digits, the last number word below 100.
     """
     if (marked := marked_answer(response)) is not None and (numbers := numbers_in(marked)):
         return (numbers_in(marked.rpartition("=")[2]) or numbers)[0]  # `17 × 3 = 51`
@@ -122,7 +157,11 @@ def result_in(response: str) -> float | None:
     if not numbers:
         return _in_words(response)
     # `1. …` begins a list of steps more often than it is a result.
-    if len(set(numbers)) > 1 and (opening := _OPENING.match(response)) and not response.lstrip().startswith("1. "):
+    if (
+        len(set(numbers)) > 1
+        and (opening := _OPENING.match(response))
+        and not response.lstrip().startswith("1. ")
+    ):
         return numbers_in(opening[1])[0]
     return numbers[-1]
 
@@ -140,8 +179,9 @@ def _in_words(text: str) -> float | None:
 def numeric(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
     """Score 1 if the response's result equals the reference's number, else 0.
 
-    Without a tolerance, the result may have more decimals than the reference if it rounds to it. Options: `tolerance` (relative)
-    and `abs_tolerance`, no default; `pick` (`result`: as `result_in`; `any`: the nearest number; `first`; `last`).
+    Without a tolerance, the result may have more decimals than the reference if it rounds to it.
+    Options: `tolerance` (relative) and `abs_tolerance`, no default; `pick` (`result`: as
+    `result_in`; `any`: the nearest number; `first`; `last`).
     """
     wanted, places = _reference_number(reference)
     if wanted is None:
@@ -161,12 +201,16 @@ def numeric(response: str, reference: str, options: Mapping[str, JsonValue], /) 
 
 @lru_cache(maxsize=256)
 def _reference_number(reference: str) -> tuple[float | None, int]:
-    """Return the reference's number and how many decimals it is written with; a worked solution states its result at its end."""
+    """Return the reference's number and how many decimals it is written with; a worked solution
+    states its result at its end.
+    """
     marked = marked_answer(reference)
     text = marked if marked is not None and numbers_in(marked) else reference
     number = _first_number(text)
     decimals = re.search(r"\.([0-9]+)(?![0-9eE×])", text)
-    return number, len(decimals[1]) if decimals and not re.search(r"[0-9]\s*(?:[eE][-+0-9]|×|\\times)", text) else 0
+    return number, len(decimals[1]) if decimals and not re.search(
+        r"[0-9]\s*(?:[eE][-+0-9]|×|\\times)", text
+    ) else 0
 
 
 def _picked(response: str, pick: str, wanted: float) -> float | None:
@@ -181,10 +225,12 @@ def _picked(response: str, pick: str, wanted: float) -> float | None:
 
 
 def closeness(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
-    """Score how close the response's number is to the reference's first number; 0 if the response has no number.
+    """Score how close the response's number is to the reference's first number; 0 if the response
+    has no number.
 
-    Options with their defaults: `tolerance` (relative, 0.01), `abs_tolerance` (none; 0.01 if the reference is 0), `pick`
-    (`any`: the number that scores best; `first`; `last`), `curve` (`step` or `continuous`).
+    Options with their defaults: `tolerance` (relative, 0.01), `abs_tolerance` (none; 0.01 if the
+    reference is 0), `pick` (`any`: the number that scores best; `first`; `last`), `curve` (`step`
+    or `continuous`).
     """
     wanted = _first_number(reference)
     if wanted is None:
@@ -194,7 +240,11 @@ def closeness(response: str, reference: str, options: Mapping[str, JsonValue], /
         return Score(0.0, "no number in the response", 1.0)
     tolerance, absolute, continuous = TOLERANCE, (ZERO_TOLERANCE if wanted == 0 else None), False
     if options:
-        pick, asked, given = options.get("pick"), options.get("abs_tolerance"), options.get("tolerance")
+        pick, asked, given = (
+            options.get("pick"),
+            options.get("abs_tolerance"),
+            options.get("tolerance"),
+        )
         numbers = numbers[:1] if pick == "first" else numbers[-1:] if pick == "last" else numbers
         absolute = asked if isinstance(asked, int | float) else absolute
         tolerance = float(given) if isinstance(given, int | float) else tolerance
@@ -213,7 +263,9 @@ def closeness(response: str, reference: str, options: Mapping[str, JsonValue], /
         value = 1 - math.sqrt(max(0.0, error - tolerance) / (LIMIT - tolerance))
     else:
         value = 1 - math.sqrt(error / LIMIT)
-    return Score(min(1.0, max(0.0, value)), f"{note}: off by {_percent(error)}", max(0.5, 1 - 2 * error))
+    return Score(
+        min(1.0, max(0.0, value)), f"{note}: off by {_percent(error)}", max(0.5, 1 - 2 * error)
+    )
 
 
 def _percent(error: float) -> str:

@@ -1,4 +1,6 @@
-"""Extracts the web page from a response: fenced or bare, complete or partial, in one file or several."""
+"""Extracts the web page from a response: fenced or bare, complete or partial, in one file or
+several.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,12 @@ from typing import Final
 
 MAX_LOOKED_AT: Final = 2_000_000
 _FENCE: Final = re.compile(
-    r"^[ \t]*(`{3,}+|~{3,}+)[ \t]*+([\w+#.-]*+)[^\n]*+\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+    r"^[ \t]*(`{3,}+|~{3,}+)[ \t]*+([\w+#.-]*+)[^\n]*+\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
 _FILE: Final = re.compile(
-    r"^=== (?P<path>[^\n=]{1,200}) ===\n(?P<content>.*?)(?=^=== [^\n=]{1,200} ===\n|\Z)", re.MULTILINE | re.DOTALL
+    r"^=== (?P<path>[^\n=]{1,200}) ===\n(?P<content>.*?)(?=^=== [^\n=]{1,200} ===\n|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
 _DOCUMENT: Final = re.compile(r"<!doctype\s+html|<html[\s>]", re.IGNORECASE)
 _PART: Final = re.compile(
@@ -23,15 +27,25 @@ _NAMED: Final = re.compile(r"\b(?:href|src)\s{0,20}=\s{0,20}[\"']?([^\"'\s<>]+)"
 
 
 def page_of(response: str) -> str | None:
-    """Return a response's page as one document that includes its styles and scripts; None if it has no page.
+    """Return a response's page as one document that includes its styles and scripts; None if it has
+    no page.
 
-    Fenced blocks are preferred to bare text. A file (or a fence marked html, css or js) that the page refers to by `link` or
-    `script` replaces that tag; the remaining files are added at the end. A partial page is wrapped in a document.
+    Fenced blocks are preferred to bare text. A file (or a fence marked html, css or js) that the
+    page refers to by `link` or `script` replaces that tag; the remaining files are added at the
+    end. A partial page is wrapped in a document.
     """
     text = response[:MAX_LOOKED_AT]
-    files = {match["path"].strip(): match["content"] for match in _FILE.finditer(text)} or _fenced(text)
-    pages = [content for path, content in files.items() if _kind(path) == "html" and _PART.search(content)]
-    main = next((content for content in pages if _DOCUMENT.search(content)), pages[0] if pages else None)
+    files = {match["path"].strip(): match["content"] for match in _FILE.finditer(text)} or _fenced(
+        text
+    )
+    pages = [
+        content
+        for path, content in files.items()
+        if _kind(path) == "html" and _PART.search(content)
+    ]
+    main = next(
+        (content for content in pages if _DOCUMENT.search(content)), pages[0] if pages else None
+    )
     if main is None:
         main = _bare(text)
         if main is None:
@@ -47,7 +61,9 @@ def page_of(response: str) -> str | None:
 
 
 def _fenced(text: str) -> dict[str, str]:
-    """Return the fenced blocks by kind (html, css, js); the kind of a block without a language is derived from its content."""
+    """Return the fenced blocks by kind (html, css, js); the kind of a block without a language is
+    derived from its content.
+    """
     files: dict[str, str] = {}
     for place, match in enumerate(_FENCE.finditer(text)):
         language, content = match[2].lower(), match[3]
@@ -57,7 +73,12 @@ def _fenced(text: str) -> dict[str, str]:
     return files
 
 
-_LANGUAGES: Final = {**dict.fromkeys(("html", "htm", "xhtml", "svg"), "html"), "css": "css", "js": "js", "javascript": "js"}
+_LANGUAGES: Final = {
+    **dict.fromkeys(("html", "htm", "xhtml", "svg"), "html"),
+    "css": "css",
+    "js": "js",
+    "javascript": "js",
+}
 
 
 def _kind(path: str) -> str:
@@ -68,7 +89,11 @@ def _bare(text: str) -> str | None:
     """Return a page without fences: the whole text, or the page that is embedded in prose."""
     if document := _DOCUMENT.search(text):
         end = text.lower().rfind("</html>")
-        return text[document.start() : end + len("</html>")] if end > document.start() else text[document.start() :]
+        return (
+            text[document.start() : end + len("</html>")]
+            if end > document.start()
+            else text[document.start() :]
+        )
     part = _PART.search(text)
     return None if part is None else text[part.start() :]
 
@@ -84,8 +109,12 @@ def _whole(page: str, rest: str) -> str:
     if _DOCUMENT.search(page):
         end = page.lower().rfind("</body>")
         return f"{page[:end]}{rest}{page[end:]}" if end >= 0 else page + rest
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    )
     if re.search(r"<body[\s>]", page, re.IGNORECASE):
-        begun = page if re.search(r"<head[\s>]", page, re.IGNORECASE) else f"<head>{head}</head>{page}"
+        begun = (
+            page if re.search(r"<head[\s>]", page, re.IGNORECASE) else f"<head>{head}</head>{page}"
+        )
         return f"<!doctype html><html>{begun}{rest}</html>"
     return f"<!doctype html><html><head>{head}</head><body>{page}{rest}</body></html>"

@@ -1,11 +1,12 @@
 """Pairwise judging: compares each pair of a task's candidates in both orders.
 
-Judges favour the response that they read first, or last; only verdicts in both orders show by how much. A candidate wins a pair
-if it wins in both orders; if the verdicts disagree, the pair is a tie with a flag. A candidate's score is the share of pairs
-that it won, where a tie counts half: 1, 0.5 or 0 against a single opponent.
+Judges favour the response that they read first, or last; only verdicts in both orders show by how
+much. A candidate wins a pair if it wins in both orders; if the verdicts disagree, the pair is a tie
+with a flag. A candidate's score is the share of pairs that it won, where a tie counts half: 1, 0.5
+or 0 against a single opponent.
 
-Calls are made one at a time: each reply is read before the next call, so that only the call with an unreadable reply is
-repeated.
+Calls are made one at a time: each reply is read before the next call, so that only the call with an
+unreadable reply is repeated.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ _TIE: Final = ("tie", "draw", "equal", "no difference")
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
-    """A verdict: the name of the better candidate (None for a tie), the reason and the confidence."""
+    """A verdict: the name of the better candidate (None for a tie), the reason and the
+    confidence.
+    """
 
     better: str | None
     reason: str
@@ -44,10 +47,16 @@ class _Heard:
 
 @dataclass(frozen=True, slots=True)
 class PairwiseJudge(RubricEvaluator):
-    """Makes two calls for every pair of candidates, one in each order. A candidate's score depends on its opponents."""
+    """Makes two calls for every pair of candidates, one in each order.
+
+    A candidate's score depends on its opponents.
+    """
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the first request; `read` returns the next ones. Raises ValueError for fewer than two candidates."""
+        """Return the first request; `read` returns the next ones.
+
+        Raises ValueError for fewer than two candidates.
+        """
         if len(sitting.responses) < 2:
             raise ValueError("A pairwise judge compares at least two candidates.")
         return (self._request(sitting, meetings(sitting.responses)[0]),)
@@ -56,12 +65,17 @@ class PairwiseJudge(RubricEvaluator):
         return tuple(self._request(sitting, meeting) for meeting in meetings(sitting.responses))
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
-        """Return the next request, or finally the assessment; raises UnreadableReply if a reply has no clear verdict or tie."""
+        """Return the next request, or finally the assessment; raises UnreadableReply if a reply has
+        no clear verdict or tie.
+        """
         order = meetings(sitting.responses)
         if not answers:
             raise UnreadableReply("There is no reply to read.")
         labels = labels_of(sitting)
-        heard = [heard_in(answer, meeting, labels) for answer, meeting in zip(answers, order, strict=False)]
+        heard = [
+            heard_in(answer, meeting, labels)
+            for answer, meeting in zip(answers, order, strict=False)
+        ]
         if len(heard) < len(order):
             return MoreRequests(requests=(self._request(sitting, order[len(heard)]),))
         return self._assessment(sitting, labels, heard, answers)
@@ -70,13 +84,26 @@ class PairwiseJudge(RubricEvaluator):
         labels = labels_of(sitting)
         two = replace(sitting, responses=meeting)
         first, second = (labels[response.candidate] for response in meeting)
-        example = f'```json\n{{"reason": "...", "verdict": <"{first}" or "{second}" or "tie">}}\n```'
-        schema = closed_object({"reason": {"type": "string"}, "verdict": {"type": "string", "enum": [first, second, "tie"]}})
+        example = (
+            f'```json\n{{"reason": "...", "verdict": <"{first}" or "{second}" or "tie">}}\n```'
+        )
+        schema = closed_object(
+            {
+                "reason": {"type": "string"},
+                "verdict": {"type": "string", "enum": [first, second, "tie"]},
+            }
+        )
         messages = messages_of(self.spec, self.rubric, two, labels, template=PAIR, example=example)
-        return judge_request(self.spec, sitting, messages, AnswerSchema(name="verdict", schema=schema))
+        return judge_request(
+            self.spec, sitting, messages, AnswerSchema(name="verdict", schema=schema)
+        )
 
     def _assessment(
-        self, sitting: Sitting, labels: dict[str, str], heard: list[_Heard], answers: tuple[Answer, ...]
+        self,
+        sitting: Sitting,
+        labels: dict[str, str],
+        heard: list[_Heard],
+        answers: tuple[Answer, ...],
     ) -> Assessment:
         names = [response.candidate for response in sitting.responses]
         points: dict[str, list[float]] = {name: [] for name in names}
@@ -103,21 +130,31 @@ class PairwiseJudge(RubricEvaluator):
                     )
                 )
             for told, (first, second) in ((forth, (left, right)), (back, (right, left))):
-                report.append(f"- **{labels[first]}, then {labels[second]}**: {_said(told, labels)}. {told.reason}".rstrip())
+                report.append(
+                    f"- **{labels[first]}, then {labels[second]}**: {_said(told, labels)}. {told.reason}".rstrip()
+                )
         shares = {name: sum(won) / len(won) for name, won in points.items()}
         cut = [answer for answer in answers if isinstance(answer, Reply) and answer.truncated]
         if cut:
-            flags.append(Flag(kind=FlagKind.TRUNCATED, detail=f"The token limit cut {len(cut)} of the judge's replies off."))
+            flags.append(
+                Flag(
+                    kind=FlagKind.TRUNCATED,
+                    detail=f"The token limit cut {len(cut)} of the judge's replies off.",
+                )
+            )
         sure = [told.confidence for told in heard if told.confidence is not None]
         confidence = min(sure) if len(sure) == len(heard) else None
         return Assessment(
             grades=tuple(
-                plain_grade(name, PREFERENCE, share, _sentence(remarks[name]), confidence) for name, share in shares.items()
+                plain_grade(name, PREFERENCE, share, _sentence(remarks[name]), confidence)
+                for name, share in shares.items()
             ),
             scores=dict(shares),
             weights={PREFERENCE: 1.0},
             report="\n".join(report),
-            ranking=tuple(sorted(names, key=lambda name: -shares[name])) if len(set(shares.values())) > 1 else (),
+            ranking=tuple(sorted(names, key=lambda name: -shares[name]))
+            if len(set(shares.values())) > 1
+            else (),
             labels={name: label for name, label in labels.items() if name in sitting.labels},
             shown=sitting.shown,
             flags=tuple(flags),
@@ -127,7 +164,11 @@ class PairwiseJudge(RubricEvaluator):
 
 def meetings(responses: tuple[Response, ...]) -> list[tuple[Response, Response]]:
     """Return every pair of responses in both orders; the two orders of a pair are adjacent."""
-    return [meeting for first, second in combinations(responses, 2) for meeting in ((first, second), (second, first))]
+    return [
+        meeting
+        for first, second in combinations(responses, 2)
+        for meeting in ((first, second), (second, first))
+    ]
 
 
 def heard_in(answer: Answer, meeting: tuple[Response, Response], labels: dict[str, str]) -> _Heard:
@@ -137,7 +178,9 @@ def heard_in(answer: Answer, meeting: tuple[Response, Response], labels: dict[st
     if answer.finish_reason == "refusal":
         raise UnreadableReply("The judge refused to answer.")
     first, second = (response.candidate for response in meeting)
-    unread = UnreadableReply(f"The judge neither picks {labels[first]} or {labels[second]} as better nor declares a tie.")
+    unread = UnreadableReply(
+        f"The judge neither picks {labels[first]} or {labels[second]} as better nor declares a tie."
+    )
     reason, confidence = "", None
     try:
         grade = _written_verdict(answer, labels[first], labels[second])
@@ -145,7 +188,12 @@ def heard_in(answer: Answer, meeting: tuple[Response, Response], labels: dict[st
         reason = prose_of(answer.text, cut=answer.truncated)
         verdict = spoken_verdict(reason, labels[first], labels[second])
     else:
-        if grade is None or grade.score is None or grade.score.raw is None or not grade.score.by_word:
+        if (
+            grade is None
+            or grade.score is None
+            or grade.score.raw is None
+            or not grade.score.by_word
+        ):
             raise unread
         reason, confidence = grade.reason, grade.confidence
         verdict = {1.0: labels[first], 0.0: labels[second]}.get(grade.score.raw, TIE)
@@ -159,11 +207,16 @@ def heard_in(answer: Answer, meeting: tuple[Response, Response], labels: dict[st
 
 
 def _written_verdict(answer: Reply, first: str, second: str) -> ReadGrade | None:
-    """Return the verdict in a JSON document as a score: 1 for the first label, 0 for the second, 0.5 for a tie."""
+    """Return the verdict in a JSON document as a score: 1 for the first label, 0 for the second,
+    0.5 for a tie.
+    """
     words = [
         (word, raw)
         for label, raw in ((first, 1.0), (second, 0.0))
-        for word in (label, *(f"{noun} {written}" for noun in _NOUNS for written in (label, f"({label}")))
+        for word in (
+            label,
+            *(f"{noun} {written}" for noun in _NOUNS for written in (label, f"({label}")),
+        )
     ]
     for better, worse, raw in ((first, second, 1.0), (second, first, 0.0)):
         words += [(f"{better}{sign}{worse}", raw) for sign in (">", ">>")]
@@ -172,7 +225,11 @@ def _written_verdict(answer: Reply, first: str, second: str) -> ReadGrade | None
     ties = ((word, 0.5) for word in _TIE if word not in (first, second))
     verdict = Criterion(name=PREFERENCE, low=0.0, high=1.0, labels=(*words, *ties))
     reading = read_grading(
-        answer.text, labels={"": "the pair"}, rubric=Rubric(criteria=(verdict,)), cut=answer.truncated, spoken=False
+        answer.text,
+        labels={"": "the pair"},
+        rubric=Rubric(criteria=(verdict,)),
+        cut=answer.truncated,
+        spoken=False,
     )
     return reading.grades.get(("", PREFERENCE))
 

@@ -1,7 +1,8 @@
 """Planted checks: copies of real assessments, either with one deliberate error or unaltered.
 
-A planted check is made from a judge's real assessment, so that nothing but the error reveals it. It records its kind of error.
-Unaltered copies measure false alarms, because a reviewer who suspects everything finds every error.
+A planted check is made from a judge's real assessment, so that nothing but the error reveals it. It
+records its kind of error. Unaltered copies measure false alarms, because a reviewer who suspects
+everything finds every error.
 """
 
 from __future__ import annotations
@@ -18,16 +19,29 @@ from assay.domain.protocol import chance
 GOOD: Final = "known_good"
 """Kind of a planted check that contains no error."""
 
-KINDS: Final = ("swapped_scores", "moved_score", "reason_against_score", "invented_quote", "other_task")
+KINDS: Final = (
+    "swapped_scores",
+    "moved_score",
+    "reason_against_score",
+    "invented_quote",
+    "other_task",
+)
 """Kinds of deliberate errors."""
 
 _CLOSE: Final = 0.25  # minimum difference between two candidates' scores for them to be swapped
-_FAR: Final = 0.3  # minimum difference (0 to 1) at which the reason for one grade contradicts the score of the other
-_MOVED: Final = (0.2, 0.4)  # distance (0 to 1) by which a score is moved: two to four points out of ten
+# minimum difference (0 to 1) at which the reason for one grade contradicts the score of the other
+_FAR: Final = 0.3
+# distance (0 to 1) by which a score is moved: two to four points out of ten
+_MOVED: Final = (0.2, 0.4)
 _CALL: Final = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]{2,})\(")
 _UNDERSCORED: Final = ("_checked", "_once", "_safely", "_locked", "_or_fail")
 _CAMEL: Final = ("Checked", "Once", "Safely", "Locked", "OrFail")
-_ELSEWHERE: Final = ("guard_once(key)", "payload.verify_checked()", "self.registry.flush_safely()", "drain_or_fail(queue)")
+_ELSEWHERE: Final = (
+    "guard_once(key)",
+    "payload.verify_checked()",
+    "self.registry.flush_safely()",
+    "drain_or_fail(queue)",
+)
 _LABEL: Final = re.compile(r"\b(?:Candidate|Response|Answer|Solution)\s+[A-Z]\b")
 _CALLED: Final = re.compile(
     r"\b((?i:candidate|response|answer|solution|option|beats|ties with|loses to|decides against)\s+)([A-Z]{1,2})\b"
@@ -35,7 +49,8 @@ _CALLED: Final = re.compile(
 _BARE: Final = re.compile(r"()\b([A-Z]{1,2})\b")
 _QUOTED: Final = re.compile(r"(“[^“”]*”|`[^`]*`)")
 _BARE_IN: Final = (FlagKind.ORDER_DECIDES, FlagKind.CODE_CUT)
-_OF_THE_REPORT: Final = (FlagKind.QUOTE_NOT_FOUND, FlagKind.ADDRESSES_REVIEWER)  # in texts that do not name a candidate
+# in texts that do not name a candidate
+_OF_THE_REPORT: Final = (FlagKind.QUOTE_NOT_FOUND, FlagKind.ADDRESSES_REVIEWER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +59,10 @@ class DecidedAssessment:
 
     Attributes:
         assessment: the judge's assessment.
-        responses: the text of each candidate's response, by name; an invented function call must not occur in any of them.
-        other: the same judge's assessment of the same candidates by the same criteria on another task; None without one.
+        responses: the text of each candidate's response, by name; an invented function call must
+            not occur in any of them.
+        other: the same judge's assessment of the same candidates by the same criteria on another
+            task; None without one.
     """
 
     assessment: Assessment
@@ -55,7 +72,9 @@ class DecidedAssessment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plant:
-    """A copy of an assessment, its kind of error (or `known_good`), and the (candidate, criterion) pairs that the error affects."""
+    """A copy of an assessment, its kind of error (or `known_good`), and the (candidate, criterion)
+    pairs that the error affects.
+    """
 
     assessment: Assessment
     how: str
@@ -63,7 +82,9 @@ class Plant:
 
 
 def planted(source: DecidedAssessment, *, seed: int, key: int) -> Plant | None:
-    """Return a copy of an assessment with an error, chosen by `seed` and `key`; None if no error would look plausible."""
+    """Return a copy of an assessment with an error, chosen by `seed` and `key`; None if no error
+    would look plausible.
+    """
     if not _is_whole(source.assessment):
         return None
     for kind in shuffled(KINDS, int(chance(seed, "plant_kind", key) * 2**32)):
@@ -74,14 +95,17 @@ def planted(source: DecidedAssessment, *, seed: int, key: int) -> Plant | None:
 
 
 def unaltered(source: DecidedAssessment) -> Plant | None:
-    """Return an unchanged copy; None if a score is missing, because a reviewer cannot approve such a copy."""
+    """Return an unchanged copy; None if a score is missing, because a reviewer cannot approve such
+    a copy.
+    """
     if not _is_whole(source.assessment):
         return None
     return Plant(assessment=replace(source.assessment, raw=""), how=GOOD, places=())
 
 
 def reordered(assessment: Assessment, *, seed: int, key: int) -> Assessment:
-    """Return the assessment with its candidates in another order, and with the new labels in reasons and flags.
+    """Return the assessment with its candidates in another order, and with the new labels in
+    reasons and flags.
 
     The report and flags about the report are left out, because the report uses the old labels.
     """
@@ -98,9 +122,14 @@ def reordered(assessment: Assessment, *, seed: int, key: int) -> Assessment:
         shown=tuple(turned) if assessment.shown else (),
         report="",
         raw="",
-        grades=tuple(replace(grade, reason=_renamed_labels(grade.reason, now, _CALLED)) for grade in assessment.grades),
+        grades=tuple(
+            replace(grade, reason=_renamed_labels(grade.reason, now, _CALLED))
+            for grade in assessment.grades
+        ),
         flags=tuple(
-            _turned(flag, now) for flag in assessment.flags if flag.candidate is not None or flag.kind not in _OF_THE_REPORT
+            _turned(flag, now)
+            for flag in assessment.flags
+            if flag.candidate is not None or flag.kind not in _OF_THE_REPORT
         ),
     )
 
@@ -114,13 +143,17 @@ def _renamed_labels(text: str, now: Mapping[str, str], pattern: re.Pattern[str])
     """Replace the labels in a text, except in quotations."""
     parts = _QUOTED.split(text)
     return "".join(
-        part if place % 2 else pattern.sub(lambda match: match[1] + now.get(match[2], match[2]), part)
+        part
+        if place % 2
+        else pattern.sub(lambda match: match[1] + now.get(match[2], match[2]), part)
         for place, part in enumerate(parts)
     )
 
 
 def _is_whole(assessment: Assessment) -> bool:
-    return bool(assessment.grades) and all(score is not None for score in assessment.scores.values())
+    return bool(assessment.grades) and all(
+        score is not None for score in assessment.scores.values()
+    )
 
 
 def _swapped(source: DecidedAssessment, at: float) -> Plant | None:
@@ -145,8 +178,14 @@ def _swapped(source: DecidedAssessment, at: float) -> Plant | None:
 
 
 def _moved(source: DecidedAssessment, at: float) -> Plant | None:
-    """Move one score by two to four points out of ten; whole numbers stay whole, and the reason stays unchanged."""
-    scored = [grade for grade in source.assessment.grades if grade.score is not None and grade.reason.strip()]
+    """Move one score by two to four points out of ten; whole numbers stay whole, and the reason
+    stays unchanged.
+    """
+    scored = [
+        grade
+        for grade in source.assessment.grades
+        if grade.score is not None and grade.reason.strip()
+    ]
     if not scored:
         return None
     grade = scored[int(at * len(scored))]
@@ -165,7 +204,9 @@ def _moved(source: DecidedAssessment, at: float) -> Plant | None:
 
 
 def _contradicting(source: DecidedAssessment, at: float) -> Plant | None:
-    """Replace a reason by the reason of a far better or worse grade on the same criterion, unless it mentions a candidate."""
+    """Replace a reason by the reason of a far better or worse grade on the same criterion, unless
+    it mentions a candidate.
+    """
     grades, names = source.assessment.grades, source.assessment.scores
     fitting = [
         (grade, other)
@@ -183,19 +224,35 @@ def _contradicting(source: DecidedAssessment, at: float) -> Plant | None:
     if not fitting:
         return None
     grade, other = fitting[int(at * len(fitting))]
-    return _one(source.assessment, grade, replace(grade, reason=other.reason), "reason_against_score")
+    return _one(
+        source.assessment, grade, replace(grade, reason=other.reason), "reason_against_score"
+    )
 
 
 def _invented(source: DecidedAssessment, at: float) -> Plant | None:
-    """Add a quoted function call that no response contains to a reason: a real call with its name changed plausibly."""
+    """Add a quoted function call that no response contains to a reason: a real call with its name
+    changed plausibly.
+    """
     grades = source.assessment.grades
     quoting = [grade for grade in grades if grade.evidence] or [*grades]
     grade = quoting[int(at * len(quoting))]
     whole = "\n".join(source.responses.values())
-    lines = [line.strip() for line in source.responses.get(grade.candidate, "").splitlines() if _CALL.search(line)]
+    lines = [
+        line.strip()
+        for line in source.responses.get(grade.candidate, "").splitlines()
+        if _CALL.search(line)
+    ]
     ends = [int(at * 991 + step) for step in range(len(_CAMEL))]
-    made = [_renamed(lines[int((at * 83) % 1 * len(lines))], end % len(_CAMEL)) for end in ends] if lines else []
-    fresh = [line for line in (*made, *_ELSEWHERE[ends[0] % len(_ELSEWHERE) :], *_ELSEWHERE) if line not in whole]
+    made = (
+        [_renamed(lines[int((at * 83) % 1 * len(lines))], end % len(_CAMEL)) for end in ends]
+        if lines
+        else []
+    )
+    fresh = [
+        line
+        for line in (*made, *_ELSEWHERE[ends[0] % len(_ELSEWHERE) :], *_ELSEWHERE)
+        if line not in whole
+    ]
     if not fresh:
         return None
     broken = replace(grade, evidence=(fresh[0], *grade.evidence[1:]))
@@ -207,7 +264,9 @@ def _renamed(line: str, end: int) -> str:
     called = [*_CALL.finditer(line)][-1]
     name = called[1]
     camel = "_" not in name and name != name.lower()
-    return f"{line[: called.end(1)]}{(_CAMEL if camel else _UNDERSCORED)[end]}{line[called.end(1) :]}"
+    return (
+        f"{line[: called.end(1)]}{(_CAMEL if camel else _UNDERSCORED)[end]}{line[called.end(1) :]}"
+    )
 
 
 def _other_task(source: DecidedAssessment, at: float) -> Plant | None:
@@ -216,7 +275,9 @@ def _other_task(source: DecidedAssessment, at: float) -> Plant | None:
     if other is None or not _is_whole(other) or set(other.scores) != set(mine.scores):
         return None
     reasons = {grade.reason for grade in mine.grades if grade.reason.strip()}
-    if dict(other.weights) != dict(mine.weights) or any(grade.reason in reasons for grade in other.grades):
+    if dict(other.weights) != dict(mine.weights) or any(
+        grade.reason in reasons for grade in other.grades
+    ):
         return None
     places = tuple((grade.candidate, grade.criterion) for grade in other.grades)
     return Plant(assessment=replace(other, raw=""), how="other_task", places=places)
@@ -236,11 +297,14 @@ def _one(assessment: Assessment, grade: Grade, broken: Grade, how: str) -> Plant
     return _plant(assessment, changed, how, [(grade.candidate, grade.criterion)])
 
 
-def _plant(assessment: Assessment, grades: Sequence[Grade], how: str, places: Sequence[tuple[str, str]]) -> Plant:
+def _plant(
+    assessment: Assessment, grades: Sequence[Grade], how: str, places: Sequence[tuple[str, str]]
+) -> Plant:
     weights = assessment.weights or {grade.criterion: 1.0 for grade in grades}
     scores = weighted_scores(assessment.scores, grades, weights)
     ranking = assessment.ranking
-    if how in ("swapped_scores", "moved_score"):  # a ranking that contradicts the scores would reveal the error
+    # a ranking that contradicts the scores would reveal the error
+    if how in ("swapped_scores", "moved_score"):
         ranking = tuple(sorted(ranking, key=lambda name: -(scores.get(name) or 0.0)))
     # A new flag would also reveal the error, so only the flags of the real assessment are kept.
     broken = replace(assessment, grades=tuple(grades), scores=scores, ranking=ranking, raw="")

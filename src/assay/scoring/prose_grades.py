@@ -1,8 +1,10 @@
-"""Reads grades that a judge wrote without JSON: as lines, in a table, as YAML or tags, or in sentences.
+"""Reads grades that a judge wrote without JSON: as lines, in a table, as YAML or tags, or in
+sentences.
 
-House rule: a score is read only if its candidate and its criterion are clear. Ranges (`7-8`), denials, conditions and two
-different scores for the same grade are not read. A number that may be the answer under judgement is not read either: "the final
-answer 3/4 is correct" does not contain a score.
+House rule: a score is read only if its candidate and its criterion are clear. Ranges (`7-8`),
+denials, conditions and two
+different scores for the same grade are not read. A number that may be the answer under judgement is
+not read either: "the final answer 3/4 is correct" does not contain a score.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ _LONE_CALLED: Final = (
     "judgement",
     "judgment",
 )
-# "The final answer is No" is more often about the response's answer than about its score, so such words are read only on a
-# separate line.
+# "The final answer is No" is more often about the response's answer than about its score, so such
+# words are read only on a separate line.
 _LABEL_LINE: Final = re.compile(
     r"^[ \t*_#>-]*(?:final answer|result|decision)[ \t*_]*[:=][ \t*_]*(?P<value>[^\n]{1,80}?)[.!*_ \t]*$",
     re.IGNORECASE | re.MULTILINE,
@@ -53,39 +55,63 @@ _LEADING_NUMBER: Final = re.compile(
 _LEADING_WORDS: Final = re.compile(r"[*_`\"'\[( ]*([A-Za-z][\w ]{0,30}?)[*_`\"'\]).,;:!]*(?:\s|$)")
 
 
-def spoken_grades(text: str, labels: Mapping[str, str], names: Names, rubric: Rubric) -> dict[tuple[str, str], ReadGrade]:
-    """Return the grades in a reply without JSON, by (candidate's name, criterion); only the end of a long reply is read."""
+def spoken_grades(
+    text: str, labels: Mapping[str, str], names: Names, rubric: Rubric
+) -> dict[tuple[str, str], ReadGrade]:
+    """Return the grades in a reply without JSON, by (candidate's name, criterion); only the end of
+    a long reply is read.
+    """
     prose = text[-MAX_PLAIN:]
     if not prose.strip():
         return {}
-    grades = {} if names.lone_candidate is None else _lines_about_one(prose, names.lone_candidate, names, rubric)
-    if len(grades) < len(labels) * len(rubric.criteria) and (names.lone_candidate is None or len(rubric.criteria) > 1):
+    grades = (
+        {}
+        if names.lone_candidate is None
+        else _lines_about_one(prose, names.lone_candidate, names, rubric)
+    )
+    if len(grades) < len(labels) * len(rubric.criteria) and (
+        names.lone_candidate is None or len(rubric.criteria) > 1
+    ):
         table = _table(prose, names)
-        # Sentences are not read if there is a table: an incomplete row would be read across its columns.
+        # Sentences are not read if there is a table: an incomplete row would be read across its
+        # columns.
         read_grades = _passages(prose, labels, rubric) if table is None else table
         grades = read_grades if len(read_grades) > len(grades) else grades
     return grades
 
 
-# --- one candidate ---------------------------------------------------------------------------------------------------
+# --- one candidate --------------------------------------------------------------------------------
 
 
-def _lines_about_one(prose: str, candidate: str, names: Names, rubric: Rubric) -> dict[tuple[str, str], ReadGrade]:
-    """Read a single candidate's grades, written as lines (`Score: 8/10`, `integrity: 7`); the last line of each kind counts."""
+def _lines_about_one(
+    prose: str, candidate: str, names: Names, rubric: Rubric
+) -> dict[tuple[str, str], ReadGrade]:
+    """Read a single candidate's grades, written as lines (`Score: 8/10`, `integrity: 7`); the last
+    line of each kind counts.
+    """
     grades: dict[tuple[str, str], ReadGrade] = {}
     for criterion in rubric.criteria:
         called = (criterion.name, *(_LONE_CALLED if names.lone_criterion else ()))
         score = _spoken_score(prose, called, criterion)
         if score is None and names.lone_criterion:
-            score = _whole_score(prose, criterion) or _declared_label(prose, criterion) or _only_score(prose, criterion)
+            score = (
+                _whole_score(prose, criterion)
+                or _declared_label(prose, criterion)
+                or _only_score(prose, criterion)
+            )
         if score is not None:
             reason = "" if len(prose) < 40 else prose
-            grades[candidate, criterion.name] = ReadGrade(score=score, reason=reason if names.lone_criterion else "")
+            grades[candidate, criterion.name] = ReadGrade(
+                score=score, reason=reason if names.lone_criterion else ""
+            )
     return grades
 
 
 def _spoken_score(prose: str, called: tuple[str, ...], criterion: Criterion) -> ReadScore | None:
-    names = "|".join(r"[\s_\-]{1,3}".join(re.escape(part) for part in re.split(r"[\s_\-]+", name)) for name in called)
+    names = "|".join(
+        r"[\s_\-]{1,3}".join(re.escape(part) for part in re.split(r"[\s_\-]+", name))
+        for name in called
+    )
     line = re.compile(
         rf"(?:^|(?<=[\s*_#>|(\[0-9<]))(?:{names})(?:[ \t]+(?:score|rating|grade))?[\"'*_`\])]{{0,4}}[ \t]*"
         rf"(?:[:=|>]|\bis\b|\bof\b|–|—|-(?=[ \t]))[ \t]*(?P<value>[^\n|]{{1,200}})",
@@ -111,9 +137,7 @@ def _whole_score(prose: str, criterion: Criterion) -> ReadScore | None:
 
 
 _NUMBER: Final = rf"(?P<number>{NUMERAL}|{'|'.join(NUMBER_WORDS)})(?:\s*(?:/|out\s+of)\s*(?P<total>{NUMERAL}|ten|five))?"
-_ENDED: Final = (
-    r"(?=[*_`\"'\])]*\s*(?:[.,;!)](?!\d)|$|[—–(]|-\s|(?:because|for|since|as|and|but|overall|points?|pts?|stars?)\b))"
-)
+_ENDED: Final = r"(?=[*_`\"'\])]*\s*(?:[.,;!)](?!\d)|$|[—–(]|-\s|(?:because|for|since|as|and|but|overall|points?|pts?|stars?)\b))"
 _BETWEEN: Final = (
     r"(?:\s+(?:an?|the|this|that|it|is|at|as|of|to|be|with|answer|response|candidate|output|text|code|solution|solid|strong|full|"
     r"only|just|about|overall|final|quality|score|rating|grade|mark|him|her|them|would)){0,6}"
@@ -123,7 +147,10 @@ _GIVEN: Final = re.compile(
     rf"|(?:gets?|receives?)\s+an?)[\s:=*]{{1,4}}(?:{_NUMBER}{_ENDED}|\\boxed\{{\s*(?P<boxed>{NUMERAL})\s*\}})",
     re.IGNORECASE,
 )
-_ALONE: Final = re.compile(rf"^[\s*_`\"'(>#-]*(?:{_NUMBER}{_ENDED}|\\boxed\{{\s*(?P<boxed>{NUMERAL})\s*\}}\W*$)", re.IGNORECASE)
+_ALONE: Final = re.compile(
+    rf"^[\s*_`\"'(>#-]*(?:{_NUMBER}{_ENDED}|\\boxed\{{\s*(?P<boxed>{NUMERAL})\s*\}}\W*$)",
+    re.IGNORECASE,
+)
 _IN_CHINESE: Final = re.compile(
     rf"(?:(?:得分|分数|评分|总分|打分)\s*(?:是|为|[:：])?|打|得)\s*(?P<number>{NUMERAL}|[零一二三四五六七八九十])(?![\d-])"
     rf"\s*(?:/\s*(?P<total>{NUMERAL}))?\s*(?:分(?!之)|点)?\s*(?=[。.,，；;!！)）（(\n]|$)"
@@ -134,7 +161,9 @@ _STARS: Final = re.compile(r"(?<!★)★{1,10}☆{1,10}")
 
 
 def _only_score(prose: str, criterion: Criterion) -> ReadScore | None:
-    """Read a score that a sentence gives (`I give it an 8.`, `8 out of 10`, ★★★★☆, `得分: 8 分`) if there is no other."""
+    """Read a score that a sentence gives (`I give it an 8.`, `8 out of 10`, ★★★★☆, `得分: 8 分`) if
+    there is no other.
+    """
     if criterion.labels:
         return _only_label(prose, criterion)
     given: set[str] = set()
@@ -152,11 +181,16 @@ def _given_in(sentence: str, criterion: Criterion) -> set[str]:
     given = {f"{match[0].count('★')}/{len(match[0])}" for match in _STARS.finditer(sentence)}
     for match in _GIVEN.finditer(sentence):
         given.add(_written(match["boxed"] or match["number"], match["total"]))
-    # A number at the beginning counts as a score only together with its scale: `3/4` may be the answer that is graded.
+    # A number at the beginning counts as a score only together with its scale: `3/4` may be the
+    # answer that is graded.
     alone = _ALONE.match(sentence)
     if alone and alone["boxed"] and alone.end() == len(sentence):
         given.add(alone["boxed"])
-    elif alone and alone["total"] and _numeral(alone["total"]) == f"{max(criterion.low, criterion.high):g}":
+    elif (
+        alone
+        and alone["total"]
+        and _numeral(alone["total"]) == f"{max(criterion.low, criterion.high):g}"
+    ):
         given.add(_written(alone["number"], alone["total"]))
     total = _CHINESE_TOTAL.search(sentence)
     rest = _CHINESE_TOTAL.sub("", sentence)
@@ -184,7 +218,11 @@ def _only_label(prose: str, criterion: Criterion) -> ReadScore | None:
     if len(prose) > 200 or _UNSURE.search(prose):
         return None
     words = re.findall(r"[\w]+|[^\w\s]\ufe0f?", prose)
-    scores = {score.raw: score for word in words if (score := read_score(word, criterion)) and score.by_word}
+    scores = {
+        score.raw: score
+        for word in words
+        if (score := read_score(word, criterion)) and score.by_word
+    }
     return next(iter(scores.values())) if len(scores) == 1 else None
 
 
@@ -207,7 +245,7 @@ def _declared_label(prose: str, criterion: Criterion) -> ReadScore | None:
     return best[1] if best else None
 
 
-# --- several candidates ----------------------------------------------------------------------------------------------
+# --- several candidates ---------------------------------------------------------------------------
 
 _FILLER: Final = re.compile(
     r"(?:[\s*_`\"'’)\](:=|>—–\-/]|</?[\w ]{1,20}>"
@@ -221,19 +259,30 @@ _SCORE_HERE: Final = re.compile(
     r"(?!\s*[-–]\s*\d|\w)(?![ \t]+(?!because|for|and|on|as|but|while|since|with|points?|pts?\b)[A-Za-z]{3,})",
     re.IGNORECASE,
 )
-_COUNTS_ELSE: Final = re.compile(r"[*_`\"'\])]*[ \t]*(?:of|is|are|was|were|if|or|to)\b", re.IGNORECASE)
-"""Text that shows that the number before it counts something else (`3/4 is correct`, `3 of the tests`) or is conditional."""
+_COUNTS_ELSE: Final = re.compile(
+    r"[*_`\"'\])]*[ \t]*(?:of|is|are|was|were|if|or|to)\b", re.IGNORECASE
+)
+"""Text that shows that the number before it counts something else (`3/4 is correct`, `3 of the
+tests`) or is conditional.
+"""
 _BEHIND: Final = r"[ \t]*[*_`\"')\]]{0,4}[ \t]*(?:[:=>)|]|[—–-][ \t]|$|\n)"
 
 
-def _passages(prose: str, labels: Mapping[str, str], rubric: Rubric) -> dict[tuple[str, str], ReadGrade]:
-    """Read grades in lists and sentences; a score is assigned to the candidate and criterion most recently named before it.
+def _passages(
+    prose: str, labels: Mapping[str, str], rubric: Rubric
+) -> dict[tuple[str, str], ReadGrade]:
+    """Read grades in lists and sentences; a score is assigned to the candidate and criterion most
+    recently named before it.
 
-    A text may list criteria under each candidate, or candidates under each criterion. Both readings are tried, and the one that
-    finds more grades is used. The next name on the outer level ends the passage about the previous one.
+    A text may list criteria under each candidate, or candidates under each criterion. Both readings
+    are tried, and the one that finds more grades is used. The next name on the outer level ends the
+    passage about the previous one.
     """
     whose = {label.casefold(): name for name, label in labels.items()}
-    about = {re.sub(r"[\s_\-]+", " ", criterion.name).casefold(): criterion for criterion in rubric.criteria}
+    about = {
+        re.sub(r"[\s_\-]+", " ", criterion.name).casefold(): criterion
+        for criterion in rubric.criteria
+    }
     lone = next(iter(labels)) if len(labels) == 1 else None
     mention = re.compile(
         rf"(?:{NOUN}[\s_\-:#*=\"'<>]{{1,4}}(?P<called>{_any(whose)})(?!\w)"
@@ -267,7 +316,9 @@ def _passages(prose: str, labels: Mapping[str, str], rubric: Rubric) -> dict[tup
 
 def _any(names: Iterable[str]) -> str:
     longest_first = sorted(names, key=len, reverse=True)
-    return "|".join(r"[\s_\-]{1,3}".join(map(re.escape, re.split(r"[\s_\-]+", name))) for name in longest_first)
+    return "|".join(
+        r"[\s_\-]{1,3}".join(map(re.escape, re.split(r"[\s_\-]+", name))) for name in longest_first
+    )
 
 
 def _graded_here(after: str, criterion: Criterion) -> ReadGrade | None:
@@ -292,7 +343,9 @@ def _graded_here(after: str, criterion: Criterion) -> ReadGrade | None:
 
 
 def _table(prose: str, names: Names) -> dict[tuple[str, str], ReadGrade] | None:
-    """Read a Markdown or CSV table of grades with one axis of candidates and one of criteria; None without such a table."""
+    """Read a Markdown or CSV table of grades with one axis of candidates and one of criteria; None
+    without such a table.
+    """
     grades: dict[tuple[str, str], ReadGrade] = {}
     seen = False
     header: list[str] = []
@@ -310,18 +363,35 @@ def _table(prose: str, names: Names) -> dict[tuple[str, str], ReadGrade] | None:
         for top, cell in zip(header[1:], cells[1:], strict=True):
             candidate = names.candidate(cells[0]) or names.candidate(top)
             criterion = names.criterion(top) or names.criterion(cells[0]) or names.lone_criterion
-            if candidate and criterion and (score := read_score(cell, criterion)) and score.raw is not None:
+            if (
+                candidate
+                and criterion
+                and (score := read_score(cell, criterion))
+                and score.raw is not None
+            ):
                 grades[candidate, criterion.name] = ReadGrade(score=score)
     return grades if seen or grades else None
 
 
 def _spare(cells: list[str], names: Names) -> int:
-    """Count the header cells that name no candidate or criterion (such as a total); 0 if there are over two or one has a digit."""
-    others = [cell for cell in cells if cell and not (names.criterion(cell) or names.candidate(cell))]
-    return len(others) if len(others) <= 2 and not any(re.search(r"\d", cell) for cell in others) else 0
+    """Count the header cells that name no candidate or criterion (such as a total); 0 if there are
+    over two or one has a digit.
+    """
+    others = [
+        cell for cell in cells if cell and not (names.criterion(cell) or names.candidate(cell))
+    ]
+    return (
+        len(others)
+        if len(others) <= 2 and not any(re.search(r"\d", cell) for cell in others)
+        else 0
+    )
 
 
 def _cells(line: str) -> list[str]:
     if "|" in line:
         return [cell.strip() for cell in line.strip().strip("|").split("|")]
-    return [cell.strip() for cell in line.split("\t" if "\t" in line else ",")] if len(line) < 400 else []
+    return (
+        [cell.strip() for cell in line.split("\t" if "\t" in line else ",")]
+        if len(line) < 400
+        else []
+    )

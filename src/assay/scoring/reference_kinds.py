@@ -21,14 +21,18 @@ SHORT_CHARACTERS: Final = 60
 LONG_SHARE: Final = 0.1
 """Share of longer references above which no rule is advised."""
 MOST_DIGITS: Final = 15
-"""Longest number that floating point holds exactly; longer ones are numbers of accounts or orders, compared as text."""
+"""Longest number that floating point holds exactly; longer ones are numbers of accounts or orders,
+compared as text.
+"""
 
 _NUMBER: Final = re.compile(
     r"\s*(?:[~≈]\s*)?(?:[-+−]\s*)?(?:[$€£¥]\s*)?[-−]?(?:\d[\d,\u00a0\u202f]*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?\s*(?:%|[A-Za-z°µ²³/]{1,6})?\.?"
 )
 _WORKED: Final = re.compile(r"^####[ \t]*[$€£]?[-−]?[\d,.]+[ \t]*\Z", re.MULTILINE)
 _LETTER: Final = re.compile(r"\W?[A-Ja-j][).:\]]?|\W?[A-J][).:\]]\s.{1,200}", re.DOTALL)
-_FORMULA: Final = re.compile(r"\\(?:d?frac|sqrt|boxed|pi|cdot|times|infty|text|left)\b|\^\{|\$[^$]+\$")
+_FORMULA: Final = re.compile(
+    r"\\(?:d?frac|sqrt|boxed|pi|cdot|times|infty|text|left)\b|\^\{|\$[^$]+\$"
+)
 _DATE: Final = re.compile(
     r"\b\d{4}-\d{1,2}-\d{1,2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b"
     r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d{1,4}\b",
@@ -40,7 +44,8 @@ _TRUE_FALSE: Final = frozenset({"true", "false"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScorerAdvice:
-    """A scorer that fits a table's references; `method` is `judge` if no rule can tell right answers from wrong ones.
+    """A scorer that fits a table's references; `method` is `judge` if no rule can tell right
+    answers from wrong ones.
 
     `kind`: what the references are. `reason`: why this scorer fits them, in one or two sentences.
     """
@@ -55,10 +60,13 @@ LIST_SEPARATOR: Final = ", "
 """Text between the items of a list that a task file gives as a reference."""
 
 
-def advised_scorer(references: Sequence[str], *, lists_are_alternatives: bool = False) -> ScorerAdvice:
+def advised_scorer(
+    references: Sequence[str], *, lists_are_alternatives: bool = False
+) -> ScorerAdvice:
     """Advise a scorer for references that are not empty. Raises `ValueError` without any reference.
 
-    `lists_are_alternatives`: True if a JSON list of texts holds several right answers; else the list itself is the answer.
+    `lists_are_alternatives`: True if a JSON list of texts holds several right answers; else the
+    list itself is the answer.
     """
     texts = [reference.strip() for reference in references if reference.strip()]
     if not texts:
@@ -75,7 +83,10 @@ def advised_scorer(references: Sequence[str], *, lists_are_alternatives: bool = 
 
 
 def _numbers(texts: Sequence[str]) -> ScorerAdvice | None:
-    plain = all(_NUMBER.fullmatch(text) and len(numbers_in(text)) == 1 and _digits(text) <= MOST_DIGITS for text in texts)
+    plain = all(
+        _NUMBER.fullmatch(text) and len(numbers_in(text)) == 1 and _digits(text) <= MOST_DIGITS
+        for text in texts
+    )
     if not plain and not all(_WORKED.search(text) for text in texts):
         return None
     worked = "" if plain else " of the line `####`"
@@ -107,11 +118,11 @@ def _labels(texts: Sequence[str]) -> ScorerAdvice | None:
     for pair in (_YES_NO, _TRUE_FALSE):
         if words.keys() <= pair:
             named = " or ".join(sorted(pair, reverse=True))
-            reason = (
-                f"{_all(texts)} {named}, so `choice` finds which of them an answer chooses: 1 if it is the right one, else 0."
-            )
+            reason = f"{_all(texts)} {named}, so `choice` finds which of them an answer chooses: 1 if it is the right one, else 0."
             return ScorerAdvice(method="choice", kind=named, reason=reason)
-    short = all(len(word.split()) <= SHORT_WORDS and len(word) <= SHORT_CHARACTERS for word in words)
+    short = all(
+        len(word.split()) <= SHORT_WORDS and len(word) <= SHORT_CHARACTERS for word in words
+    )
     repeated = len(texts) >= 3 * len(words) and min(words.values()) > 1
     if not (short and repeated and 2 <= len(words) <= MOST_LABELS):
         return None
@@ -137,7 +148,9 @@ def alternatives_advised(*, separator: str, written: str) -> ScorerAdvice:
 
 
 def _alternatives(texts: Sequence[str], *, json_lists: bool) -> ScorerAdvice | None:
-    """Advise for references such as `Paris|City of Paris`, or `["Paris", "City of Paris"]` if `json_lists`."""
+    """Advise for references such as `Paris|City of Paris`, or `["Paris", "City of Paris"]` if
+    `json_lists`.
+    """
     lists = json_lists and all(text[0] == "[" and _is_list_of_texts(text) for text in texts)
     bars = sum("|" in text for text in texts)
     separator = JSON_LIST if lists else "|"
@@ -146,7 +159,9 @@ def _alternatives(texts: Sequence[str], *, json_lists: bool) -> ScorerAdvice | N
     each = [alternative for text in texts for alternative in alternatives(text, separator)]
     if sum(_is_long(text) for text in each) > LONG_SHARE * len(each):
         return None
-    return alternatives_advised(separator=separator, written="JSON lists of texts" if lists else "separated by `|`")
+    return alternatives_advised(
+        separator=separator, written="JSON lists of texts" if lists else "separated by `|`"
+    )
 
 
 def _is_list_of_texts(text: str) -> bool:
@@ -154,7 +169,11 @@ def _is_list_of_texts(text: str) -> bool:
         listed = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    return isinstance(listed, list) and bool(listed) and all(isinstance(item, str) and item.strip() for item in listed)
+    return (
+        isinstance(listed, list)
+        and bool(listed)
+        and all(isinstance(item, str) and item.strip() for item in listed)
+    )
 
 
 def _is_long(text: str) -> bool:
@@ -206,9 +225,15 @@ def _words(texts: Sequence[str]) -> ScorerAdvice:
             "can use other words, so no rule can tell right from wrong: a judge or a person has to grade.",
         )
     also = (
-        f" {long} {'is' if long == 1 else 'are'} longer: read the answers to {'it' if long == 1 else 'them'}." if long else ""
+        f" {long} {'is' if long == 1 else 'are'} longer: read the answers to {'it' if long == 1 else 'them'}."
+        if long
+        else ""
     )
-    kind = "numbers and short texts" if any(_NUMBER.fullmatch(text) for text in texts) else "short texts"
+    kind = (
+        "numbers and short texts"
+        if any(_NUMBER.fullmatch(text) for text in texts)
+        else "short texts"
+    )
     return ScorerAdvice(
         method="contains",
         kind=kind,
@@ -219,7 +244,9 @@ def _words(texts: Sequence[str]) -> ScorerAdvice:
 
 
 def _dates(texts: Sequence[str]) -> str:
-    """Return a warning for references that are dates, because an answer may write a date in another form."""
+    """Return a warning for references that are dates, because an answer may write a date in another
+    form.
+    """
     if 2 * sum(_DATE.search(text) is not None for text in texts) < len(texts):
         return ""
     form = " A date in another form, such as `20 July 1969` for `1969-07-20`, gets 0"

@@ -1,9 +1,11 @@
 r"""The `regex` scorer: searches the response for a regular expression.
 
-There are two engines. RE2 takes linear time for every pattern, so no pattern can hang it; it supports neither look-around nor
-back-references. Patterns that need these run on the `regex` library, which backtracks. Such a pattern has a time limit of half
-a second, and its repetitions are checked first, because nested counted repetitions are unrolled in memory. In both engines,
-`\d`, `\w`, `\s` and `\b` mean ASCII, and `$` matches at the end of the text and before a line break that ends it.
+There are two engines. RE2 takes linear time for every pattern, so no pattern can hang it; it
+supports neither look-around nor back-references. Patterns that need these run on the `regex`
+library, which backtracks. Such a pattern has a time limit of half a second, and its repetitions are
+checked first, because nested counted repetitions are unrolled in memory. In both engines, `\d`,
+`\w`, `\s` and `\b` mean ASCII, and `$` matches at the end of the text and before a line break that
+ends it.
 """
 
 from __future__ import annotations
@@ -52,18 +54,25 @@ class BadPattern(ValueError):
 
 
 def pattern_of(text: str) -> Pattern:
-    """Parse a pattern, either plain or as `/pattern/flags`; raises `BadPattern` for an unknown flag."""
+    """Parse a pattern, either plain or as `/pattern/flags`; raises `BadPattern` for an unknown
+    flag.
+    """
     slashed = re.fullmatch(r"/(.+)/([A-Za-z]*)", text, re.DOTALL)
     if not slashed:
         return Pattern(text, "")
     source, flags = slashed[1], set(slashed[2])
     if unknown := flags - _MEANT_FLAGS - _IGNORED_FLAGS:
-        raise BadPattern(f"has no flag {''.join(sorted(unknown))!r}; flags are i, m and s (g, u and y change nothing here).")
+        raise BadPattern(
+            f"has no flag {''.join(sorted(unknown))!r}; flags are i, m and s (g, u and y change nothing here)."
+        )
     return Pattern(source, "".join(sorted(flags & _MEANT_FLAGS)))
 
 
 def pattern_problem(text: str) -> str | None:
-    """Return why a pattern cannot be used, or None. The reason completes a sentence whose subject is the pattern."""
+    """Return why a pattern cannot be used, or None.
+
+    The reason completes a sentence whose subject is the pattern.
+    """
     try:
         search_for(text)
     except BadPattern as problem:
@@ -72,23 +81,30 @@ def pattern_problem(text: str) -> str | None:
 
 
 def regex_scorer(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
-    """Score 1 if the response contains a match of the pattern, else 0; unscored if the search exceeds its time limit."""
+    """Score 1 if the response contains a match of the pattern, else 0; unscored if the search
+    exceeds its time limit.
+    """
     if not reference.strip():
-        return Unscored("no_reference", "The reference is empty, so there is no pattern to search for.")
+        return Unscored(
+            "no_reference", "The reference is empty, so there is no pattern to search for."
+        )
     try:
         match = search_for(reference.strip())(response)
     except BadPattern as problem:
         return Unscored("bad_pattern", f"The pattern {reference.strip()[:80]!r} {problem}")
     except TimeoutError:
         return Unscored(
-            "pattern_timeout", f"The pattern {reference.strip()[:80]!r} took longer than {TIME_LIMIT_S:g} s on this response."
+            "pattern_timeout",
+            f"The pattern {reference.strip()[:80]!r} took longer than {TIME_LIMIT_S:g} s on this response.",
         )
     return Score(1.0, "the pattern matches") if match else Score(0.0, "the pattern does not match")
 
 
 @lru_cache(maxsize=256)
 def search_for(reference: str) -> Callable[[str], bool]:
-    """Return a predicate that searches a text for the pattern; cached, because a suite uses few patterns on many responses."""
+    """Return a predicate that searches a text for the pattern; cached, because a suite uses few
+    patterns on many responses.
+    """
     pattern = pattern_of(reference)
     linear = _linear(pattern)
     if linear is None:
@@ -123,7 +139,9 @@ def _linear(pattern: Pattern) -> _Searches | None:
 def _backtracking(pattern: Pattern) -> _SearchesInTime:
     source = _literal_braces(pattern.source)
     if _unrolled(source) > MAX_UNROLLED:
-        raise BadPattern("has counted repetitions that are too long to search for; use smaller counts.")
+        raise BadPattern(
+            "has counted repetitions that are too long to search for; use smaller counts."
+        )
     flags = regex.VERSION0 | regex.ASCII
     for flag in pattern.flags:
         flags |= {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}[flag]
@@ -135,14 +153,16 @@ def _backtracking(pattern: Pattern) -> _SearchesInTime:
 
 
 _TOKEN: Final = re.compile(
-    r"\\[pPNxug]\{[^{}]*\}|\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*+(?:\]|\Z)|\{(?P<count>\d*(?:,\d*)?)\}|.", re.DOTALL
+    r"\\[pPNxug]\{[^{}]*\}|\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*+(?:\]|\Z)|\{(?P<count>\d*(?:,\d*)?)\}|.",
+    re.DOTALL,
 )
 
 
 def _literal_braces(source: str) -> str:
     """Escape braces that are not a repetition; the library would read `x_{i}` as fuzzy matching."""
     return "".join(
-        f"\\{token[0]}" if token[0] in "{}" and len(token[0]) == 1 else token[0] for token in _TOKEN.finditer(source)
+        f"\\{token[0]}" if token[0] in "{}" and len(token[0]) == 1 else token[0]
+        for token in _TOKEN.finditer(source)
     )
 
 

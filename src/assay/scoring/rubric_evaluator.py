@@ -1,4 +1,6 @@
-"""Base class for evaluators that grade by a rubric under a judge's name, so that a person must review the grades."""
+"""Base class for evaluators that grade by a rubric under a judge's name, so that a person must
+review the grades.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class RubricEvaluator(ABC):
         return (Slot(grader=self.grader, candidate=None, by_model=True),) if candidates else ()
 
     def slot_for_each(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
-        return tuple(Slot(grader=self.grader, candidate=candidate, by_model=True) for candidate in candidates)
+        return tuple(
+            Slot(grader=self.grader, candidate=candidate, by_model=True) for candidate in candidates
+        )
 
     @abstractmethod
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:

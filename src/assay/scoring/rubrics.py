@@ -1,4 +1,6 @@
-"""Ready-made rubrics from `rubrics.toml`: defaults for suites without a rubric, and rubrics that a suite may select by name."""
+"""Ready-made rubrics from `rubrics.toml`: defaults for suites without a rubric, and rubrics that a
+suite may select by name.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ READY_MADE: Final[Mapping[str, Rubric]] = MappingProxyType(_BUILT_IN)
 """Rubrics by the name that a suite may give: `rubric: helpfulness`."""
 
 CODE_RUBRIC: Final = READY_MADE["code"]
-"""Rubric for code that several candidates wrote for one task, as a senior architect would review it."""
+"""Rubric for code that several candidates wrote for one task, as a senior architect would review
+it.
+"""
 
 QUALITY: Final = READY_MADE["quality"]
 """Rubric for answers on any subject."""
@@ -50,7 +54,9 @@ _LANGUAGES: Final = frozenset(
     ts typescript verilog vhdl zig
     """.split()  # noqa: SIM905 - as a list it would take a line for each
 )
-"""Programming languages, as named in a task's `language`; tasks may also name a language that people speak."""
+"""Programming languages, as named in a task's `language`; tasks may also name a language that
+people speak.
+"""
 
 _SUFFIXES: Final = frozenset(
     """
@@ -61,15 +67,23 @@ _SUFFIXES: Final = frozenset(
 
 
 def is_code(task: Task) -> bool:
-    """True if a task is about code, judged by its language or, without one, by the names of its files."""
+    """True if a task is about code, judged by its language or, without one, by the names of its
+    files.
+    """
     if task.language:
         return task.language.strip().lower() in _LANGUAGES
     paths = [file.path for snippet in task.snippets for file in snippet.files]
-    return bool(paths) and all(path[path.rfind(".") :].lower() in _SUFFIXES for path in paths if path) and any(paths)
+    return (
+        bool(paths)
+        and all(path[path.rfind(".") :].lower() in _SUFFIXES for path in paths if path)
+        and any(paths)
+    )
 
 
 def default_rubric(task: Task) -> Rubric:
-    """Return the default rubric for a suite without one: the rubric for code, or the one for answers on any subject."""
+    """Return the default rubric for a suite without one: the rubric for code, or the one for
+    answers on any subject.
+    """
     return CODE_RUBRIC if is_code(task) else QUALITY
 
 
@@ -81,7 +95,9 @@ _LINE_OF_CODE: Final = re.compile(
 )
 _LINES_READ: Final = 200
 _PROSE_WORDS: Final = 25
-"""A text with at least this many words that is not code is a written answer; shorter texts are mostly facts or labels."""
+"""A text with at least this many words that is not code is a written answer; shorter texts are
+mostly facts or labels.
+"""
 
 
 def looks_like_code(text: str) -> bool:
@@ -94,10 +110,18 @@ def looks_like_code(text: str) -> bool:
 
 
 def proposed_rubric(texts: Iterable[str]) -> str:
-    """Return the name of the ready-made rubric for most of these answers: the one for code, for prose, or for anything else."""
+    """Return the name of the ready-made rubric for most of these answers: the one for code, for
+    prose, or for anything else.
+    """
     kinds = [
-        "code" if looks_like_code(text) else "helpfulness" if len(text.split()) >= _PROSE_WORDS else "quality"
+        "code"
+        if looks_like_code(text)
+        else "helpfulness"
+        if len(text.split()) >= _PROSE_WORDS
+        else "quality"
         for text in texts
         if text.strip()
     ]
-    return next((kind for kind in ("code", "helpfulness") if 2 * kinds.count(kind) > len(kinds)), "quality")
+    return next(
+        (kind for kind in ("code", "helpfulness") if 2 * kinds.count(kind) > len(kinds)), "quality"
+    )

@@ -1,6 +1,8 @@
-"""Parser for scores as judges write them: numbers with or without their scale, percentages, words and symbols.
+"""Parser for scores as judges write them: numbers with or without their scale, percentages, words
+and symbols.
 
-A scale is never guessed from the size of a number: `85` is outside a scale up to 10, while `85%` and `8.5/10` are unambiguous.
+A scale is never guessed from the size of a number: `85` is outside a scale up to 10, while `85%`
+and `8.5/10` are unambiguous.
 """
 
 from __future__ import annotations
@@ -18,9 +20,12 @@ from assay.scoring.label_matching import WRAPPING, canonical
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadScore:
-    """A score as written. `raw` is its value on the criterion's scale, or None if `written` is not a score.
+    """A score as written.
 
-    `outside`: True if the value is outside the scale. `by_word`: True if the judge wrote one of the criterion's labels.
+    `raw` is its value on the criterion's scale, or None if `written` is not a score.
+
+    `outside`: True if the value is outside the scale. `by_word`: True if the judge wrote one of the
+    criterion's labels.
     """
 
     raw: float | None
@@ -40,7 +45,9 @@ class ReadGrade:
 
     @property
     def weight(self) -> tuple[bool, bool]:
-        """Sort key to choose among several grades for the same criterion: a readable score counts first, then a reason."""
+        """Sort key to choose among several grades for the same criterion: a readable score counts
+        first, then a reason.
+        """
         return (self.score is not None and self.score.raw is not None, bool(self.reason))
 
 
@@ -56,10 +63,13 @@ _WRITTEN_SCORE: Final = re.compile(
 _MORE_NUMBERS: Final = re.compile(r"\s*(?:/\s*\d+\s*)?(?:[-–—]|-+>)\s*[\d.]")
 
 
-def read_score(value: JsonValue, criterion: Criterion, *, total: JsonValue = None) -> ReadScore | None:
+def read_score(
+    value: JsonValue, criterion: Criterion, *, total: JsonValue = None
+) -> ReadScore | None:
     """Read a score from a value of any type; None if the value is empty.
 
-    Words count as scores if they are among the criterion's labels. `total` is a maximum that the judge wrote next to the score.
+    Words count as scores if they are among the criterion's labels. `total` is a maximum that the
+    judge wrote next to the score.
     """
     if isinstance(value, bool):
         return _by_label(_truth_words(value), criterion)
@@ -90,7 +100,9 @@ def read_score(value: JsonValue, criterion: Criterion, *, total: JsonValue = Non
     return _on_scale(number, criterion, total=top, written=written)
 
 
-def _on_scale(number: float, criterion: Criterion, *, total: float | None, written: str) -> ReadScore:
+def _on_scale(
+    number: float, criterion: Criterion, *, total: float | None, written: str
+) -> ReadScore:
     if total is not None and total != max(criterion.low, criterion.high):
         if not 0 < total < 1e9 or not 0 <= number <= total:
             return ReadScore(raw=number, written=written, outside=True)
@@ -100,7 +112,9 @@ def _on_scale(number: float, criterion: Criterion, *, total: float | None, writt
 
 
 def _by_label(words: tuple[str, ...], criterion: Criterion) -> ReadScore | None:
-    """Return the label that a word equals, means (`passed` and ✅ for pass) or begins with (`Yes, …`)."""
+    """Return the label that a word equals, means (`passed` and ✅ for pass) or begins with (`Yes,
+    …`).
+    """
     for word in words:
         bare = word.strip(WRAPPING).rstrip(".,;:!")
         begun = re.split(r"[,.;:(–—]|\s-\s", bare, maxsplit=1)[0]
@@ -114,7 +128,19 @@ def _by_label(words: tuple[str, ...], criterion: Criterion) -> ReadScore | None:
     return None
 
 
-_BENT: Final = ("ed", "es", "s", "ing", "ly", "lymet", "lycorrect", "lysatisfied", "met", "credit", "satisfied")
+_BENT: Final = (
+    "ed",
+    "es",
+    "s",
+    "ing",
+    "ly",
+    "lymet",
+    "lycorrect",
+    "lysatisfied",
+    "met",
+    "credit",
+    "satisfied",
+)
 
 
 def _bends_it(word: str, label: str) -> bool:
@@ -127,7 +153,19 @@ def _signs_it(word: str, label: str) -> bool:
     )
 
 
-NUMBER_WORDS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+NUMBER_WORDS: Final = (
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+)
 _DECIMAL_COMMA: Final = re.compile(r"\d{1,2},\d{1,2}(?:\s*/\s*\d{1,3})?")
 
 

@@ -1,11 +1,13 @@
 """Registry of scorers by name: Assay's own and those of installed packages.
 
-A scorer is a function `(response, reference, options)`. It returns a number between 0 and 1, True or False, a mapping with
-`score`, `note` and `confidence`, or None if it cannot decide. Assay's own scorers return `Score` or `Unscored`. `options` are
-the keys under the method in the suite, without `extract`. Scorers from packages run in a child process with a time limit.
+A scorer is a function `(response, reference, options)`. It returns a number between 0 and 1, True
+or False, a mapping with `score`, `note` and `confidence`, or None if it cannot decide. Assay's own
+scorers return `Score` or `Unscored`. `options` are the keys under the method in the suite, without
+`extract`. Scorers from packages run in a child process with a time limit.
 
-To add a scorer to Assay, write a function like `text_match.exact` and add a line to the table below. A package registers a
-scorer under the entry-point group `assay.scorers`. `assay.testing.ScorerContract` tests both.
+To add a scorer to Assay, write a function like `text_match.exact` and add a line to the table
+below. A package registers a scorer under the entry-point group `assay.scorers`.
+`assay.testing.ScorerContract` tests both.
 """
 
 from __future__ import annotations
@@ -20,11 +22,14 @@ from assay.plugins import Registry
 class PluginScorer(Protocol):
     """Scores one response against its reference.
 
-    It must return the same score for the same arguments, because a regraded run is compared with the original, and it must
-    return within 10 seconds. An exception makes the response unscored, not wrong.
+    It must return the same score for the same arguments, because a regraded run is compared with
+    the original, and it must return within 10 seconds. An exception makes the response unscored,
+    not wrong.
     """
 
-    def __call__(self, response: str, reference: str, options: Mapping[str, JsonValue], /) -> object:
+    def __call__(
+        self, response: str, reference: str, options: Mapping[str, JsonValue], /
+    ) -> object:
         """Return the score in one of the forms that the module's docstring lists.
 
         Args:

@@ -9,10 +9,12 @@ from assay.domain.failure import Fault
 
 
 class Score(NamedTuple):
-    """A response's score, between 0 and 1. `note` names the deciding rule; `confidence` (0 to 1) rates the rule's reliability.
+    """A response's score, between 0 and 1.
 
-    This is a tuple and not a dataclass, because every response creates one and a frozen dataclass takes three times as long to
-    create.
+    `note` names the deciding rule; `confidence` (0 to 1) rates the rule's reliability.
+
+    This is a tuple and not a dataclass, because every response creates one and a frozen dataclass
+    takes three times as long to create.
     """
 
     value: float

@@ -1,6 +1,7 @@
 """The deterministic scorers by name, and the evaluator that grades with one of them.
 
-Scorers in `SCORERS` are pure functions; `math` and custom scorers may request a call in a child process.
+Scorers in `SCORERS` are pure functions; `math` and custom scorers may request a call in a child
+process.
 """
 
 from __future__ import annotations
@@ -32,10 +33,13 @@ from assay.scoring.task_tests import TESTS, test_problems
 class Scorer(Protocol):
     """A pure function that compares a response with its reference and returns a score."""
 
-    def __call__(self, response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome: ...
+    def __call__(
+        self, response: str, reference: str, options: Mapping[str, JsonValue], /
+    ) -> Outcome: ...
 
 
-# Loaded once: a registry look-up for each of a million responses would cost more than the scorers themselves.
+# Loaded once: a registry look-up for each of a million responses would cost more than the scorers
+# themselves.
 SCORERS: Final[Mapping[str, Scorer]] = MappingProxyType(
     {name: cast("Scorer", SCORER_REGISTRY.load(name)) for name in SCORER_REGISTRY.own}
 )
@@ -49,7 +53,12 @@ JUDGED: Final = ("judge", "code_arena")
 
 _NUMBER_OPTIONS: Final = ("tolerance", "abs_tolerance", "pick", "curve")
 _OPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {"numeric": _NUMBER_OPTIONS, "closeness": _NUMBER_OPTIONS, "choice": ("options",), "contains": ("any_of",)}
+    {
+        "numeric": _NUMBER_OPTIONS,
+        "closeness": _NUMBER_OPTIONS,
+        "choice": ("options",),
+        "contains": ("any_of",),
+    }
 )
 
 
@@ -59,7 +68,9 @@ def method_problems(method: str) -> tuple[str, ...]:
     if method in known:
         return ()
     listed = ", ".join(f"`{name}`" for name in known)
-    return (f"There is no scoring method {method!r}.{did_you_mean(method, known)} Known methods: {listed}.",)
+    return (
+        f"There is no scoring method {method!r}.{did_you_mean(method, known)} Known methods: {listed}.",
+    )
 
 
 def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str, ...]:
@@ -67,10 +78,20 @@ def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str,
         return problems
     if method == TESTS:
         return test_problems(options)
-    known = () if method in JUDGED else tool_calls.OPTIONS if method == TOOL_CALLS else (*_OPTIONS.get(method, ()), "extract")
+    known = (
+        ()
+        if method in JUDGED
+        else tool_calls.OPTIONS
+        if method == TOOL_CALLS
+        else (*_OPTIONS.get(method, ()), "extract")
+    )
     unknown = [
         f"`{method}` has no option {name!r}.{did_you_mean(name, known)}"
-        + (f" It has {', '.join(f'`{option}`' for option in known)}." if known else " It has no options.")
+        + (
+            f" It has {', '.join(f'`{option}`' for option in known)}."
+            if known
+            else " It has no options."
+        )
         for name in options
         if name not in known
     ]
@@ -100,9 +121,13 @@ def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
         missing = "is missing" if expected is None else "is empty"
         return (f"`expected` {missing}, and `score: {method}` compares with it.",)
     if method in _NUMERIC and not numbers_in(expected):
-        return (f"`expected` is {expected.strip()[:60]!r} and holds no number, which `score: {method}` needs.",)
+        return (
+            f"`expected` is {expected.strip()[:60]!r} and holds no number, which `score: {method}` needs.",
+        )
     if method == "json" and strict_json(expected) is None:
-        return (f"`expected` is {expected.strip()[:60]!r}, which is not JSON; `score: json` compares JSON.",)
+        return (
+            f"`expected` is {expected.strip()[:60]!r}, which is not JSON; `score: json` compares JSON.",
+        )
     if method == "regex" and (problem := pattern_problem(expected.strip())):
         return (f"The pattern {expected.strip()[:80]!r} {problem}",)
     return ()
@@ -113,14 +138,21 @@ class ScorerEvaluator(FunctionEvaluator):
     """Grades each response with one deterministic scorer, in this process or in a child process."""
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return the calls for responses that must be scored in a child process; most scorers need none."""
+        """Return the calls for responses that must be scored in a child process; most scorers need
+        none.
+        """
         if self.scoring.method in SCORERS:
             return ()
-        begun = (self._begin(response.text, sitting.task.reference or "") for response in sitting.responses)
+        begun = (
+            self._begin(response.text, sitting.task.reference or "")
+            for response in sitting.responses
+        )
         return tuple(step for step in begun if isinstance(step, IsolatedRequest))
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
-        """Return one grade for each response, on a criterion named after the method; raises Unscorable if undecided."""
+        """Return one grade for each response, on a criterion named after the method; raises
+        Unscorable if undecided.
+        """
         method = self.scoring.method
         grades = []
         waiting = iter(answers)
@@ -153,5 +185,11 @@ class ScorerEvaluator(FunctionEvaluator):
 
     def _finish(self, answer: Answer) -> Outcome:
         if not isinstance(answer, Returned | Stopped):
-            raise TypeError(f"{self.scoring.method} expected a function's return value but got a model reply")
-        return math_scorer.finish(answer) if self.scoring.method == MATH else custom_scorers.finish(self.scoring, answer)
+            raise TypeError(
+                f"{self.scoring.method} expected a function's return value but got a model reply"
+            )
+        return (
+            math_scorer.finish(answer)
+            if self.scoring.method == MATH
+            else custom_scorers.finish(self.scoring, answer)
+        )

@@ -1,7 +1,8 @@
-"""Reads verdicts on a pair of answers that a judge wrote without JSON: `[[A>B]]`, `Verdict: A`, "Output (a) is better", "A 更好".
+"""Reads verdicts on a pair of answers that a judge wrote without JSON: `[[A>B]]`, `Verdict: A`,
+"Output (a) is better", "A 更好".
 
-House rule: a verdict is read only if the reply states it outright and all its statements agree. Denials, conditions, praise for
-a single aspect, and brackets with other labels are not read.
+House rule: a verdict is read only if the reply states it outright and all its statements agree.
+Denials, conditions, praise for a single aspect, and brackets with other labels are not read.
 """
 
 from __future__ import annotations
@@ -27,17 +28,20 @@ _UNSURE: Final = re.compile(
     re.IGNORECASE,
 )
 _IN_PART: Final = re.compile(
-    r"\s*(?:(?:in|at|on|when|where|regarding|with respect)\b|than\s+(?!(?:the\s+)?other)\S+\s+(?:in|at|on)\b)", re.IGNORECASE
+    r"\s*(?:(?:in|at|on|when|where|regarding|with respect)\b|than\s+(?!(?:the\s+)?other)\S+\s+(?:in|at|on)\b)",
+    re.IGNORECASE,
 )
-_SENTENCES: Final = re.compile(r"(?<=[.!?;。！？；])\s+|(?<=[。！？；])|\n+|[,;]\s+(?:but|and|while)\s+")
+_SENTENCES: Final = re.compile(
+    r"(?<=[.!?;。！？；])\s+|(?<=[。！？；])|\n+|[,;]\s+(?:but|and|while)\s+"
+)
 _BETTER: Final = r"(?:better|best|superior|preferable|preferred|stronger|the\s+winner)"
-_MUCH: Final = (
-    r"(?:\s+(?:clearly|much|far|slightly|overall|simply|definitely|a\s+bit|a\s+little|somewhat|significantly|the|an?))*"
-)
+_MUCH: Final = r"(?:\s+(?:clearly|much|far|slightly|overall|simply|definitely|a\s+bit|a\s+little|somewhat|significantly|the|an?))*"
 
 
 def spoken_verdict(text: str, first: str, second: str) -> str | None:
-    """Return the label (`first` or `second`) of the better answer, or `TIE`; None if the end of the text has no clear verdict."""
+    """Return the label (`first` or `second`) of the better answer, or `TIE`; None if the end of the
+    text has no clear verdict.
+    """
     tail = text[-MOST_TEXT:].strip()
     pair = _Pair(first, second)
     if brackets := _BRACKETED.findall(tail):
@@ -70,7 +74,9 @@ class _Pair:
             rf"|(?<![\w(])(?-i:{either}))[)\]\"'*_`]*(?![\w>=<])"
         )
         self._is = re.compile(rf"{name}\Z", re.IGNORECASE)
-        self._compared = re.compile(rf"({either})\s*(>{{1,3}}|<{{1,3}}|={{1,2}}|≈|≻)\s*({either})", re.IGNORECASE)
+        self._compared = re.compile(
+            rf"({either})\s*(>{{1,3}}|<{{1,3}}|={{1,2}}|≈|≻)\s*({either})", re.IGNORECASE
+        )
         self.declared = re.compile(
             rf"^[ \t*_#>-]{{0,20}}(?:(?:my|the)\s+)?(?:final\s+)?"
             rf"(?:verdict|winner|better(?:\s+{NOUN})?|preferred(?:\s+{NOUN})?|preference|choice|decision|结论|胜者|更好的(?:回答)?)"
@@ -92,7 +98,9 @@ class _Pair:
         self._statements.append((re.compile(worse, re.IGNORECASE), True))
 
     def relation(self, content: str) -> str | None:
-        """Return the verdict that a text consists of: a label, `A>B`, or a tie; None for any other text."""
+        """Return the verdict that a text consists of: a label, `A>B`, or a tie; None for any other
+        text.
+        """
         bare = content.strip(WRAPPING + ".。!")
         if match := self._compared.fullmatch(bare):
             left, sign, right = match[1].casefold(), match[2], match[3].casefold()
@@ -107,7 +115,9 @@ class _Pair:
         return self._label(whole) if self._is.match(whole) or self._is.match(bare) else None
 
     def statements(self, sentence: str) -> Iterator[str | None]:
-        """Yield the verdict of each statement in a sentence; None for a statement about only one aspect."""
+        """Yield the verdict of each statement in a sentence; None for a statement about only one
+        aspect.
+        """
         for pattern, inverse in self._statements:
             for match in pattern.finditer(sentence):
                 label = self._label(match["winner"])
@@ -117,4 +127,8 @@ class _Pair:
             yield TIE
 
     def _label(self, written: str) -> str:
-        return next(self._labels[word] for word in reversed(re.findall(r"\w+", written.casefold())) if word in self._labels)
+        return next(
+            self._labels[word]
+            for word in reversed(re.findall(r"\w+", written.casefold()))
+            if word in self._labels
+        )

@@ -1,4 +1,6 @@
-"""Structuring: a model splits a response or a model solution into assumptions, steps, results and the final answer."""
+"""Structuring: a model splits a response or a model solution into assumptions, steps, results and
+the final answer.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _TEXTS: Final = ("assumptions", "final_answer", "format_notes")
 _LISTS: Final = ("steps", "intermediate_results")
 
 
-def structuring_request(structuring: Structuring, sitting: Sitting, text: str, *, candidate: str | None) -> ModelRequest:
+def structuring_request(
+    structuring: Structuring, sitting: Sitting, text: str, *, candidate: str | None
+) -> ModelRequest:
     """Return the request for one answer; `candidate` is None for the task's model solution.
 
     Equal texts give equal requests in all trials, so that one stored reply serves all of them.
@@ -42,14 +46,20 @@ def structuring_request(structuring: Structuring, sitting: Sitting, text: str, *
         messages=(Message(role="user", content=content),),
         parameters=structuring.model.parameters.over(DEFAULTS),
         purpose=Purpose(
-            role=Role.STRUCTURER, task=sitting.task.id, trial=sitting.k, attempt=sitting.attempt, candidate=candidate
+            role=Role.STRUCTURER,
+            task=sitting.task.id,
+            trial=sitting.k,
+            attempt=sitting.attempt,
+            candidate=candidate,
         ),
         answer_schema=AnswerSchema(name="structure", schema=closed_object(properties)),
     )
 
 
 def foreseen_structuring(rubric: Rubric, sitting: Sitting, *, k: int) -> Iterator[ModelRequest]:
-    """Yield the requests for a sitting's answers and, in the first trial, the request for the model solution."""
+    """Yield the requests for a sitting's answers and, in the first trial, the request for the model
+    solution.
+    """
     structuring, ideal = rubric.structuring, sitting.task.ideal
     if structuring is None:
         return
@@ -60,10 +70,15 @@ def foreseen_structuring(rubric: Rubric, sitting: Sitting, *, k: int) -> Iterato
 
 
 def read_structure(reply: Reply) -> StructuredAnswer:
-    """Return the parsed answer. Raises `UnreadableReply` if the reply has no JSON object with steps and a final answer."""
+    """Return the parsed answer.
+
+    Raises `UnreadableReply` if the reply has no JSON object with steps and a final answer.
+    """
     for document in reversed(read_loosely(reply.text).documents):
         if isinstance(document.value, dict):
-            parts = {key.strip().lower().replace(" ", "_"): part for key, part in document.value.items()}
+            parts = {
+                key.strip().lower().replace(" ", "_"): part for key, part in document.value.items()
+            }
             if "steps" in parts and "final_answer" in parts:
                 texts = {name: _text(parts[name]) for name in _TEXTS if name in parts}
                 lists = {name: _list(parts[name]) for name in _LISTS if name in parts}
@@ -76,7 +91,13 @@ def structure_text(structure: StructuredAnswer) -> str:
 
 
 def _text(value: object) -> str:
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return (
+        ""
+        if value is None
+        else value
+        if isinstance(value, str)
+        else json.dumps(value, ensure_ascii=False)
+    )
 
 
 def _list(value: object) -> tuple[str, ...]:

@@ -1,4 +1,6 @@
-"""Scorers that compare texts: `exact`, `similarity` (with credit for near misses) and `boolean` (a contains check)."""
+"""Scorers that compare texts: `exact`, `similarity` (with credit for near misses) and `boolean` (a
+contains check).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from assay.domain.digest import JsonValue
 from assay.scoring.scorer_result import Outcome, Score, Unscored
 
 MAX_COMPARED_CELLS: Final = 30_000_000_000
-"""Largest comparison (length times length) that uses Levenshtein distance; it takes about a second."""
+"""Largest comparison (length times length) that uses Levenshtein distance; it takes about a second.
+"""
 
 EQUAL: Final = Score(1.0, "equal", 1.0)
 UNEQUAL: Final = Score(0.0, "not equal", 1.0)
@@ -24,7 +27,9 @@ LACKS: Final = Score(0.0, "does not contain the reference")
 
 
 def exact(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
-    """Score 1 if the response equals the reference, else 0; ignores surrounding white space, case and Unicode form (NFC)."""
+    """Score 1 if the response equals the reference, else 0; ignores surrounding white space, case
+    and Unicode form (NFC).
+    """
     wanted, normalised = _normalised_reference(reference)
     if not wanted:
         return NO_REFERENCE
@@ -45,12 +50,14 @@ def _normalised_reference(reference: str) -> tuple[str, str]:
 
 
 def similarity(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
-    """Score 1 if the response equals the reference, and less for a near miss; the first matching rule decides.
+    """Score 1 if the response equals the reference, and less for a near miss; the first matching
+    rule decides.
 
-    White space around both texts is ignored. Equal texts score 1, and texts that differ only in case 0.95. If the response
-    contains the reference, it scores between 0.95 and 0.60 (between 0.90 and 0.55 if the case differs): the more additional
-    text, the less. Otherwise the similarity is s = 1 - Levenshtein / longer length, and the score is 0.7 s if s is above one
-    half, 0.4 s if it is above one fifth, and else 0.
+    White space around both texts is ignored. Equal texts score 1, and texts that differ only in
+    case 0.95. If the response contains the reference, it scores between 0.95 and 0.60 (between 0.90
+    and 0.55 if the case differs): the more additional text, the less. Otherwise the similarity is s
+    = 1 - Levenshtein / longer length, and the score is 0.7 s if s is above one half, 0.4 s if it is
+    above one fifth, and else 0.
     """
     given = response.strip()
     wanted, lowered_wanted = _stripped(reference)
@@ -66,7 +73,11 @@ def similarity(response: str, reference: str, options: Mapping[str, JsonValue], 
     if wanted in given:
         return Score(max(0.60, 0.95 - 0.35 * _extra(given, wanted)), "contains the reference", 0.9)
     if lowered_wanted in lowered:
-        return Score(max(0.55, 0.90 - 0.35 * _extra(given, wanted)), "contains the reference except for case", 0.85)
+        return Score(
+            max(0.55, 0.90 - 0.35 * _extra(given, wanted)),
+            "contains the reference except for case",
+            0.85,
+        )
     return _similar(given, wanted)
 
 
@@ -76,7 +87,10 @@ def _extra(given: str, wanted: str) -> float:
 
 @lru_cache(maxsize=16)
 def _stripped(reference: str) -> tuple[str, str]:
-    """Return the stripped reference, unchanged and in lower case. Cached, because one reference is used for many responses."""
+    """Return the stripped reference, unchanged and in lower case.
+
+    Cached, because one reference is used for many responses.
+    """
     wanted = reference.strip()
     return wanted, wanted.lower()
 
@@ -84,12 +98,14 @@ def _stripped(reference: str) -> tuple[str, str]:
 def _similar(given: str, wanted: str) -> Outcome:
     given_length, wanted_length = len(given), len(wanted)
     longer = given_length if given_length > wanted_length else wanted_length
-    if (
-        given_length <= 0.2 * longer or wanted_length <= 0.2 * longer
-    ):  # the lengths alone keep the similarity at or below one fifth
+    # the lengths alone keep the similarity at or below one fifth
+    if given_length <= 0.2 * longer or wanted_length <= 0.2 * longer:
         return DIFFERS
     if given_length * wanted_length > MAX_COMPARED_CELLS:
-        return Unscored("too_long", f"Texts of {given_length} and {wanted_length} characters are too long to compare.")
+        return Unscored(
+            "too_long",
+            f"Texts of {given_length} and {wanted_length} characters are too long to compare.",
+        )
     return _credit(longer, Levenshtein.distance(given, wanted))
 
 
@@ -104,7 +120,10 @@ def _credit(longer: int, distance: int) -> Outcome:
 
 
 def boolean(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
-    """Score 1 if the response contains the reference, ignoring case, else 0. A preceding "not" is not noticed."""
+    """Score 1 if the response contains the reference, ignoring case, else 0.
+
+    A preceding "not" is not noticed.
+    """
     wanted = reference.strip().lower()
     if not wanted:
         return Unscored("no_reference", "The task has no reference to look for.")

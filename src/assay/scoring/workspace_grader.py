@@ -1,7 +1,8 @@
-"""Grades an agent's workspace from its report: one grader, whose criteria are the scenario's evaluators with their weights.
+"""Grades an agent's workspace from its report: one grader, whose criteria are the scenario's
+evaluators with their weights.
 
-The weighted score is Σ(score · weight) / Σ weight. Each evaluator is a function of the report alone, so a stored trial can be
-graded again with other weights.
+The weighted score is Σ(score · weight) / Σ weight. Each evaluator is a function of the report
+alone, so a stored trial can be graded again with other weights.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ _SKIPPED: Final = re.compile(
     r"^\+.*(?:\.skip\(|\bxit\(|\bxdescribe\(|@(?:pytest\.mark|unittest)\.(?:skip|xfail|expectedFailure)|\bskipTest\(|pytest\.skip\()"
 )
 _REPLACED: Final = re.compile(r"Binary or large files a/(.*) and (?:b/.*|/dev/null) differ ")
-_WIDENED: Final = re.compile(r'^\+.*(?:"skipLibCheck":\s*true|# type: ignore|# noqa\b|eslint-disable)')
+_WIDENED: Final = re.compile(
+    r'^\+.*(?:"skipLibCheck":\s*true|# type: ignore|# noqa\b|eslint-disable)'
+)
 
 
 class Finding(NamedTuple):
@@ -61,26 +64,41 @@ class WorkspaceGrader(FunctionEvaluator):
         return ()
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
-        """Return the grades of one workspace; raises `Unscorable` if the response is not a report."""
+        """Return the grades of one workspace; raises `Unscorable` if the response is not a
+        report.
+        """
         (response,) = sitting.responses
         scenario = sitting.task.scenario
         report = WorkspaceReport.from_text(response.text)
         if scenario is None or report is None:
-            raise Unscorable("no_report", "The response is not a workspace report, so it cannot be evaluated.")
+            raise Unscorable(
+                "no_report", "The response is not a workspace report, so it cannot be evaluated."
+            )
         rules = [spec for spec in scenario.evaluators if spec.name != JUDGE]
         findings = {spec.name: evaluate(spec, scenario, report) for spec in rules}
         weights = {spec.name: spec.weight for spec in rules}
-        grades = [plain_grade(response.candidate, name, score, reason) for name, (score, reason) in findings.items()]
-        scores = {response.candidate: weighted_score({name: finding.score for name, finding in findings.items()}, weights)}
+        grades = [
+            plain_grade(response.candidate, name, score, reason)
+            for name, (score, reason) in findings.items()
+        ]
+        scores = {
+            response.candidate: weighted_score(
+                {name: finding.score for name, finding in findings.items()}, weights
+            )
+        }
         return Assessment(grades=tuple(grades), scores=scores, weights=weights)
 
 
 def succeeded(scenario: Scenario, report: WorkspaceReport, weighted: float | None) -> bool | None:
-    """True if the weighted score reaches the threshold and every required command passed; None if there is no score."""
+    """True if the weighted score reaches the threshold and every required command passed; None if
+    there is no score.
+    """
     if weighted is None:
         return None
     passed = {outcome.command for outcome in report.outcomes if outcome.exit_code == 0}
-    return weighted >= scenario.threshold and all(check.command in passed for check in scenario.commands if check.required)
+    return weighted >= scenario.threshold and all(
+        check.command in passed for check in scenario.commands if check.required
+    )
 
 
 def evaluate(spec: EvaluatorSpec, scenario: Scenario, report: WorkspaceReport) -> Finding:
@@ -89,30 +107,49 @@ def evaluate(spec: EvaluatorSpec, scenario: Scenario, report: WorkspaceReport) -
 
 
 def judge_rubric(options: Mapping[str, Any]) -> Rubric:
-    """Return `llm_judge`'s rubric, its `categories` (1 to 5) or Assay's; raises ValueError, KeyError or TypeError if invalid."""
+    """Return `llm_judge`'s rubric, its `categories` (1 to 5) or Assay's; raises ValueError,
+    KeyError or TypeError if invalid.
+    """
     if unknown := options.keys() - JUDGE_OPTIONS:
-        raise ValueError(f"{', '.join(sorted(unknown))} is unknown; known options are {', '.join(JUDGE_OPTIONS)}")
+        raise ValueError(
+            f"{', '.join(sorted(unknown))} is unknown; known options are {', '.join(JUDGE_OPTIONS)}"
+        )
     criteria: list[Criterion] = []
     for each in options.get("categories", ()):
         row = {"name": each} if isinstance(each, str) else each
         name, weight = str(row["name"]).replace(" ", "_"), float(row.get("weight", 1))
         if not 0 < weight < math.inf:
             raise ValueError(f"the category {name!r} needs a weight above 0")
-        criteria.append(Criterion(name=name, weight=weight, low=1.0, high=5.0, guidance=str(row.get("description", ""))))
+        criteria.append(
+            Criterion(
+                name=name,
+                weight=weight,
+                low=1.0,
+                high=5.0,
+                guidance=str(row.get("description", "")),
+            )
+        )
     return Rubric(criteria=tuple(criteria)) if criteria else WORKSPACE_RUBRIC
 
 
 def judge_parameters(options: Mapping[str, Any]) -> Parameters:
-    """Return the parameters of the evaluator `llm_judge`; raises `ValueError` or `TypeError` for options in another form."""
+    """Return the parameters of the evaluator `llm_judge`; raises `ValueError` or `TypeError` for
+    options in another form.
+    """
     most = options.get("max_tokens")
-    return Parameters(temperature=float(options.get("temperature", 0.1)), max_tokens=None if most is None else int(most))
+    return Parameters(
+        temperature=float(options.get("temperature", 0.1)),
+        max_tokens=None if most is None else int(most),
+    )
 
 
 JUDGE_OPTIONS: Final = ("model", "temperature", "max_tokens", "categories")
 
 
 def scenario_rubric(scenario: Scenario) -> Rubric:
-    """Return all criteria of a scenario: its rules, and the judge's categories, which share the judge's weight."""
+    """Return all criteria of a scenario: its rules, and the judge's categories, which share the
+    judge's weight.
+    """
     criteria: list[Criterion] = []
     for spec in scenario.evaluators:
         if spec.name != JUDGE:
@@ -127,7 +164,9 @@ def scenario_rubric(scenario: Scenario) -> Rubric:
 def evaluator_problem(name: str, options: Mapping[str, JsonValue], kinds: set[str]) -> str:
     """Return why an evaluator cannot be used, as the end of a sentence; empty if it can."""
     if name in FUNCTIONS or name == JUDGE or name in kinds:
-        options = {option: value for option, value in options.items() if value not in ([], {}, "", None)}
+        options = {
+            option: value for option, value in options.items() if value not in ([], {}, "", None)
+        }
         try:
             if name == JUDGE:
                 judge_rubric(options)
@@ -135,7 +174,9 @@ def evaluator_problem(name: str, options: Mapping[str, JsonValue], kinds: set[st
             elif name not in FUNCTIONS:
                 re.compile(options.get("issues", ""))  # type: ignore[type-var] # a number raises TypeError
             else:
-                FUNCTIONS[name](options, Scenario(folder="", fixture="", files={}), WorkspaceReport())
+                FUNCTIONS[name](
+                    options, Scenario(folder="", fixture="", files={}), WorkspaceReport()
+                )
         except KeyError as error:
             return f"needs `{error.args[0]}`."
         except (TypeError, ValueError, AttributeError, ZeroDivisionError, re.error) as error:
@@ -145,7 +186,9 @@ def evaluator_problem(name: str, options: Mapping[str, JsonValue], kinds: set[st
 
 
 def _command(spec: EvaluatorSpec, report: WorkspaceReport) -> Finding:
-    """Grade the validation commands of one kind by the share that passed or, if they count issues, by 1 - issues / `worst`."""
+    """Grade the validation commands of one kind by the share that passed or, if they count issues,
+    by 1 - issues / `worst`.
+    """
     outcomes = [outcome for outcome in report.outcomes if outcome.kind == spec.name]
     if not outcomes:
         return Finding(0.0, f"No {spec.name} command ran.")
@@ -153,18 +196,31 @@ def _command(spec: EvaluatorSpec, report: WorkspaceReport) -> Finding:
     shown = "; ".join(f"{each.command}: {each.ended}" for each in outcomes)
     pattern = spec.options.get("issues")
     if isinstance(pattern, str) and passed < len(outcomes):
-        texts = [str(match[min(1, match.re.groups)]) for each in outcomes for match in re.finditer(pattern, each.output)]
+        texts = [
+            str(match[min(1, match.re.groups)])
+            for each in outcomes
+            for match in re.finditer(pattern, each.output)
+        ]
         counts = [int(text[:9]) for text in texts if text.isdecimal()]
         worst = spec.options.get("worst", 10)
         if counts and counts[-1] and isinstance(worst, int | float) and worst > 0:
-            return Finding(max(0.0, 1 - counts[-1] / worst), f"{counts[-1]} issues; {worst:g} or more score 0. {shown}")
+            return Finding(
+                max(0.0, 1 - counts[-1] / worst),
+                f"{counts[-1]} issues; {worst:g} or more score 0. {shown}",
+            )
     return Finding(passed / len(outcomes), shown)
 
 
-def _dependency_targets(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
-    """Share of the rules that hold: a required dependency has an allowed version, a forbidden dependency is absent."""
+def _dependency_targets(
+    options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport
+) -> Finding:
+    """Share of the rules that hold: a required dependency has an allowed version, a forbidden
+    dependency is absent.
+    """
     declared = dependencies_in(report.files)
-    wrong = [f"{name} is forbidden" for name in options.get("forbidden", ()) if name.lower() in declared]
+    wrong = [
+        f"{name} is forbidden" for name in options.get("forbidden", ()) if name.lower() in declared
+    ]
     for target in options["required"]:
         name, wanted = str(target["name"]), str(target["to"])
         version = declared.get(name.lower())
@@ -176,37 +232,71 @@ def _dependency_targets(options: Mapping[str, Any], scenario: Scenario, report: 
     return Finding((total - len(wrong)) / total, "; ".join(wrong) or "All targets are declared.")
 
 
-def _dependency_proximity(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
-    """Mean closeness to the expected versions: equal 1, same minor 0.9, same major 0.7, another version 0.3, missing 0."""
+def _dependency_proximity(
+    options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport
+) -> Finding:
+    """Mean closeness to the expected versions: equal 1, same minor 0.9, same major 0.7, another
+    version 0.3, missing 0.
+    """
     declared = dependencies_in(report.files)
     shares, reasons = [], []
     for name, wanted in options["expected"].items():
         has, wants = _release(declared.get(name.lower(), "")), _release(str(wanted))
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(has, wants, strict=False)))
-        share = 0.0 if name.lower() not in declared else 1.0 if has == wants else {0: 0.3, 1: 0.7}.get(same, 0.9)
+        same = sum(
+            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(has, wants, strict=False))
+        )
+        share = (
+            0.0
+            if name.lower() not in declared
+            else 1.0
+            if has == wants
+            else {0: 0.3, 1: 0.7}.get(same, 0.9)
+        )
         shares.append(share)
-        reasons += [f"{name} is {declared.get(name.lower()) or 'missing'}, expected {wanted}"] if share < 1 else []
+        reasons += (
+            [f"{name} is {declared.get(name.lower()) or 'missing'}, expected {wanted}"]
+            if share < 1
+            else []
+        )
     return Finding(sum(shares) / len(shares), "; ".join(reasons) or "All versions are as expected.")
 
 
-def _companion_versions(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
-    declared = {name: _release(version)[:1] for name, version in dependencies_in(report.files).items()}
+def _companion_versions(
+    options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport
+) -> Finding:
+    declared = {
+        name: _release(version)[:1] for name, version in dependencies_in(report.files).items()
+    }
     apart = []
     total = 0
     for main, companions in options["companions"].items():
         total += len(companions)
         major = declared.get(main.lower())
-        apart += [f"{each} differs from {main}" for each in companions if not major or declared.get(each.lower()) != major]
-    return Finding((total - len(apart)) / total, "; ".join(apart) or "All companions have the version of their main package.")
+        apart += [
+            f"{each} differs from {main}"
+            for each in companions
+            if not major or declared.get(each.lower()) != major
+        ]
+    return Finding(
+        (total - len(apart)) / total,
+        "; ".join(apart) or "All companions have the version of their main package.",
+    )
 
 
-def _package_manager(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
+def _package_manager(
+    options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport
+) -> Finding:
     """1 if the repository has a lock file of an allowed package manager and of no other, else 0."""
-    present = {name: path for path in report.paths if (name := path.rpartition("/")[2]) in LOCK_FILES}
+    present = {
+        name: path for path in report.paths if (name := path.rpartition("/")[2]) in LOCK_FILES
+    }
     allowed = {name for name, manager in LOCK_FILES.items() if manager in options["allowed"]}
     wrong = sorted(present.keys() - allowed)
     if wrong or not present:
-        return Finding(0.0, f"The repository has {', '.join(wrong) or 'no lock file'}; allowed: {', '.join(sorted(allowed))}.")
+        return Finding(
+            0.0,
+            f"The repository has {', '.join(wrong) or 'no lock file'}; allowed: {', '.join(sorted(allowed))}.",
+        )
     return Finding(1.0, f"It has {', '.join(sorted(present))}.")
 
 
@@ -216,17 +306,27 @@ LOCK_FILES: Final[Mapping[str, str]] = MappingProxyType(
 """Lock files by name, with their package managers."""
 
 
-def _file_structure(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
-    """Share of the listed files that are as required: `required` files exist, and `absent` files do not."""
+def _file_structure(
+    options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport
+) -> Finding:
+    """Share of the listed files that are as required: `required` files exist, and `absent` files do
+    not.
+    """
     present = set(report.paths)
     missing = [path for path in options["required"] if path not in present]
     left = [path for path in options.get("absent", ()) if path in present]
     total = len(options["required"]) + len(options.get("absent", ()))
-    reasons = [f"{path} is missing" for path in missing] + [f"{path} should be gone" for path in left]
-    return Finding((total - len(reasons)) / total, "; ".join(reasons) or "All files are as required.")
+    reasons = [f"{path} is missing" for path in missing] + [
+        f"{path} should be gone" for path in left
+    ]
+    return Finding(
+        (total - len(reasons)) / total, "; ".join(reasons) or "All files are as required."
+    )
 
 
-def _config_accuracy(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
+def _config_accuracy(
+    options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport
+) -> Finding:
     wrong, total = [], 0
     for file, keys in options["files"].items():
         document = _document(file, report.files.get(file))
@@ -234,18 +334,34 @@ def _config_accuracy(options: Mapping[str, Any], scenario: Scenario, report: Wor
             total += 1
             value = _value_at(document, path)
             if value != wanted:
-                wrong.append(f"{file} {path} is {json.dumps(value)[:80]}, wanted {json.dumps(wanted)[:80]}")
-    return Finding((total - len(wrong)) / total, "; ".join(wrong) or "All keys have the expected values.")
+                wrong.append(
+                    f"{file} {path} is {json.dumps(value)[:80]}, wanted {json.dumps(wanted)[:80]}"
+                )
+    return Finding(
+        (total - len(wrong)) / total, "; ".join(wrong) or "All keys have the expected values."
+    )
 
 
-def _namespace_migration(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
+def _namespace_migration(
+    options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport
+) -> Finding:
     """1 minus 0.33 for each file that still contains an old name."""
-    left = [f"{path} still has {name!r}" for name in options["from"] for path in report.matches.get(name, ())]
-    return Finding(max(0.0, 1 - LEFTOVER_COST * len(left)), "; ".join(left[:20]) or "No old name is left.")
+    left = [
+        f"{path} still has {name!r}"
+        for name in options["from"]
+        for path in report.matches.get(name, ())
+    ]
+    return Finding(
+        max(0.0, 1 - LEFTOVER_COST * len(left)), "; ".join(left[:20]) or "No old name is left."
+    )
 
 
-def _integrity_guard(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
-    """1 minus 0.2 for each sign of cheating: a check changed, deleted, replaced or added, a test skipped, a warning silenced."""
+def _integrity_guard(
+    options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport
+) -> Finding:
+    """1 minus 0.2 for each sign of cheating: a check changed, deleted, replaced or added, a test
+    skipped, a warning silenced.
+    """
     protected = set(scenario.protected_files)
     findings = [each.removesuffix(".") for each in report.violations]
     path = ""
@@ -262,20 +378,36 @@ def _integrity_guard(options: Mapping[str, Any], scenario: Scenario, report: Wor
             findings.append(f"{path} skips a test: {line[1:].strip()[:80]}")
         elif _WIDENED.match(line):
             findings.append(f"{path} silences a check: {line[1:].strip()[:80]}")
-    return Finding(max(0.0, 1 - FINDING_COST * len(findings)), "; ".join(findings[:20]) or "No check was weakened.")
+    return Finding(
+        max(0.0, 1 - FINDING_COST * len(findings)),
+        "; ".join(findings[:20]) or "No check was weakened.",
+    )
 
 
 def heuristics(options: Mapping[str, Any], group: str) -> list[dict[str, Any]]:
-    """Return the heuristic checks of a group as mappings; a string stands for the value of the key in `HEURISTICS`."""
-    return [{HEURISTICS[group]: item} if isinstance(item, str) else item for item in options.get(group, ())]
+    """Return the heuristic checks of a group as mappings; a string stands for the value of the key
+    in `HEURISTICS`.
+    """
+    return [
+        {HEURISTICS[group]: item} if isinstance(item, str) else item
+        for item in options.get(group, ())
+    ]
 
 
-HEURISTICS: Final = {"commands": "command", "scripts": "command", "files": "path", "patterns": "pattern", "structured": "path"}
+HEURISTICS: Final = {
+    "commands": "command",
+    "scripts": "command",
+    "files": "path",
+    "patterns": "pattern",
+    "structured": "path",
+}
 """Groups of heuristic checks, and the key that each check in the group requires."""
 
 
 def heuristic_patterns(scenario: Scenario) -> dict[str, tuple[str, str]]:
-    """Return (path pattern, regular expression) of each search, by the name that the report's matches use for it."""
+    """Return (path pattern, regular expression) of each search, by the name that the report's
+    matches use for it.
+    """
     specs = (spec for spec in scenario.evaluators if spec.name == HEURISTIC)
     checks = [check for spec in specs for check in heuristics(spec.options, "patterns")]
     return {_pattern_name(check): (check.get("files", "*"), check["pattern"]) for check in checks}
@@ -285,11 +417,19 @@ def _pattern_name(check: Mapping[str, Any]) -> str:
     return f"/{check['pattern']}/ in {check.get('files', '*')}"
 
 
-def _heuristic_checks(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
-    """Share of the checks that hold, by weight: commands succeed, files exist, patterns match, documents have a key or section."""
+def _heuristic_checks(
+    options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport
+) -> Finding:
+    """Share of the checks that hold, by weight: commands succeed, files exist, patterns match,
+    documents have a key or section.
+    """
     if unknown := options.keys() - HEURISTICS.keys():
-        raise ValueError(f"{', '.join(sorted(unknown))} is unknown; known groups are {', '.join(HEURISTICS)}")
-    succeeded = {each.command for each in report.outcomes if each.kind == HEURISTIC and each.exit_code == 0}
+        raise ValueError(
+            f"{', '.join(sorted(unknown))} is unknown; known groups are {', '.join(HEURISTICS)}"
+        )
+    succeeded = {
+        each.command for each in report.outcomes if each.kind == HEURISTIC and each.exit_code == 0
+    }
     held, total, failed = 0.0, 0.0, []
     for group, needed in HEURISTICS.items():
         for check in heuristics(options, group):
@@ -309,18 +449,24 @@ def _heuristic_checks(options: Mapping[str, Any], scenario: Scenario, report: Wo
             total += weight
             held += weight * holds
             failed += [] if holds else [f"{name} ({group})"]
-    return Finding(held / total, f"Failed: {'; '.join(failed[:20])}" if failed else "All checks hold.")
+    return Finding(
+        held / total, f"Failed: {'; '.join(failed[:20])}" if failed else "All checks hold."
+    )
 
 
 def _has_part(file: str, part: str, content: str | None) -> bool:
-    """True if a JSON or TOML file has the value at `$.a.b`, or a text has a Markdown heading or `[section]` of this name."""
+    """True if a JSON or TOML file has the value at `$.a.b`, or a text has a Markdown heading or
+    `[section]` of this name.
+    """
     if not part.startswith("$."):
         heading = rf"(?im)^\s*(?:#+\s*{re.escape(part)}\s*#*|\[{re.escape(part)}\])\s*$"
         return re.search(heading, content or "") is not None
     return _value_at(_document(file, content), part[2:]) is not None
 
 
-FUNCTIONS: Final[Mapping[str, Callable[[Mapping[str, Any], Scenario, WorkspaceReport], Finding]]] = MappingProxyType(
+FUNCTIONS: Final[
+    Mapping[str, Callable[[Mapping[str, Any], Scenario, WorkspaceReport], Finding]]
+] = MappingProxyType(
     {
         "dependency_targets": _dependency_targets,
         "dependency_proximity": _dependency_proximity,
@@ -337,7 +483,9 @@ FUNCTIONS: Final[Mapping[str, Callable[[Mapping[str, Any], Scenario, WorkspaceRe
 
 
 def dependencies_in(files: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the declared version of each dependency in requirements files, pyproject.toml and package.json, by lower-case name."""
+    """Return the declared version of each dependency in requirements files, pyproject.toml and
+    package.json, by lower-case name.
+    """
     declared: dict[str, str] = {}
     for path, content in files.items():
         name = path.rpartition("/")[2]
@@ -347,9 +495,17 @@ def dependencies_in(files: Mapping[str, str | None]) -> dict[str, str]:
             document = _document(path, content)
             for group in ("dependencies", "devDependencies", "peerDependencies"):
                 part = document.get(group) if isinstance(document, dict) else None
-                declared |= {key.lower(): str(value) for key, value in part.items()} if isinstance(part, dict) else {}
+                declared |= (
+                    {key.lower(): str(value) for key, value in part.items()}
+                    if isinstance(part, dict)
+                    else {}
+                )
             continue
-        lines = content.splitlines() if name.endswith(".txt") else _project_dependencies(_document(path, content))
+        lines = (
+            content.splitlines()
+            if name.endswith(".txt")
+            else _project_dependencies(_document(path, content))
+        )
         for line in lines:
             try:
                 requirement = Requirement(line.partition("#")[0].strip())
@@ -368,7 +524,13 @@ def _project_dependencies(document: Any) -> list[str]:
 def _document(path: str, content: str | None) -> Any:
     """Return the content of a JSON or TOML file; None if it cannot be read."""
     try:
-        return None if content is None else tomllib.loads(content) if path.endswith(".toml") else json.loads(content)
+        return (
+            None
+            if content is None
+            else tomllib.loads(content)
+            if path.endswith(".toml")
+            else json.loads(content)
+        )
     except (ValueError, RecursionError):
         return None
 
@@ -384,13 +546,17 @@ _NUMBERS: Final = re.compile(r"\d+(?:\.\d+)*")
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """Return the first version number in a text as three numbers; empty if the text has no number."""
+    """Return the first version number in a text as three numbers; empty if the text has no
+    number.
+    """
     number = _NUMBERS.search(version)
     return () if number is None else (*map(int, number.group()[:60].split(".")), 0, 0)[:3]
 
 
 def _allows(declared: str, wanted: str) -> bool:
-    """True if a declared version (`==2.1.0`, `^18.2.0`) is at least the target, within the same major version."""
+    """True if a declared version (`==2.1.0`, `^18.2.0`) is at least the target, within the same
+    major version.
+    """
     has, wants = _release(declared), _release(wanted)
     if not has or not wants:
         return declared.strip() == wanted.strip()

@@ -1,7 +1,9 @@
-"""Grades an agent's workspace by rules and by an LLM together; as the LLM is one of the evaluators, the whole grade awaits review.
+"""Grades an agent's workspace by rules and by an LLM together; as the LLM is one of the evaluators,
+the whole grade awaits review.
 
-The judge sees the diff and the output of the validation commands. Its categories are criteria beside those of the rules and share
-the weight of the evaluator `llm_judge`, so the score is Σ(score · weight) / Σ weight over all evaluators.
+The judge sees the diff and the output of the validation commands. Its categories are criteria
+beside those of the rules and share the weight of the evaluator `llm_judge`, so the score is Σ(score
+· weight) / Σ weight over all evaluators.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from assay.scoring.rubric_evaluator import RubricEvaluator
 from assay.scoring.workspace_grader import WorkspaceGrader, judge_rubric, scenario_rubric
 
 SHOWN_DIFF: Final = 120_000
-"""Maximum characters of the diff that a judge sees, about 30,000 tokens; the validation output follows it."""
+"""Maximum characters of the diff that a judge sees, about 30,000 tokens; the validation output
+follows it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +39,20 @@ class WorkspaceJudge(RubricEvaluator):
         if self.spec.model.provider == PERSON:
             return ()
         shown, _ = self._shown(sitting)
-        return (request_of(self.spec, self.rubric, shown, candidate=shown.responses[0].candidate, template=WORKSPACE),)
+        return (
+            request_of(
+                self.spec,
+                self.rubric,
+                shown,
+                candidate=shown.responses[0].candidate,
+                template=WORKSPACE,
+            ),
+        )
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
-        """Return the grades of rules and judge; raises Unscorable (response is no report) or UnreadableReply (no grades)."""
+        """Return the grades of rules and judge; raises Unscorable (response is no report) or
+        UnreadableReply (no grades).
+        """
         if self.spec.model.provider == PERSON:
             return self.form(sitting)
         shown, flags = self._shown(sitting)
@@ -46,11 +60,17 @@ class WorkspaceJudge(RubricEvaluator):
         return self._with_rules(sitting, replace(judged, flags=(*flags, *judged.flags)))
 
     def form(self, sitting: Sitting, *, reply: str = "", problem: str = "") -> Assessment:
-        """Return the grades of the rules with an empty form for the judge's categories, which a person fills in."""
-        return self._with_rules(sitting, empty_form(self.rubric, sitting, reply=reply, problem=problem))
+        """Return the grades of the rules with an empty form for the judge's categories, which a
+        person fills in.
+        """
+        return self._with_rules(
+            sitting, empty_form(self.rubric, sitting, reply=reply, problem=problem)
+        )
 
     def _shown(self, sitting: Sitting) -> tuple[Sitting, tuple[Flag, ...]]:
-        """Return the sitting with diff and validation output as its response, and a flag if the diff was cut."""
+        """Return the sitting with diff and validation output as its response, and a flag if the
+        diff was cut.
+        """
         (response,) = sitting.responses
         report = WorkspaceReport.from_text(response.text)
         if report is None:
@@ -60,17 +80,34 @@ class WorkspaceJudge(RubricEvaluator):
             detail = f"The judge saw the first {SHOWN_DIFF:,} of {size:,} characters of the diff."
             flags = (Flag(kind=FlagKind.CODE_CUT, detail=detail, candidate=response.candidate),)
             report = replace(report, diff=f"{report.diff[:SHOWN_DIFF]}\n({detail})")
-        return replace(sitting, responses=(replace(response, text=report.to_markdown(only_work=True)),)), flags
+        return replace(
+            sitting, responses=(replace(response, text=report.to_markdown(only_work=True)),)
+        ), flags
 
     def _with_rules(self, sitting: Sitting, judged: Assessment) -> Assessment:
         scenario = sitting.task.scenario
         rules = WorkspaceGrader(sitting.task.scoring).read(sitting, ())
-        weights = {each.name: each.weight for each in scenario_rubric(scenario).criteria} if scenario else {}
-        grades = tuple(sorted((*rules.grades, *judged.grades), key=lambda grade: [*weights].index(grade.criterion)))
-        return replace(judged, grades=grades, weights=weights, scores=weighted_scores(judged.scores, grades, weights))
+        weights = (
+            {each.name: each.weight for each in scenario_rubric(scenario).criteria}
+            if scenario
+            else {}
+        )
+        grades = tuple(
+            sorted(
+                (*rules.grades, *judged.grades), key=lambda grade: [*weights].index(grade.criterion)
+            )
+        )
+        return replace(
+            judged,
+            grades=grades,
+            weights=weights,
+            scores=weighted_scores(judged.scores, grades, weights),
+        )
 
 
-def workspace_evaluators(task: Task, judges: tuple[JudgeSpec, ...]) -> tuple[WorkspaceGrader | WorkspaceJudge, ...]:
+def workspace_evaluators(
+    task: Task, judges: tuple[JudgeSpec, ...]
+) -> tuple[WorkspaceGrader | WorkspaceJudge, ...]:
     judge = None if task.scenario is None else task.scenario.judge
     if judge is None:
         return (WorkspaceGrader(task.scoring),)

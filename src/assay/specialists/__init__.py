@@ -1,1 +1,3 @@
-"""Specialists: templates that change the prompts of agents, their enrichment, and snapshots with measured results."""
+"""Specialists: templates that change the prompts of agents, their enrichment, and snapshots with
+measured results.
+"""

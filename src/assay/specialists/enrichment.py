@@ -1,7 +1,8 @@
-"""Ask a model for metadata about a document, and insert it into a template, whose comments and layout stay as they are.
+"""Ask a model for metadata about a document, and insert it into a template, whose comments and
+layout stay as they are.
 
-A document may try to steer the metadata. It is marked as material, and whatever the model replies, only four fields of limited
-length are used.
+A document may try to steer the metadata. It is marked as material, and whatever the model replies,
+only four fields of limited length are used.
 """
 
 from __future__ import annotations
@@ -40,19 +41,29 @@ _TEXTS: Final = ("summary", "relevance_to_specialist")
 _LISTS: Final = ("key_concepts", "use_cases")
 
 
-def enrichment_request(model: ModelSpec, template: SpecialistTemplate, source: str, text: str) -> ModelRequest:
-    """Return the request for a document's metadata; equal documents of equal specialists give equal requests."""
+def enrichment_request(
+    model: ModelSpec, template: SpecialistTemplate, source: str, text: str
+) -> ModelRequest:
+    """Return the request for a document's metadata; equal documents of equal specialists give equal
+    requests.
+    """
     shown = text[:LONGEST_TEXT]
     mark = text_digest(shown)[:8]
     while mark in shown:
         mark = text_digest(mark)[:8]
-    about = {"name": template.name, "persona": template.persona, "capabilities": template.capabilities}
+    about = {
+        "name": template.name,
+        "persona": template.persona,
+        "capabilities": template.capabilities,
+    }
     values = {
         "specialist": json.dumps(about, ensure_ascii=False, indent=1)[:LONGEST_TEXT],
         "source": source[:200],
         "mark": mark,
         "text": shown,
-        "cut": "" if shown == text else f"(These are the first {len(shown):,} of {len(text):,} characters.)",
+        "cut": ""
+        if shown == text
+        else f"(These are the first {len(shown):,} of {len(text):,} characters.)",
     }
     properties: dict[str, JsonValue] = {key: {"type": "string"} for key in _TEXTS}
     properties |= {key: {"type": "array", "items": {"type": "string"}} for key in _LISTS}
@@ -61,30 +72,44 @@ def enrichment_request(model: ModelSpec, template: SpecialistTemplate, source: s
         model=model,
         messages=(Message(role="user", content=filled(prompt, values)),),
         parameters=model.parameters.over(PARAMETERS),
-        purpose=Purpose(role=Role.STRUCTURER, task=f"enrichment/{template.name}/{source[:200]}", trial=1),
+        purpose=Purpose(
+            role=Role.STRUCTURER, task=f"enrichment/{template.name}/{source[:200]}", trial=1
+        ),
         answer_schema=AnswerSchema(name="enrichment", schema=closed_object(properties)),
     )
 
 
 def read_enrichment(reply: Reply) -> dict[str, JsonValue]:
-    """Return the four fields of a reply, shortened; raises `UnreadableReply` if it has no object with all of them."""
+    """Return the four fields of a reply, shortened; raises `UnreadableReply` if it has no object
+    with all of them.
+    """
     for document in reversed(read_loosely(reply.text).documents):
         if isinstance(document.value, dict) and document.value.keys() >= {*_TEXTS, *_LISTS}:
-            fields: dict[str, JsonValue] = {key: printable_line(document.value[key], _MOST_CHARACTERS) for key in _TEXTS}
+            fields: dict[str, JsonValue] = {
+                key: printable_line(document.value[key], _MOST_CHARACTERS) for key in _TEXTS
+            }
             for key in _LISTS:
                 items = document.value[key]
-                lines = (printable_line(item, _LONGEST_ITEM) for item in (items if isinstance(items, list) else []))
+                lines = (
+                    printable_line(item, _LONGEST_ITEM)
+                    for item in (items if isinstance(items, list) else [])
+                )
                 kept: list[JsonValue] = [line for line in lines if line]
                 fields[key] = kept[:_MOST_ITEMS]
             if fields["summary"]:
                 return {key: fields[key] for key in ("summary", *_LISTS, "relevance_to_specialist")}
-    raise UnreadableReply("There is no JSON object with a summary, key_concepts, use_cases and relevance_to_specialist.")
+    raise UnreadableReply(
+        "There is no JSON object with a summary, key_concepts, use_cases and relevance_to_specialist."
+    )
 
 
 def with_enrichments(
-    text: str, documentation: Sequence[Mapping[str, Any]], enrichments: Mapping[int, Mapping[str, JsonValue]]
+    text: str,
+    documentation: Sequence[Mapping[str, Any]],
+    enrichments: Mapping[int, Mapping[str, JsonValue]],
 ) -> str:
-    """Return the text of a template with enrichments, which are keyed by the document's position in the merged documentation.
+    """Return the text of a template with enrichments, which are keyed by the document's position in
+    the merged documentation.
 
     Documentation that the template inherits is written into it.
     """
@@ -94,7 +119,8 @@ def with_enrichments(
     edits: list[tuple[int, int, str]] = []
     if own is None:
         whole = [
-            {**each, "enrichment": dict(enrichments[n])} if n in enrichments else each for n, each in enumerate(documentation)
+            {**each, "enrichment": dict(enrichments[n])} if n in enrichments else each
+            for n, each in enumerate(documentation)
         ]
         edits += _set(text, root, "documentation", whole)
     else:
@@ -106,25 +132,34 @@ def with_enrichments(
 
 
 def _set(text: str, node: Any, name: str, value: object) -> list[tuple[int, int, str]]:
-    """Return the edits (start, end, new text) that set the key `name` of an object in a JSON5 text."""
+    """Return the edits (start, end, new text) that set the key `name` of an object in a JSON5
+    text.
+    """
     closing: int = node._end_tok.index
     margin = re.match(r"[ \t]*", text[text.rfind("\n", 0, closing) + 1 :])
     indent = margin[0] if margin else ""
-    written = re.sub(r'(?m)^( *)"(\w+)": ', r"\1\2: ", json.dumps(value, ensure_ascii=False, indent=2))
+    written = re.sub(
+        r'(?m)^( *)"(\w+)": ', r"\1\2: ", json.dumps(value, ensure_ascii=False, indent=2)
+    )
     written = written.replace("\n", f"\n{indent}  ")
     known = [each for key, each in _pairs(node) if key == name]
     if known:
         return [(known[-1]._tok.index, _end(known[-1]), written)]
     alone = text[:closing].rpartition("\n")[2].strip() == ""  # the brace has its own line
     start = closing if alone else len(text[:closing].rstrip(" \t"))
-    edits = [(start, closing, f"{'' if alone else f'{chr(10)}{indent}'}  {name}: {written},\n{indent}")]
+    edits = [
+        (start, closing, f"{'' if alone else f'{chr(10)}{indent}'}  {name}: {written},\n{indent}")
+    ]
     if node.values and not node.trailing_comma:
         edits.append((_end(node.values[-1]), _end(node.values[-1]), ","))
     return edits
 
 
 def _pairs(node: Any) -> list[tuple[Any, Any]]:
-    return [(getattr(key, "name", None) or key.characters, value) for key, value in zip(node.keys, node.values, strict=True)]
+    return [
+        (getattr(key, "name", None) or key.characters, value)
+        for key, value in zip(node.keys, node.values, strict=True)
+    ]
 
 
 def _end(node: Any) -> int:
@@ -132,6 +167,12 @@ def _end(node: Any) -> int:
 
 
 def printable_line(value: object, most: int) -> str:
-    """Return a text in one line without control characters, shortened; empty if the value is not a text."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in value).split()) if isinstance(value, str) else ""
+    """Return a text in one line without control characters, shortened; empty if the value is not a
+    text.
+    """
+    line = (
+        " ".join("".join(c if c.isprintable() else " " for c in value).split())
+        if isinstance(value, str)
+        else ""
+    )
     return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -1,7 +1,7 @@
 """Read the value of a JSON5 text in time that grows with its length.
 
-The package json-five takes 0.2 ms for each token, so that 500 kB of numbers took 80 s. It still edits templates, because it knows
-where each value stands; `MOST_EDITED_TOKENS` bounds such texts.
+The package json-five takes 0.2 ms for each token, so that 500 kB of numbers took 80 s. It still
+edits templates, because it knows where each value stands; `MOST_EDITED_TOKENS` bounds such texts.
 """
 
 from __future__ import annotations
@@ -41,11 +41,14 @@ class Json5Error(ValueError):
 
 
 class TooLarge(ValueError):
-    """A text that would take long to read and to check; the message is a predicate, such as "is nested too deeply."."""
+    """A text that would take long to read and to check; the message is a predicate, such as "is
+    nested too deeply.".
+    """
 
 
 def read_json5_value(text: str) -> JsonValue:
-    """Return the value of a JSON5 text; Infinity and NaN are read as such, and the last of equal names counts.
+    """Return the value of a JSON5 text; Infinity and NaN are read as such, and the last of equal
+    names counts.
 
     Raises `Json5Error`, or `TooLarge` for a text with too many tokens or levels.
     """
@@ -56,7 +59,9 @@ def read_json5_value(text: str) -> JsonValue:
 
 
 def is_editable(text: str) -> bool:
-    """True if a text has at most `MOST_EDITED_TOKENS` tokens, so that json-five reads it in a few seconds."""
+    """True if a text has at most `MOST_EDITED_TOKENS` tokens, so that json-five reads it in a few
+    seconds.
+    """
     place = n = 0
     while n <= MOST_EDITED_TOKENS and (match := _TOKEN.match(text, place)) is not None:
         place, n = match.end(), n + 1
@@ -64,7 +69,9 @@ def is_editable(text: str) -> bool:
 
 
 class _Reader:
-    """The tokens of a text without spaces and comments, ended by a token of the kind `end`, and the number of the next one."""
+    """The tokens of a text without spaces and comments, ended by a token of the kind `end`, and the
+    number of the next one.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -1,8 +1,9 @@
 """Snapshot files of specialists: schema, content address and signature.
 
-A snapshot is JSON in exactly one layout. To detect a change to any byte, Assay writes the content again and compares the bytes.
-Its number and the digest of the snapshot before it are part of the content, and the path repeats number, version and specialist, so
-that a renamed, moved, replaced or missing file is found.
+A snapshot is JSON in exactly one layout. To detect a change to any byte, Assay writes the content
+again and compares the bytes. Its number and the digest of the snapshot before it are part of the
+content, and the path repeats number, version and specialist, so that a renamed, moved, replaced or
+missing file is found.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 LARGEST_SNAPSHOT: Final = 64_000_000
 
 FORMAT: Final = 2
-"""Format of the snapshots that Assay mints. Format 1 states no format, number, predecessor or removed runs."""
+"""Format of the snapshots that Assay mints.
+
+Format 1 states no format, number, predecessor or removed runs.
+"""
 
 OWN_SECTIONS: Final = ("benchmarks", "evidence", "validity", "snapshot_metadata", "integrity")
 """Sections that minting adds to the template's fields."""
@@ -43,33 +47,49 @@ def format_of(snapshot: Section) -> int:
 
 
 def numbered(content: Mapping[str, Any], number: int, before: Path | None) -> Section:
-    """Return the content of a snapshot with its format, its number and the digest of the file before it (None: there is none)."""
+    """Return the content of a snapshot with its format, its number and the digest of the file
+    before it (None: there is none).
+    """
     stated = None if before is None else {"number": number - 1, "file_sha256": file_digest(before)}
     own = {"format": FORMAT, "number": number, "predecessor": stated}
     return {**content, "snapshot_metadata": {**content["snapshot_metadata"], **own}}
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a snapshot file, as `sha256sum` prints it; raises `InputError` if the file cannot be read."""
+    """Return the SHA-256 of a snapshot file, as `sha256sum` prints it; raises `InputError` if the
+    file cannot be read.
+    """
     return hashlib.sha256(read_limited(path, LARGEST_SNAPSHOT)).hexdigest()
 
 
 def misplaced(snapshot: Section, path: Path) -> list[str]:
-    """Return how the path `NAME/VERSION/snapshot-NNN.json5` differs from a snapshot's own name, version and number.
+    """Return how the path `NAME/VERSION/snapshot-NNN.json5` differs from a snapshot's own name,
+    version and number.
 
-    The folders count only if the inner one is named like a version, because a single file may be kept anywhere.
+    The folders count only if the inner one is named like a version, because a single file may be
+    kept anywhere.
     """
     place = path.resolve()
-    name, version, number = short_name(snapshot["name"]), snapshot["version"], snapshot["snapshot_metadata"].get("number")
+    name, version, number = (
+        short_name(snapshot["name"]),
+        snapshot["version"],
+        snapshot["snapshot_metadata"].get("number"),
+    )
     problems = []
     file_name = _FILE_NAME.fullmatch(place.name)
     if number is not None and (file_name is None or int(file_name[1]) != number):
-        problems.append(f"it was minted as snapshot-{number:03}.json5, but the file is named {place.name}")
+        problems.append(
+            f"it was minted as snapshot-{number:03}.json5, but the file is named {place.name}"
+        )
     if in_own_folders(path):
         if place.parent.name != version:
-            problems.append(f"it has version {version}, but lies in a folder of version {place.parent.name}")
+            problems.append(
+                f"it has version {version}, but lies in a folder of version {place.parent.name}"
+            )
         if place.parent.parent.name != name:
-            problems.append(f"it is of the specialist {name}, but lies in a folder of {place.parent.parent.name}")
+            problems.append(
+                f"it is of the specialist {name}, but lies in a folder of {place.parent.parent.name}"
+            )
     return problems
 
 
@@ -79,12 +99,19 @@ def in_own_folders(path: Path) -> bool:
 
 
 def seal(content: Mapping[str, Any], key: SigningKey | None) -> Section:
-    """Return a snapshot with its content address and, if there is a key, its signature; raises `InputError` if it is invalid."""
-    named = {**content, "snapshot_metadata": {**content["snapshot_metadata"], "public_key": key and key.public}}
+    """Return a snapshot with its content address and, if there is a key, its signature; raises
+    `InputError` if it is invalid.
+    """
+    named = {
+        **content,
+        "snapshot_metadata": {**content["snapshot_metadata"], "public_key": key and key.public},
+    }
     digest = _address(named)
     sealed = {**named, "integrity": {"sha256": digest, "ed25519": key and key.sign(digest)}}
     if wrong := violations(sealed, "snapshot"):
-        raise InputError("snapshot", "; ".join(f"{where} {problem}" for where, problem in wrong[:5]))
+        raise InputError(
+            "snapshot", "; ".join(f"{where} {problem}" for where, problem in wrong[:5])
+        )
     return sealed
 
 
@@ -95,7 +122,8 @@ def laid_out(snapshot: Mapping[str, Any]) -> str:
 
 
 def read_snapshot(path: Path) -> tuple[Section, list[str]]:
-    """Return a snapshot, and the reasons why it is not as minted: changed bytes, a violated schema, a wrong signature.
+    """Return a snapshot, and the reasons why it is not as minted: changed bytes, a violated schema,
+    a wrong signature.
 
     If there is a reason, any field may be missing. Raises `InputError` if the file cannot be read.
     """
@@ -108,12 +136,17 @@ def read_snapshot(path: Path) -> tuple[Section, list[str]]:
     if not isinstance(snapshot, dict):
         return {}, ["The file is not a snapshot: it contains no JSON object."]
     problems = [] if same else ["The file was changed: it is not laid out as Assay writes it."]
-    problems += [f"The schema is violated: {where} {problem}" for where, problem in violations(snapshot, "snapshot")]
+    problems += [
+        f"The schema is violated: {where} {problem}"
+        for where, problem in violations(snapshot, "snapshot")
+    ]
     return snapshot, problems or _unproven(snapshot)
 
 
 def _unproven(snapshot: Section) -> list[str]:
-    """Return why the content address or the signature of a valid snapshot does not fit its content."""
+    """Return why the content address or the signature of a valid snapshot does not fit its
+    content.
+    """
     integrity, public = snapshot["integrity"], snapshot["snapshot_metadata"]["public_key"]
     digest = _address({key: value for key, value in snapshot.items() if key != "integrity"})
     if digest != integrity["sha256"]:

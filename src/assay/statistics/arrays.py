@@ -10,7 +10,8 @@ Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 Interval: TypeAlias = tuple[float, float]
 
-# Scores are between 0 and 1 with rounding errors of about 1e-16, so a range below this is due to rounding and not to variation.
+# Scores are between 0 and 1 with rounding errors of about 1e-16, so a range below this is due to
+# rounding and not to variation.
 NO_SPREAD = 1e-12
 
 

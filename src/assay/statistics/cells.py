@@ -1,13 +1,14 @@
 """Sums from which a report is computed: number, mean and spread of trials per task and candidate.
 
-Theory. For each (task, candidate) cell, a report needs only n, the mean, M2 (the sum of squared deviations), and the smallest
-and the largest score. If one judge call graded all candidates, it also needs n, mean and M2 of each pair's differences. A
-review decision adds or withdraws one score, by Welford's update or its inverse. This takes O(1) time, whatever the number of
-rows.
+Theory. For each (task, candidate) cell, a report needs only n, the mean, M2 (the sum of squared
+deviations), and the smallest and the largest score. If one judge call graded all candidates, it
+also needs n, mean and M2 of each pair's differences. A review decision adds or withdraws one score,
+by Welford's update or its inverse. This takes O(1) time, whatever the number of rows.
 
-House rules. Arrays have the axes (candidate, task) and (pair, task), so that a sum over tasks reads contiguous memory. The
-inverse update loses digits if little spread is left, and the smallest and largest score become unknown if one of them is
-withdrawn. Such cells are `stale`: their ranges are usable but too wide until `recompute` receives their scores.
+House rules. Arrays have the axes (candidate, task) and (pair, task), so that a sum over tasks reads
+contiguous memory. The inverse update loses digits if little spread is left, and the smallest and
+largest score become unknown if one of them is withdrawn. Such cells are `stale`: their ranges are
+usable but too wide until `recompute` receives their scores.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -25,15 +26,18 @@ ROWS_AT_A_TIME = 65_536
 
 
 class Cells:
-    """Sufficient statistics per task and candidate; `add` and `withdraw` update them in place in O(1).
+    """Sufficient statistics per task and candidate; `add` and `withdraw` update them in place in
+    O(1).
 
     Attributes:
         tasks, candidates: labels; `task_code` and `candidate_code` return a label's position.
-        n, mean, m2, low, high: shape (candidates, tasks). A cell without trials has 0 in all of these arrays.
+        n, mean, m2, low, high: shape (candidates, tasks). A cell without trials has 0 in all of
+            these arrays.
         weight: shape (tasks,), at least 0; a task with weight 0 is left out.
         pairs: differences in jointly graded trials, or None if candidates were graded separately.
         planned_tasks: number of planned tasks, at least 0, which decides the default scope.
-        family: shape (tasks,), code of each task's family; None if every planned task is its own family.
+        family: shape (tasks,), code of each task's family; None if every planned task is its own
+            family.
         planned_families: number of families among the planned tasks.
     """
 
@@ -50,19 +54,26 @@ class Cells:
     ) -> None:
         """Create empty cells, one per task and candidate.
 
-        Raises ValueError if a weight is negative, NaN or infinite, or if there is not exactly one weight and one family per
-        task.
+        Raises ValueError if a weight is negative, NaN or infinite, or if there is not exactly one
+        weight and one family per task.
         """
         shape = (len(candidates), len(tasks))
         self.tasks = tuple(tasks)
         self.candidates = tuple(candidates)
         self.weight = np.ones(len(tasks)) if weight is None else np.asarray(weight, np.float64)
-        if self.weight.shape != (len(tasks),) or not (np.isfinite(self.weight) & (self.weight >= 0)).all():
-            raise ValueError(f"weight must hold {len(tasks)} finite numbers that are not negative, one for each task")
+        if (
+            self.weight.shape != (len(tasks),)
+            or not (np.isfinite(self.weight) & (self.weight >= 0)).all()
+        ):
+            raise ValueError(
+                f"weight must hold {len(tasks)} finite numbers that are not negative, one for each task"
+            )
         self.n = np.zeros(shape)
         self.mean, self.m2, self.low, self.high = (np.zeros(shape) for _ in range(4))
         self.pairs = PairCells(len(candidates), len(tasks)) if joint else None
-        self.planned_tasks = int((self.weight > 0).sum()) if planned_tasks is None else planned_tasks
+        self.planned_tasks = (
+            int((self.weight > 0).sum()) if planned_tasks is None else planned_tasks
+        )
         if family is not None and family.shape != (len(tasks),):
             raise ValueError(f"family must hold {len(tasks)} codes, one for each task")
         own = self.planned_tasks if family is None else np.unique(family[self.weight > 0]).size
@@ -99,8 +110,8 @@ class Cells:
             tasks, candidates: labels, by default the codes themselves.
             family: shape (n_tasks,), code of each task's family; None if tasks are independent.
 
-        Raises ValueError for columns of unequal length, a code out of range, a score outside 0 to 1 (the message names its
-        row), or an invalid weight.
+        Raises ValueError for columns of unequal length, a code out of range, a score outside 0 to 1
+        (the message names its row), or an invalid weight.
         """
         check_codes("task", task, n_tasks, len(score))
         check_codes("candidate", candidate, n_candidates, len(score))
@@ -118,13 +129,17 @@ class Cells:
         return cells
 
     def fill(self, task: Ints, candidate: Ints, score: Floats) -> None:
-        """Set all cells from rows with the columns that `from_codes` takes, without checking them."""
+        """Set all cells from rows with the columns that `from_codes` takes, without checking
+        them.
+        """
         size = self.n.size
         n = np.zeros(size)
         low, high = np.full(size, np.inf), np.full(size, -np.inf)
-        # Rows are summed in pieces, because temporary arrays of a million rows would cost as much as the sums.
+        # Rows are summed in pieces, because temporary arrays of a million rows would cost as much
+        # as the sums.
         step = max(ROWS_AT_A_TIME, size)
-        # A piece never has fewer rows than there are cells, because every piece also needs a pass over the cells.
+        # A piece never has fewer rows than there are cells, because every piece also needs a pass
+        # over the cells.
         pieces = [slice(start, start + step) for start in range(0, score.size, step)]
         for piece in pieces:
             key, part = self._key(task[piece], candidate[piece]), score[piece]
@@ -134,7 +149,8 @@ class Cells:
         mean, m2 = group_means(self._key(task, candidate), score, size), np.zeros(size)
         for piece in pieces:
             key = self._key(task[piece], candidate[piece])
-            # This is a second pass, because subtracting a squared sum from a sum of squares cancels if the scores hardly vary.
+            # This is a second pass, because subtracting a squared sum from a sum of squares cancels
+            # if the scores hardly vary.
             off = mean.take(key)
             off -= score[piece]
             off *= off
@@ -153,7 +169,9 @@ class Cells:
 
     @property
     def planned_units(self) -> int:
-        """Number of independent units among the planned tasks: families if any tasks share a family, otherwise tasks."""
+        """Number of independent units among the planned tasks: families if any tasks share a
+        family, otherwise tasks.
+        """
         return self.planned_tasks if self.family is None else self.planned_families
 
     def candidate_code(self, candidate: Hashable) -> int | None:
@@ -182,14 +200,18 @@ class Cells:
         at = (candidate, task)
         n = self.n[at] - 1.0
         if n < 0:
-            raise ValueError(f"nothing to withdraw: task {self.tasks[task]!r} has no trial of {self.candidates[candidate]!r}")
+            raise ValueError(
+                f"nothing to withdraw: task {self.tasks[task]!r} has no trial of {self.candidates[candidate]!r}"
+            )
         if n == 0:
             for moments in (self.n, self.mean, self.m2, self.low, self.high):
                 moments[at] = 0.0
             self._fresh(at)
             return False
         mean = self.mean[at] - (score - self.mean[at]) / n
-        self.m2[at] = 0.0 if n == 1 else max(self.m2[at] - (score - self.mean[at]) * (score - mean), 0.0)
+        self.m2[at] = (
+            0.0 if n == 1 else max(self.m2[at] - (score - self.mean[at]) * (score - mean), 0.0)
+        )
         self.mean[at] = min(max(mean, 0.0), 1.0)
         self.n[at] = n
         self._withdrawn[at] += 1
@@ -201,9 +223,11 @@ class Cells:
         return at in self._stale
 
     def add_joint(self, task: int, scores: Mapping[int, float]) -> None:
-        """Add one jointly graded trial to the cells and to the pair differences; `scores` maps candidate codes to scores.
+        """Add one jointly graded trial to the cells and to the pair differences; `scores` maps
+        candidate codes to scores.
 
-        Raises ValueError if the cells were not created with `joint=True`, or if a score is outside 0 to 1.
+        Raises ValueError if the cells were not created with `joint=True`, or if a score is outside
+        0 to 1.
         """
         pairs, values, present = self._joint(scores)
         for candidate, score in scores.items():
@@ -213,7 +237,8 @@ class Cells:
     def _joint(self, scores: Mapping[int, float]) -> "tuple[PairCells, Floats, Bools]":
         if self.pairs is None:
             raise ValueError("these cells store no pair differences; create them with joint=True")
-        # Checked before anything is added, so that a bad score does not leave a trial partly counted.
+        # Checked before anything is added, so that a bad score does not leave a trial partly
+        # counted.
         bad = [score for score in scores.values() if not 0.0 <= score <= 1.0]
         if bad:
             raise ValueError(f"score {bad[0]} is outside 0 to 1")
@@ -242,26 +267,34 @@ class Cells:
 
     @property
     def stale(self) -> tuple[tuple[int, int], ...]:
-        """Return the (task, candidate) codes of the stale cells, sorted; call `recompute` on each."""
+        """Return the (task, candidate) codes of the stale cells, sorted; call `recompute` on
+        each.
+        """
         return tuple(sorted((task, candidate) for candidate, task in self._stale))
 
     @property
     def counted(self) -> Bools:
-        """Return a mask of shape (candidates, tasks): True if the cell has a counted trial and its task has a positive weight."""
+        """Return a mask of shape (candidates, tasks): True if the cell has a counted trial and its
+        task has a positive weight.
+        """
         return (self.n > 0) & (self.weight > 0)
 
 
 class PairCells:
-    """Moments of score differences in jointly graded trials, for each pair of candidates and each task.
+    """Moments of score differences in jointly graded trials, for each pair of candidates and each
+    task.
 
-    Pair p of candidates i < j holds differences i - j. Most reports need one pair only, so the moments of all pairs (40 MB with
-    50 candidates and 1,000 tasks) are computed when first needed.
+    Pair p of candidates i < j holds differences i - j. Most reports need one pair only, so the
+    moments of all pairs (40 MB with 50 candidates and 1,000 tasks) are computed when first needed.
 
     Attributes:
-        source: computes the moments of some pairs, as `of` does, from the trials with which the cells began.
+        source: computes the moments of some pairs, as `of` does, from the trials with which the
+            cells began.
     """
 
-    def __init__(self, n_candidates: int, n_tasks: int, source: Callable[[Ints, Ints], Floats] | None = None) -> None:
+    def __init__(
+        self, n_candidates: int, n_tasks: int, source: Callable[[Ints, Ints], Floats] | None = None
+    ) -> None:
         self.n_candidates = n_candidates
         self.first, self.second = np.triu_indices(n_candidates, 1)
         self.source = source or (lambda first, _: np.zeros((4, len(first), n_tasks)))
@@ -269,9 +302,11 @@ class PairCells:
 
     @cached_property
     def moments(self) -> Floats:
-        """Return shape (4, pairs, tasks): n, mean and m2 of the differences, and the mean of (i + j) / 2.
+        """Return shape (4, pairs, tasks): n, mean and m2 of the differences, and the mean of (i +
+        j) / 2.
 
-        n is the number of trials that count for both, 0 if the pair is not compared by trial on that task.
+        n is the number of trials that count for both, 0 if the pair is not compared by trial on
+        that task.
         """
         return self._computed(self.first, self.second, slice(None))
 
@@ -286,7 +321,8 @@ class PairCells:
         at = low * self.n_candidates - low * (low + 1) // 2 + high - low - 1
         every = self.computed or len(first) >= len(self.first)
         moments = self.moments[:, at] if every else self._computed(low, high, at)
-        # Stored pairs have the lower code first; for the other order only the sign of the mean changes.
+        # Stored pairs have the lower code first; for the other order only the sign of the mean
+        # changes.
         moments[1] *= np.where(first < second, 1.0, -1.0)[:, None]
         return moments
 
@@ -304,7 +340,9 @@ class PairCells:
         return moments
 
     def add(self, task: int, scores: Floats, present: Bools) -> None:
-        """Add one jointly graded trial of a task; `scores` and the mask `present` have shape (candidates,)."""
+        """Add one jointly graded trial of a task; `scores` and the mask `present` have shape
+        (candidates,).
+        """
         both = np.flatnonzero(present[self.first] & present[self.second])
         a, b = scores[self.first[both]], scores[self.second[both]]
         difference, middle = a - b, (a + b) / 2
@@ -319,11 +357,15 @@ class PairCells:
 def check_codes(name: str, codes: Ints, limit: int, length: int) -> None:
     """Raise ValueError unless there are `length` codes from 0 to limit - 1."""
     if len(codes) != length:
-        raise ValueError(f"{name} has {len(codes)} rows, score has {length}; all columns must have the same length")
+        raise ValueError(
+            f"{name} has {len(codes)} rows, score has {length}; all columns must have the same length"
+        )
     # Read as unsigned numbers, negative codes are huge, so that a single pass finds both kinds.
     if length and int(codes.astype(np.int64, copy=False).view(np.uint64).max()) >= limit:
         row = int(np.flatnonzero((codes < 0) | (codes >= limit))[0])
-        raise ValueError(f"row {row} (counted from 0): {name} code {codes[row]} is not in 0 to {limit - 1}")
+        raise ValueError(
+            f"row {row} (counted from 0): {name} code {codes[row]} is not in 0 to {limit - 1}"
+        )
 
 
 def first_outside_unit(score: Floats) -> int | None:

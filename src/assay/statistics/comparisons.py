@@ -1,8 +1,9 @@
 """Comparison of two candidates: difference, test, interval, and the data needed to decide it.
 
-Theory. `contrasts` computes the results in both scopes. The caller, or the rule in `scopes`, chooses the scope of the headline;
-the result in the second scope is in `other_scope`. Effect sizes, second opinion and plan accompany the headline but never
-change its decision. Only a margin can turn "not decided" into "equivalent".
+Theory. `contrasts` computes the results in both scopes. The caller, or the rule in `scopes`,
+chooses the scope of the headline; the result in the second scope is in `other_scope`. Effect sizes,
+second opinion and plan accompany the headline but never change its decision. Only a margin can turn
+"not decided" into "equivalent".
 """
 
 from collections.abc import Hashable
@@ -16,7 +17,13 @@ from assay.statistics.cells import Cells
 from assay.statistics.contrasts import Contrasts, LikeThese, ScopedDifference, TheseTasks
 from assay.statistics.designs import variances_of
 from assay.statistics.effects import EffectSizes, effect_sizes_from_moments
-from assay.statistics.equivalence import Equivalence, NonInferiority, checked_margin, not_worse, two_one_sided
+from assay.statistics.equivalence import (
+    Equivalence,
+    NonInferiority,
+    checked_margin,
+    not_worse,
+    two_one_sided,
+)
 from assay.statistics.exact import FEWEST_FOR_FIVE_PERCENT, label_permutation, sign_flip
 from assay.statistics.families import by_family
 from assay.statistics.identical_tasks import identical_tasks
@@ -29,7 +36,8 @@ from assay.statistics.table import ScoreTable
 from assay.statistics.warnings import Caution, about_sample, caution, few_names
 
 ALPHA = 0.05
-# The number of tasks needed grows with 1 / difference², so a tiny observed difference would need absurd numbers.
+# The number of tasks needed grows with 1 / difference², so a tiny observed difference would need
+# absurd numbers.
 SMALLEST_DIFFERENCE_WORTH_PLANNING = 0.01
 
 
@@ -37,9 +45,9 @@ SMALLEST_DIFFERENCE_WORTH_PLANNING = 0.01
 class SecondOpinion:
     """A permutation test that checks the t-test; `about` is the scope that it tests.
 
-    Its p-value is None for one of these reasons: `permutation_cannot_reach_alpha` (too few observations), `needs_generator`
-    (too many observations for an exact count, and no random generator was passed) or `needs_rows` (cells do not store single
-    scores).
+    Its p-value is None for one of these reasons: `permutation_cannot_reach_alpha` (too few
+    observations), `needs_generator` (too many observations for an exact count, and no random
+    generator was passed) or `needs_rows` (cells do not store single scores).
     """
 
     method: str
@@ -63,7 +71,9 @@ class TaskDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SharedColumns:
-    """Results on shared tasks as arrays of shape (shared tasks,); `family` is None if tasks do not share families."""
+    """Results on shared tasks as arrays of shape (shared tasks,); `family` is None if tasks do not
+    share families.
+    """
 
     tasks: tuple[Hashable, ...]
     mean_a: Floats
@@ -78,10 +88,11 @@ class SharedColumns:
 class Comparison:
     """Comparison of A with B on the tasks for which both have counted trials.
 
-    `difference`: a - b, with scores between 0 and 1; `points` is 100 times that. `decision`: better or worse if p <= .05; else
-    equivalent if a margin was set and the equivalence test passes; else not_decided. `reason`: set only if the interval or the
-    p-value is None. `other_scope`: the result for new tasks if the headline is about these tasks, and vice versa. `to_decide`:
-    the data needed to decide an undecided comparison.
+    `difference`: a - b, with scores between 0 and 1; `points` is 100 times that. `decision`: better
+    or worse if p <= .05; else equivalent if a margin was set and the equivalence test passes; else
+    not_decided. `reason`: set only if the interval or the p-value is None. `other_scope`: the
+    result for new tasks if the headline is about these tasks, and vice versa. `to_decide`: the data
+    needed to decide an undecided comparison.
     """
 
     a: Hashable
@@ -151,18 +162,20 @@ def compare(
 ) -> Comparison:
     """Compute the difference a - b with its test, interval, effect sizes and a plan to decide it.
 
-    For new tasks of the same kind, it uses one difference per shared task, the CR2 variance and Kish degrees of freedom (with
-    equal weights this is the paired t-test on task means). For reruns of the same tasks, it uses Welch's test on one task and a
-    stratified t-test on several. If one judge call graded both candidates, it compares them trial by trial.
+    For new tasks of the same kind, it uses one difference per shared task, the CR2 variance and
+    Kish degrees of freedom (with equal weights this is the paired t-test on task means). For reruns
+    of the same tasks, it uses Welch's test on one task and a stratified t-test on several. If one
+    judge call graded both candidates, it compares them trial by trial.
 
     Args:
-        scores: a table, or cells (sums per task and candidate). Cells give no probability of superiority and no label
-            permutation.
+        scores: a table, or cells (sums per task and candidate). Cells give no probability of
+            superiority and no label permutation.
         a, b: labels; an unknown label gives the reason `no_approved_trials`.
         scope: `tasks_like_these`, `these_tasks`, or None for the rule in `scopes`.
-        margin: smallest difference that matters, strictly between 0 and 1, chosen before seeing the data. Without a margin the
-            decision is never "equivalent".
-        rng: draws the second opinion's permutations if there are more than 32 tasks; without it that second opinion is None.
+        margin: smallest difference that matters, strictly between 0 and 1, chosen before seeing the
+            data. Without a margin the decision is never "equivalent".
+        rng: draws the second opinion's permutations if there are more than 32 tasks; without it
+            that second opinion is None.
 
     Raises ValueError if a and b are the same, the scope is unknown, or the margin is out of range.
 
@@ -175,25 +188,33 @@ def compare(
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     code_a, code_b = cells.candidate_code(a), cells.candidate_code(b)
     if code_a is None or code_b is None:
-        return _incomparable(a, b, asked or default_scope(planned_units=cells.planned_units, repeated=False))
+        return _incomparable(
+            a, b, asked or default_scope(planned_units=cells.planned_units, repeated=False)
+        )
     pair = Contrasts(scores, np.array([code_a]), np.array([code_b]))
-    chosen = asked or default_scope(planned_units=cells.planned_units, repeated=bool(pair.repeated[0]))
+    chosen = asked or default_scope(
+        planned_units=cells.planned_units, repeated=bool(pair.repeated[0])
+    )
     n_shared = int(pair.n_shared[0])
     if n_shared == 0:
-        # No unpaired test is used: even on shared tasks it detects 5 points in only 1% of benchmarks, while a paired test does
-        # so in 25%.
+        # No unpaired test is used: even on shared tasks it detects 5 points in only 1% of
+        # benchmarks, while a paired test does so in 25%.
         return _incomparable(a, b, chosen, reason=_why_nothing_shared(cells, code_a, code_b))
     like, these = LikeThese(pair), TheseTasks(pair)
     by_scope = (like.scoped(0), these.scoped(0))
-    # A single shared task says nothing about other tasks, however many were planned, so that scope is used only if the caller
-    # asks for it.
+    # A single shared task says nothing about other tasks, however many were planned, so that scope
+    # is used only if the caller asks for it.
     headline_is_like = chosen == TASKS_LIKE_THESE and (n_shared > 1 or asked is not None)
     headline, beside = by_scope if headline_is_like else by_scope[::-1]
-    return _Assembly(scores, cells, pair, like, these, headline, beside).comparison(a, b, margin, rng)
+    return _Assembly(scores, cells, pair, like, these, headline, beside).comparison(
+        a, b, margin, rng
+    )
 
 
 class _Assembly:
-    """Builds a `Comparison` from the headline result, the result in the other scope, and the additional figures."""
+    """Builds a `Comparison` from the headline result, the result in the other scope, and the
+    additional figures.
+    """
 
     def __init__(
         self,
@@ -213,7 +234,9 @@ class _Assembly:
         self.n_used = [n[0, self.at] for n in (these.n if same else pair.n)]
         self.task_difference = (these.task_difference if same else pair.difference)[0, self.at]
 
-    def comparison(self, a: Hashable, b: Hashable, margin: float | None, rng: np.random.Generator | None) -> Comparison:
+    def comparison(
+        self, a: Hashable, b: Hashable, margin: float | None, rng: np.random.Generator | None
+    ) -> Comparison:
         head, at = self.headline, self.at
         cells = self.cells
         equivalence, non_inferiority = against_margin(head, margin)
@@ -255,7 +278,9 @@ class _Assembly:
             method=head.method,
             reason=head.reason,
             warnings=self._warnings(dropped, opinion),
-            other_scope=self._other_scope() if at.size > 1 or head.scope == TASKS_LIKE_THESE else None,
+            other_scope=self._other_scope()
+            if at.size > 1 or head.scope == TASKS_LIKE_THESE
+            else None,
             second_opinion=opinion,
             to_decide=self._to_decide(margin) if decision == "not_decided" else None,
             dropped_tasks=dropped,
@@ -279,8 +304,8 @@ class _Assembly:
         return SharedColumns(
             tasks=tuple(self.cells.tasks[i] for i in at),
             mean_a=mean_a,
-            # For joint trials the difference is computed by trial, and the difference of the two columns must equal the one
-            # that was tested.
+            # For joint trials the difference is computed by trial, and the difference of the two
+            # columns must equal the one that was tested.
             mean_b=mean_a - self.task_difference,
             n_a=self.n_used[0],
             n_b=self.n_used[1],
@@ -299,29 +324,43 @@ class _Assembly:
 
     def _second_opinion(self, rng: np.random.Generator | None) -> SecondOpinion:
         if self.at.size > 1:
-            # The signs of task differences are permuted, not labels within tasks: label permutation is about exactly these
-            # tasks. When used for tasks like these, it erred in 29% of simulated benchmarks of 10 tasks with 5 trials.
+            # The signs of task differences are permuted, not labels within tasks: label permutation
+            # is about exactly these tasks. When used for tasks like these, it erred in 29% of
+            # simulated benchmarks of 10 tasks with 5 trials.
             values, weight = self.pair.difference[0, self.at], self.cells.weight[self.at]
-            if self.cells.family is not None:  # a family's tasks go together, so whole families are flipped
+            # a family's tasks go together, so whole families are flipped
+            if self.cells.family is not None:
                 values, weight = by_family(values, weight, self.cells.family[self.at])
             return _flipped(values, weight, rng, about=TASKS_LIKE_THESE)
         if not isinstance(self.scores, ScoreTable):
-            return SecondOpinion(method="permutation", p_value=None, about=THIS_TASK_ONLY, reason="needs_rows")
+            return SecondOpinion(
+                method="permutation", p_value=None, about=THIS_TASK_ONLY, reason="needs_rows"
+            )
         task = int(self.at[0])
         joint = paired_rows(self.scores, self.one, self.other, task)
         if joint is not None:
             return _flipped(joint[0] - joint[1], None, rng, about=THIS_TASK_ONLY)
-        a, b = (self.scores.score[self.scores.rows_of(code, task)] for code in (self.one, self.other))
-        # With 3 trials against 3, the smallest possible p is 2/20, so the test could never reach 5%.
+        a, b = (
+            self.scores.score[self.scores.rows_of(code, task)] for code in (self.one, self.other)
+        )
+        # With 3 trials against 3, the smallest possible p is 2/20, so the test could never reach
+        # 5%.
         if (2 if a.size == b.size else 1) / comb(a.size + b.size, a.size) > ALPHA:
             return SecondOpinion(
-                method="permutation", p_value=None, about=THIS_TASK_ONLY, reason="permutation_cannot_reach_alpha"
+                method="permutation",
+                p_value=None,
+                about=THIS_TASK_ONLY,
+                reason="permutation_cannot_reach_alpha",
             )
         p_value = label_permutation(a, b, rng=rng)
         reason = None if p_value is not None else "needs_generator"
-        return SecondOpinion(method="permutation", p_value=p_value, about=THIS_TASK_ONLY, reason=reason)
+        return SecondOpinion(
+            method="permutation", p_value=p_value, about=THIS_TASK_ONLY, reason=reason
+        )
 
-    def _warnings(self, dropped: tuple[Hashable, ...], opinion: SecondOpinion) -> tuple[Caution, ...]:
+    def _warnings(
+        self, dropped: tuple[Hashable, ...], opinion: SecondOpinion
+    ) -> tuple[Caution, ...]:
         n_tasks = int(self.at.size)
         about = about_sample(n_tasks, self._n_families(), float(self.like.across.n_eff[0]))
         few = [warning for warning in about if "few" in warning.code]
@@ -330,7 +369,9 @@ class _Assembly:
             warnings.append(caution("one_shared_task"))
         warnings += [warning for warning in about if warning not in few]
         if dropped:
-            warnings.append(caution("dropped_tasks", n=len(dropped), names=few_names(list(dropped))))
+            warnings.append(
+                caution("dropped_tasks", n=len(dropped), names=few_names(list(dropped)))
+            )
         warnings += identical_tasks(self.cells)
         same = self.headline.scope != TASKS_LIKE_THESE
         if not same and (text := wider_here(self.headline, self.beside)) is not None:
@@ -350,7 +391,9 @@ class _Assembly:
         design = variances_of(self.pair)
         if design is None or self.headline.difference is None:
             return None
-        detect = max(abs(self.headline.difference), margin or 0.0, SMALLEST_DIFFERENCE_WORTH_PLANNING)
+        detect = max(
+            abs(self.headline.difference), margin or 0.0, SMALLEST_DIFFERENCE_WORTH_PLANNING
+        )
         return plan(design, detect=min(detect, 1.0), scope=self.headline.scope)
 
 
@@ -360,8 +403,12 @@ def decided(head: ScopedDifference, equivalence: Equivalence | None) -> str:
     return "equivalent" if equivalence is not None and equivalence.holds else "not_decided"
 
 
-def against_margin(head: ScopedDifference, margin: float | None) -> tuple[Equivalence | None, NonInferiority | None]:
-    """Test a difference against the margin; both results are None without a margin or a standard error."""
+def against_margin(
+    head: ScopedDifference, margin: float | None
+) -> tuple[Equivalence | None, NonInferiority | None]:
+    """Test a difference against the margin; both results are None without a margin or a standard
+    error.
+    """
     if margin is None or head.difference is None or head.df is None or not head.std_err:
         return None, None
     return (
@@ -370,19 +417,28 @@ def against_margin(head: ScopedDifference, margin: float | None) -> tuple[Equiva
     )
 
 
-def _flipped(differences: Floats, weight: Floats | None, rng: np.random.Generator | None, *, about: str) -> SecondOpinion:
+def _flipped(
+    differences: Floats, weight: Floats | None, rng: np.random.Generator | None, *, about: str
+) -> SecondOpinion:
     if differences.size < FEWEST_FOR_FIVE_PERCENT:
-        return SecondOpinion(method="signflip", p_value=None, about=about, reason="permutation_cannot_reach_alpha")
+        return SecondOpinion(
+            method="signflip", p_value=None, about=about, reason="permutation_cannot_reach_alpha"
+        )
     p_value = sign_flip(differences, weight, rng=rng)
     return SecondOpinion(
-        method="signflip", p_value=p_value, about=about, reason=None if p_value is not None else "needs_generator"
+        method="signflip",
+        p_value=p_value,
+        about=about,
+        reason=None if p_value is not None else "needs_generator",
     )
 
 
 def equivalence(
     scores: ScoreTable | Cells, a: Hashable, b: Hashable, *, margin: float, scope: str | None = None
 ) -> Equivalence | None:
-    """Test the difference from `compare` for equivalence. Returns None if the difference has no standard error.
+    """Test the difference from `compare` for equivalence.
+
+    Returns None if the difference has no standard error.
 
     Raises ValueError as `compare` does.
     """
@@ -396,7 +452,9 @@ def _why_nothing_shared(cells: Cells, code_a: int, code_b: int) -> str:
     return "no_shared_tasks" if cells.counted[[code_a, code_b]].any(axis=1).all() else "no_weight"
 
 
-def _incomparable(a: Hashable, b: Hashable, scope: str, *, reason: str = "no_approved_trials") -> Comparison:
+def _incomparable(
+    a: Hashable, b: Hashable, scope: str, *, reason: str = "no_approved_trials"
+) -> Comparison:
     none = np.zeros(0)
     return Comparison(
         a=a,

@@ -1,8 +1,9 @@
 """Pairwise differences between candidates in both scopes, computed as arrays from cells.
 
-Theory. In each scope, a pair has a difference, a variance and degrees of freedom. For tasks like these, the units are
-differences of task means; if the table is complete, one matrix product computes all pairs. For exactly these tasks, the
-variance is the sum of trial noise over tasks and both candidates. Jointly graded trials enter as differences.
+Theory. In each scope, a pair has a difference, a variance and degrees of freedom. For tasks like
+these, the units are differences of task means; if the table is complete, one matrix product
+computes all pairs. For exactly these tasks, the variance is the sum of trial noise over tasks and
+both candidates. Jointly graded trials enter as differences.
 """
 
 from dataclasses import dataclass, replace
@@ -17,16 +18,26 @@ from assay.statistics.exact_means import weighted_means
 from assay.statistics.families import FEWEST_FAMILIES, across, across_family_pairs
 from assay.statistics.paired_trials import PairedTrials, paired_trials
 from assay.statistics.scopes import TASKS_LIKE_THESE, THESE_TASKS, THIS_TASK_ONLY
-from assay.statistics.standard_error import AcrossTasks, WithinTasks, satterthwaite, shares_of, within_tasks
+from assay.statistics.standard_error import (
+    AcrossTasks,
+    WithinTasks,
+    satterthwaite,
+    shares_of,
+    within_tasks,
+)
 from assay.statistics.table import ScoreTable
 
 FEWEST_EFFECTIVE = 2.0 - 1e-9
-"""Minimum effective number of tasks or families for a test; two with equal weights have an n_eff of 2, apart from rounding."""
+"""Minimum effective number of tasks or families for a test; two with equal weights have an n_eff of
+2, apart from rounding.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopedDifference:
-    """A difference a - b with its test and interval in one scope; `reason` says why a value is None."""
+    """A difference a - b with its test and interval in one scope; `reason` says why a value is
+    None.
+    """
 
     scope: str
     difference: float | None = None
@@ -50,19 +61,27 @@ class Contrasts:
         paired: moments of joint trials; None if nothing was graded jointly.
     """
 
-    def __init__(self, source: ScoreTable | Cells, first: Ints, second: Ints, *, pair_trials: bool = True) -> None:
+    def __init__(
+        self, source: ScoreTable | Cells, first: Ints, second: Ints, *, pair_trials: bool = True
+    ) -> None:
         cells = source.cells if isinstance(source, ScoreTable) else source
         self.cells, self.first, self.second = cells, first, second
         self.counted = cells.counted
         weighted = cells.weight > 0
         self.complete = bool((self.counted == weighted).all())
         n_weighted = int(weighted.sum())
-        self.n_shared: Ints = np.full(first.size, n_weighted) if self.complete else self.shared.sum(axis=1)
-        self.paired: PairedTrials | None = paired_trials(source, first, second) if pair_trials else None
+        self.n_shared: Ints = (
+            np.full(first.size, n_weighted) if self.complete else self.shared.sum(axis=1)
+        )
+        self.paired: PairedTrials | None = (
+            paired_trials(source, first, second) if pair_trials else None
+        )
 
     @cached_property
     def shared(self) -> Bools:
-        """Mask of shape (pairs, tasks): True if both candidates have counted trials and the task's weight is above 0."""
+        """Mask of shape (pairs, tasks): True if both candidates have counted trials and the task's
+        weight is above 0.
+        """
         return np.asarray(self.counted[self.first] & self.counted[self.second])
 
     @cached_property
@@ -87,13 +106,17 @@ class Contrasts:
 
     @property
     def m2(self) -> tuple[Floats, Floats]:
-        """Sums of squared deviations for both candidates of each pair: two arrays of shape (pairs, tasks)."""
+        """Sums of squared deviations for both candidates of each pair: two arrays of shape (pairs,
+        tasks).
+        """
         return self.cells.m2[self.first], self.cells.m2[self.second]
 
     @property
     def by_trial(self) -> Bools:
         """Mask of shape (pairs, tasks): True if the pair is compared trial by trial on the task."""
-        return np.zeros_like(self.shared) if self.paired is None else self.shared & (self.paired.n > 0)
+        return (
+            np.zeros_like(self.shared) if self.paired is None else self.shared & (self.paired.n > 0)
+        )
 
     @property
     def n_joint(self) -> Floats:
@@ -102,7 +125,9 @@ class Contrasts:
 
     @property
     def repeated(self) -> Bools:
-        """Mask of shape (pairs,): True if both candidates have repeated trials, so that rerun noise can be estimated."""
+        """Mask of shape (pairs,): True if both candidates have repeated trials, so that rerun noise
+        can be estimated.
+        """
         by_trial = self.by_trial
         apart = self.shared & ~by_trial
         sides = [(apart & (n >= 2)).any(axis=1) for n in self.n]
@@ -114,7 +139,8 @@ class Contrasts:
 class LikeThese:
     """Pairwise tests for new tasks of the same kind, with CR2 variance and Kish degrees of freedom.
 
-    Source: docs/explanation/statistics.md; with equal weights this is scipy.stats.ttest_rel on task means.
+    Source: docs/explanation/statistics.md; with equal weights this is scipy.stats.ttest_rel on task
+    means.
     """
 
     def __init__(self, contrasts: Contrasts) -> None:
@@ -134,7 +160,9 @@ class LikeThese:
         self.grouped = contrasts.cells.family is not None
         self.enough = self.across.n_units >= (FEWEST_FAMILIES if self.grouped else 2)
         self.one_dominates = self.across.n_eff < FEWEST_EFFECTIVE
-        self.regular = (contrasts.n_shared >= 2) & ~self.across.constant & self.enough & ~self.one_dominates
+        self.regular = (
+            (contrasts.n_shared >= 2) & ~self.across.constant & self.enough & ~self.one_dominates
+        )
         self.std_err = np.where(self.regular, np.sqrt(self.across.variance), 0.0)
         self.df = self.across.df
         self.t, self.p, self.half = _tested(self.estimate, self.std_err, self.df)
@@ -148,15 +176,19 @@ class LikeThese:
         if n_shared == 1:
             return _partial(tested, i, TASKS_LIKE_THESE, "need_at_least_2_tasks")
         if self.refused[i]:
-            reason = "need_at_least_2_effective_tasks" if self.enough[i] else "need_at_least_4_families"
+            reason = (
+                "need_at_least_2_effective_tasks" if self.enough[i] else "need_at_least_4_families"
+            )
             return _partial(tested, i, TASKS_LIKE_THESE, reason)
         if tested.constant[i]:
-            # Exact sign flip: of the 2^G patterns, only the two in which all signs are equal are as extreme. The exponent is
-            # capped, so that p stays above 0 for very many tasks.
+            # Exact sign flip: of the 2^G patterns, only the two in which all signs are equal are as
+            # extreme. The exponent is capped, so that p stays above 0 for very many tasks.
             tied = abs(self.estimate[i]) < NO_SPREAD
             p_value = 1.0 if tied else 2.0 ** (1 - min(int(self.across.n_units[i]), 1000))
             # Families can be tied although their tasks are not.
-            ties = tied and bool((np.abs(self.pairs.difference[i][self.pairs.shared[i]]) < NO_SPREAD).all())
+            ties = tied and bool(
+                (np.abs(self.pairs.difference[i][self.pairs.shared[i]]) < NO_SPREAD).all()
+            )
             reason = "all_ties" if ties else "zero_variance"
             result = _partial(tested, i, TASKS_LIKE_THESE, reason)
             return replace(result, std_err=0.0, p_value=p_value, method="signflip_exact")
@@ -165,10 +197,12 @@ class LikeThese:
 
 
 class TheseTasks:
-    """Pairwise tests for reruns of the same tasks: stratified t-tests, trial by trial if trials were graded jointly.
+    """Pairwise tests for reruns of the same tasks: stratified t-tests, trial by trial if trials
+    were graded jointly.
 
-    Source: Satterthwaite (1946), Welch (1947); for one task this is scipy.stats.ttest_ind(equal_var=False) if graded
-    separately, and scipy.stats.ttest_rel if graded jointly.
+    Source: Satterthwaite (1946), Welch (1947); for one task this is
+    scipy.stats.ttest_ind(equal_var=False) if graded separately, and scipy.stats.ttest_rel if graded
+    jointly.
     """
 
     def __init__(self, contrasts: Contrasts) -> None:
@@ -179,14 +213,18 @@ class TheseTasks:
         apart = np.where(self.by_trial, 0.0, share)
         self.n = list(contrasts.n)
         noise = [within_tasks(n, m2, apart) for n, m2 in zip(self.n, contrasts.m2, strict=True)]
-        # On joint trials, Welch's test erred in 18% of cases at a correlation of -1 and in 1% at +0.6; pairing keeps the error
-        # at 5%.
+        # On joint trials, Welch's test erred in 18% of cases at a correlation of -1 and in 1% at
+        # +0.6; pairing keeps the error at 5%.
         if contrasts.paired is not None:
             joint = contrasts.paired
             noise.append(within_tasks(joint.n, joint.m2, share - apart))
-            # Both means come from the joint trials alone, so that their difference is the one that was tested.
+            # Both means come from the joint trials alone, so that their difference is the one that
+            # was tested.
             halves = (joint.mean / 2, -joint.mean / 2)
-            sides = [np.where(self.by_trial, joint.middle + h, m) for m, h in zip(sides, halves, strict=True)]
+            sides = [
+                np.where(self.by_trial, joint.middle + h, m)
+                for m, h in zip(sides, halves, strict=True)
+            ]
             self.n = [np.where(self.by_trial, joint.n, n) for n in self.n]
         self.sides = tuple(weighted_means(mean, contrasts.weight) for mean in sides)
         self.estimate = self.sides[0] - self.sides[1]
@@ -217,13 +255,20 @@ class TheseTasks:
         if n_shared == 1:
             method = "paired_trials_t" if by_trial.any() else "welch_t"
         else:
-            method = "paired_stratified_t" if (by_trial == self.pairs.shared[i]).all() else "stratified_t"
+            method = (
+                "paired_stratified_t"
+                if (by_trial == self.pairs.shared[i]).all()
+                else "stratified_t"
+            )
         return _regular(tested, i, scope, method)
 
     def _constant(self, i: int, scope: str) -> ScopedDifference:
         tied = bool((np.abs(self.task_difference[i]) < NO_SPREAD).all())
-        result = replace(_partial(self.tested, i, scope, "all_ties" if tied else "zero_variance"), std_err=0.0)
-        # Trial noise of exactly 0 on several tasks is not credible, so no p is given unless all tasks are tied.
+        result = replace(
+            _partial(self.tested, i, scope, "all_ties" if tied else "zero_variance"), std_err=0.0
+        )
+        # Trial noise of exactly 0 on several tasks is not credible, so no p is given unless all
+        # tasks are tied.
         if scope == THESE_TASKS and not tied:
             return result
         by_trial = bool(self.by_trial[i].any())
@@ -237,7 +282,9 @@ class TheseTasks:
 
 
 def _two_constants(n_a: int, n_b: int) -> float:
-    """Return the exact label-permutation p-value for n_a equal scores of one candidate and n_b equal scores of the other."""
+    """Return the exact label-permutation p-value for n_a equal scores of one candidate and n_b
+    equal scores of the other.
+    """
     # Multiplied step by step, because the binomial coefficient itself may be too large for a float.
     p = 2.0 if n_a == n_b else 1.0
     for k in range(1, min(n_a, n_b) + 1):
@@ -252,7 +299,9 @@ def _tested(estimate: Floats, std_err: Floats, df: Floats) -> tuple[Floats, Floa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tested:
-    """One scope's tests as lists with a value per pair: reading single values from arrays takes three times as long."""
+    """One scope's tests as lists with a value per pair: reading single values from arrays takes
+    three times as long.
+    """
 
     estimate: list[float]
     mean_a: list[float]
@@ -300,7 +349,11 @@ def _regular(tested: _Tested, i: int, scope: str, method: str) -> ScopedDifferen
 
 def _partial(tested: _Tested, i: int, scope: str, reason: str) -> ScopedDifference:
     return ScopedDifference(
-        scope=scope, difference=tested.estimate[i], mean_a=tested.mean_a[i], mean_b=tested.mean_b[i], reason=reason
+        scope=scope,
+        difference=tested.estimate[i],
+        mean_a=tested.mean_a[i],
+        mean_b=tested.mean_b[i],
+        reason=reason,
     )
 
 

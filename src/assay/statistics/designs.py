@@ -12,12 +12,15 @@ from assay.statistics.planning import DesignVariances
 from assay.statistics.table import ScoreTable
 
 
-def design_variances(scores: ScoreTable | Cells, a: Hashable, b: Hashable) -> DesignVariances | None:
-    """Estimate how much the difference of two candidates varies between tasks and between trials; None without shared tasks.
+def design_variances(
+    scores: ScoreTable | Cells, a: Hashable, b: Hashable
+) -> DesignVariances | None:
+    """Estimate how much the difference of two candidates varies between tasks and between trials;
+    None without shared tasks.
 
-    The interaction is the variance of task differences minus the part that trial noise causes, and at least 0. With unequal
-    weights, both variances are multiplied by the design effect (tasks / effective tasks). The formulas for equally weighted
-    tasks then remain correct.
+    The interaction is the variance of task differences minus the part that trial noise causes, and
+    at least 0. With unequal weights, both variances are multiplied by the design effect (tasks /
+    effective tasks). The formulas for equally weighted tasks then remain correct.
     """
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     code_a, code_b = cells.candidate_code(a), cells.candidate_code(b)
@@ -44,14 +47,19 @@ def variances_of(contrasts: Contrasts) -> DesignVariances | None:
     share = contrasts.weight[0, at] / contrasts.weight[0, at].max()
     effect = at.size * float((share * share).sum()) / float(share.sum()) ** 2
     observed = beyond_rounding(float(np.var(difference, ddof=1))) if at.size > 1 else 0.0
-    expected = sum(_mean_noise(n, m2, side) for (n, m2), side in zip(sides, noise, strict=True) if side is not None)
+    expected = sum(
+        _mean_noise(n, m2, side)
+        for (n, m2), side in zip(sides, noise, strict=True)
+        if side is not None
+    )
     interaction = observed - (expected if known else 0.0)
     family = contrasts.cells.family
     n_families, between, evenness = None, 0.0, 1.0
     if family is not None:
         moments = across(difference, contrasts.weight[0, at], family[at])
         n_families = int(moments.n_units)
-        # The trial noise of the mean, which is expected times the design effect, is not part of the variance between families.
+        # The trial noise of the mean, which is expected times the design effect, is not part of the
+        # variance between families.
         noise_of_mean = expected * effect / at.size if known else 0.0
         between = max(beyond_rounding(float(moments.variance)) - noise_of_mean, 0.0) * n_families
         evenness = float(moments.n_eff) / n_families

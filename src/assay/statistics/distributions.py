@@ -1,8 +1,9 @@
 """Quantiles and tail probabilities of common distributions, computed with `scipy.special` alone.
 
-`scipy.stats` returns the same values, but a call takes a hundred times as long and the import three times as long.
-`scipy.special` is imported by the first call that needs it, because that import is slow and many programs that import this
-package, such as a command line that prints its help, never compute anything. All functions broadcast.
+`scipy.stats` returns the same values, but a call takes a hundred times as long and the import three
+times as long. `scipy.special` is imported by the first call that needs it, because that import is
+slow and many programs that import this package, such as a command line that prints its help, never
+compute anything. All functions broadcast.
 """
 
 from functools import cache
@@ -33,7 +34,8 @@ def t_below(value: ArrayLike, df: ArrayLike) -> Floats:
 
 def t_two_sided(value: ArrayLike, df: ArrayLike) -> Floats:
     """Two-sided p-value of a t statistic; the sign of `value` does not matter."""
-    # The lower tail of -|t| is used, because 1 minus the probability below |t| would lose small p-values to rounding.
+    # The lower tail of -|t| is used, because 1 minus the probability below |t| would lose small
+    # p-values to rounding.
     return np.asarray(2.0 * _special().stdtr(df, -np.abs(value)), dtype=np.float64)
 
 

@@ -8,10 +8,12 @@ from assay.statistics.distributions import t_below, t_quantile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equivalence:
-    """Result of two one-sided tests. `holds` is True if `p_value` <= .05, which means that `ci90` lies within ± margin.
+    """Result of two one-sided tests.
 
-    A small `p_lower` shows that a is not worse than b by more than the margin. A small `p_upper` shows that a is not better
-    than b by more than the margin.
+    `holds` is True if `p_value` <= .05, which means that `ci90` lies within ± margin.
+
+    A small `p_lower` shows that a is not worse than b by more than the margin. A small `p_upper`
+    shows that a is not better than b by more than the margin.
     """
 
     margin: float
@@ -24,7 +26,9 @@ class Equivalence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NonInferiority:
-    """One-sided test that a is not worse than b by more than the margin; `lower95` is the one-sided lower bound."""
+    """One-sided test that a is not worse than b by more than the margin; `lower95` is the one-sided
+    lower bound.
+    """
 
     margin: float
     p_value: float
@@ -35,14 +39,18 @@ class NonInferiority:
 def checked_margin(margin: float | None) -> float | None:
     """Return the margin. Raises ValueError if it is not strictly between 0 and 1."""
     if margin is not None and not 0.0 < margin < 1.0:
-        raise ValueError(f"margin is {margin}; it must be a difference strictly between 0 and 1 (0.03 is 3 points)")
+        raise ValueError(
+            f"margin is {margin}; it must be a difference strictly between 0 and 1 (0.03 is 3 points)"
+        )
     return margin
 
 
 def two_one_sided(difference: float, std_err: float, df: float, *, margin: float) -> Equivalence:
-    """Test if two candidates are equivalent within a margin, from their difference and its standard error (above 0).
+    """Test if two candidates are equivalent within a margin, from their difference and its standard
+    error (above 0).
 
-    Source: Schuirmann (1987), J. Pharmacokin. Biopharm. 15:657-680; checked against statsmodels ttost_paired and ttost_ind.
+    Source: Schuirmann (1987), J. Pharmacokin. Biopharm. 15:657-680; checked against statsmodels
+    ttost_paired and ttost_ind.
     """
     p_lower = float(t_below(-(difference + margin) / std_err, df))
     p_upper = float(t_below((difference - margin) / std_err, df))
@@ -59,8 +67,13 @@ def two_one_sided(difference: float, std_err: float, df: float, *, margin: float
 
 
 def not_worse(difference: float, std_err: float, df: float, *, margin: float) -> NonInferiority:
-    """Test if a is not worse than b by more than a margin, from the difference a - b and its standard error (above 0)."""
+    """Test if a is not worse than b by more than a margin, from the difference a - b and its
+    standard error (above 0).
+    """
     p_value = float(t_below(-(difference + margin) / std_err, df))
     return NonInferiority(
-        margin=margin, p_value=p_value, holds=p_value <= 0.05, lower95=difference - float(t_quantile(0.95, df)) * std_err
+        margin=margin,
+        p_value=p_value,
+        holds=p_value <= 0.05,
+        lower95=difference - float(t_quantile(0.95, df)) * std_err,
     )

@@ -1,7 +1,9 @@
-"""A candidate's mean score over tasks with a 95% interval, in both scopes, and its mean on each task.
+"""A candidate's mean score over tasks with a 95% interval, in both scopes, and its mean on each
+task.
 
-`_Means` computes all candidates together as arrays, because a NumPy call takes about the same time for one candidate as for
-many. Moments within tasks are computed on demand. At the end, each candidate gets a record of plain numbers.
+`_Means` computes all candidates together as arrays, because a NumPy call takes about the same time
+for one candidate as for many. Moments within tasks are computed on demand. At the end, each
+candidate gets a record of plain numbers.
 """
 
 from collections.abc import Collection, Hashable
@@ -38,7 +40,9 @@ class TaskEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskColumns:
-    """Moments of one candidate's cells, each of shape (tasks,), in label order. Cells that do not count have n = 0.
+    """Moments of one candidate's cells, each of shape (tasks,), in label order.
+
+    Cells that do not count have n = 0.
 
     `family`: code of each task's family; None if tasks are independent.
     """
@@ -71,9 +75,10 @@ class ScopedMean:
 class Estimate:
     """One candidate's score over tasks, between 0 and 1.
 
-    `mean`: weighted mean of task means. `ci95`: interval of the mean in `scope`. `sd`, `min` and `max` describe single trials
-    and are not an interval. `n_families`: number of families; None if no tasks share a family. `n_eff`: effective number of
-    tasks (or families) after weighting.
+    `mean`: weighted mean of task means. `ci95`: interval of the mean in `scope`. `sd`, `min` and
+    `max` describe single trials
+    and are not an interval. `n_families`: number of families; None if no tasks share a family.
+    `n_eff`: effective number of tasks (or families) after weighting.
     """
 
     candidate: Hashable
@@ -96,32 +101,43 @@ class Estimate:
 
     @property
     def other_scope(self) -> ScopedMean | None:
-        """Return the mean in the other scope (new tasks of the same kind, or these tasks again); None if there is no mean.
+        """Return the mean in the other scope (new tasks of the same kind, or these tasks again);
+        None if there is no mean.
 
-        The range for tasks like these is left out if there are fewer than 3 tasks, or if it would be narrower than the range
-        for exactly these tasks.
+        The range for tasks like these is left out if there are fewer than 3 tasks, or if it would
+        be narrower than the range for exactly these tasks.
         """
         if self.mean is None:
             return None
         columns = self.columns
         # Computed when read, because a report of many candidates seldom needs the other scope.
-        lifted = _Means(replace(columns, **{name: getattr(columns, name)[None] for name in _MOMENTS}))
+        lifted = _Means(
+            replace(columns, **{name: getattr(columns, name)[None] for name in _MOMENTS})
+        )
         if self.scope == scopes.TASKS_LIKE_THESE:
             beside = _these(lifted, 0)
             narrower = _width(self.ci95) < _width(beside.ci95)
-            return replace(beside, ci95=None, reason="wider_than_tasks_like_these") if narrower else beside
+            return (
+                replace(beside, ci95=None, reason="wider_than_tasks_like_these")
+                if narrower
+                else beside
+            )
         beside = _like_these(lifted, 0)
         if beside.ci95 is not None and self.n_tasks < scopes.FEWEST_TASKS_BESIDE:
             return replace(beside, ci95=None, reason="need_at_least_3_tasks")
         narrower = beside.ci95 is not None and _width(beside.ci95) < _width(self.ci95)
-        return replace(beside, ci95=None, reason="narrower_than_these_tasks") if narrower else beside
+        return (
+            replace(beside, ci95=None, reason="narrower_than_these_tasks") if narrower else beside
+        )
 
     @property
     def by_task(self) -> tuple[TaskEstimate, ...]:
         return _by_task(self.columns)
 
     def on_tasks(self, tasks: Collection[Hashable]) -> tuple[TaskEstimate, ...]:
-        """Return `by_task` for the given tasks only, which is faster in a suite with thousands of tasks."""
+        """Return `by_task` for the given tasks only, which is faster in a suite with thousands of
+        tasks.
+        """
         columns = self.columns
         places = [i for i, task in enumerate(columns.tasks) if task in tasks]
         moments = {name: getattr(columns, name)[places] for name in _MOMENTS}
@@ -135,10 +151,11 @@ def _width(interval: Interval | None) -> float:
 def estimate(scores: ScoreTable | Cells, candidate: Hashable, scope: str | None = None) -> Estimate:
     """Compute the mean score of a candidate with a 95% interval.
 
-    For new tasks of the same kind, the interval comes from the CR2 variance of task means (family means if tasks share
-    families) with Kish degrees of freedom, on the logit scale. For reruns of the same tasks, it is a stratified t interval over
-    trials, on the logit scale; for a single task whose scores are all 0 or 1, it is Wilson's interval. Identical scores get a
-    bounded interval, never one of zero width.
+    For new tasks of the same kind, the interval comes from the CR2 variance of task means (family
+    means if tasks share families) with Kish degrees of freedom, on the logit scale. For reruns of
+    the same tasks, it is a stratified t interval over trials, on the logit scale; for a single task
+    whose scores are all 0 or 1, it is Wilson's interval. Identical scores get a bounded interval,
+    never one of zero width.
 
     Args:
         scores: a table, or cells.
@@ -147,14 +164,18 @@ def estimate(scores: ScoreTable | Cells, candidate: Hashable, scope: str | None 
 
     Raises ValueError if the scope is unknown.
 
-    Source: docs/explanation/statistics.md for the choice of methods; checked against scipy.stats and statsmodels in
-    tests/golden/test_statistics_reference.py.
+    Source: docs/explanation/statistics.md for the choice of methods; checked against scipy.stats
+    and statsmodels in tests/golden/test_statistics_reference.py.
     """
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     asked = scopes.checked_scope(scope)
     code = cells.candidate_code(candidate)
     if code is None:
-        return _empty(candidate, asked or scopes.default_scope(planned_units=cells.planned_units, repeated=False), None)
+        return _empty(
+            candidate,
+            asked or scopes.default_scope(planned_units=cells.planned_units, repeated=False),
+            None,
+        )
     return _estimates(cells, np.array([code]), asked)[0]
 
 
@@ -177,7 +198,8 @@ class _Means:
         self.columns = columns
         self.across = across(columns.mean, columns.weight, columns.family)
         self.n_tasks = self.across.n_tasks.astype(np.int64)
-        # The estimate of `across` may differ in the last digits, and be slightly past 0 or 1, where the logit is undefined.
+        # The estimate of `across` may differ in the last digits, and be slightly past 0 or 1, where
+        # the logit is undefined.
         self.average = weighted_means(columns.mean, columns.weight)
         self.se_across = np.sqrt(self.across.variance)
         self.ci_across = logit_interval(self.average, self.se_across, self.across.df)
@@ -200,7 +222,9 @@ class _Means:
         return logit_interval(self.average, self.se_within, self.df_within)
 
     def describe_trials(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return each candidate's number of trials, standard deviation, lowest score and highest score."""
+        """Return each candidate's number of trials, standard deviation, lowest score and highest
+        score.
+        """
         columns = self.columns
         n_trials = columns.n.sum(axis=1)
         total = np.maximum(n_trials, 1.0)
@@ -223,28 +247,43 @@ def _lowest(columns: TaskColumns) -> Floats:
 
 
 def _estimates(cells: Cells, codes: Ints, asked: str | None) -> tuple[Estimate, ...]:
-    # Indexing with codes and masking create copies, so results do not change when the cells are updated.
+    # Indexing with codes and masking create copies, so results do not change when the cells are
+    # updated.
     mask = cells.counted[codes]
     moments = {name: getattr(cells, name)[codes] for name in _MOMENTS if name != "weight"}
     if not mask.all():
         moments = {name: np.where(mask, values, 0.0) for name, values in moments.items()}
-    means = _Means(TaskColumns(tasks=cells.tasks, weight=mask * cells.weight, family=cells.family, **moments))
+    means = _Means(
+        TaskColumns(tasks=cells.tasks, weight=mask * cells.weight, family=cells.family, **moments)
+    )
     described = tuple(column.tolist() for column in means.describe_trials())
     copies = identical_tasks(cells)
     results = []
     for i, code in enumerate(codes.tolist()):
-        # The planned tasks decide, not the counted ones, so that the scope cannot flip while reviews come in.
-        chosen = asked or scopes.default_scope(planned_units=cells.planned_units, repeated=bool(means.repeated[i]))
+        # The planned tasks decide, not the counted ones, so that the scope cannot flip while
+        # reviews come in.
+        chosen = asked or scopes.default_scope(
+            planned_units=cells.planned_units, repeated=bool(means.repeated[i])
+        )
         candidate = cells.candidates[code]
         if means.n_tasks[i] == 0:
-            results.append(_empty(candidate, chosen, means.row(i), weightless=bool((cells.n[code] > 0).any())))
+            results.append(
+                _empty(candidate, chosen, means.row(i), weightless=bool((cells.n[code] > 0).any()))
+            )
         else:
-            results.append(_one(means, i, candidate, chosen, [column[i] for column in described], copies))
+            results.append(
+                _one(means, i, candidate, chosen, [column[i] for column in described], copies)
+            )
     return tuple(results)
 
 
 def _one(
-    means: _Means, i: int, candidate: Hashable, scope: str, described: list[float], copies: tuple[Caution, ...]
+    means: _Means,
+    i: int,
+    candidate: Hashable,
+    scope: str,
+    described: list[float],
+    copies: tuple[Caution, ...],
 ) -> Estimate:
     head = _like_these(means, i) if scope == scopes.TASKS_LIKE_THESE else _these(means, i)
     n_trials, sd, low, high = described
@@ -277,7 +316,8 @@ def _like_these(means: _Means, i: int) -> ScopedMean:
     n_units = int(means.across.n_units[i])
     if means.columns.family is not None and n_units < FEWEST_FAMILIES:
         return _without(scopes.TASKS_LIKE_THESE, mean, "need_at_least_4_families")
-    # Equal task means show that there are few observations, not that the result is certain: a t interval would have no width.
+    # Equal task means show that there are few observations, not that the result is certain: a t
+    # interval would have no width.
     if means.across.constant[i]:
         low, high = identical_interval(mean, n_units)
         return ScopedMean(
@@ -303,7 +343,8 @@ def _these(means: _Means, i: int) -> ScopedMean:
     mean = float(means.average[i])
     if not means.within.known[i]:
         return _without(scopes.THESE_TASKS, mean, "need_at_least_2_trials")
-    # Several tasks without any trial noise are not credible, so there is no interval instead of one without width.
+    # Several tasks without any trial noise are not credible, so there is no interval instead of one
+    # without width.
     if means.within.constant[i]:
         return _without(scopes.THESE_TASKS, mean, "zero_variance", std_err=0.0)
     return ScopedMean(
@@ -334,7 +375,9 @@ def _without(scope: str, mean: float, reason: str, *, std_err: float | None = No
     return ScopedMean(scope=scope, mean=mean, std_err=std_err, reason=reason)
 
 
-def _warnings(candidate: Hashable, headline: ScopedMean, means: _Means, i: int, n_trials: int) -> tuple[Caution, ...]:
+def _warnings(
+    candidate: Hashable, headline: ScopedMean, means: _Means, i: int, n_trials: int
+) -> tuple[Caution, ...]:
     n_tasks, n_eff = int(means.n_tasks[i]), float(means.across.n_eff[i])
     n_units = int(means.across.n_units[i])
     warnings = about_sample(n_tasks, None if means.columns.family is None else n_units, n_eff)
@@ -342,7 +385,11 @@ def _warnings(candidate: Hashable, headline: ScopedMean, means: _Means, i: int, 
         unit, n = ("trials", n_trials) if n_tasks == 1 else ("tasks", n_tasks)
         if n_tasks > 1 and means.columns.family is not None:
             unit, n = "families", n_units
-        values = f"{candidate}: all scores" if unit == "trials" else f"{candidate}: the means of all {n} {unit}"
+        values = (
+            f"{candidate}: all scores"
+            if unit == "trials"
+            else f"{candidate}: the means of all {n} {unit}"
+        )
         warnings.append(caution("zero_variance", values=values, n=n))
     if headline.method == "stratified_logit_t" and means.within.single[i]:
         warnings.append(caution("single_trial_tasks", n=int(means.within.single[i])))
@@ -356,7 +403,9 @@ def _by_task(columns: TaskColumns) -> tuple[TaskEstimate, ...]:
             task=columns.tasks[i],
             mean=float(columns.mean[i]),
             sd=float(intervals.sd[i]) if intervals.method[i] else None,
-            ci95=(float(intervals.low[i]), float(intervals.high[i])) if intervals.method[i] else None,
+            ci95=(float(intervals.low[i]), float(intervals.high[i]))
+            if intervals.method[i]
+            else None,
             n_trials=int(columns.n[i]),
             weight=float(columns.weight[i]),
             method=intervals.method[i] or None,
@@ -366,11 +415,14 @@ def _by_task(columns: TaskColumns) -> tuple[TaskEstimate, ...]:
     )
 
 
-def _empty(candidate: Hashable, scope: str, columns: TaskColumns | None, *, weightless: bool = False) -> Estimate:
+def _empty(
+    candidate: Hashable, scope: str, columns: TaskColumns | None, *, weightless: bool = False
+) -> Estimate:
     none = np.zeros(0)
     return Estimate(
         candidate=candidate,
         scope=scope,
         reason="no_weight" if weightless else "no_approved_trials",
-        columns=columns or TaskColumns(tasks=(), n=none, mean=none, m2=none, low=none, high=none, weight=none),
+        columns=columns
+        or TaskColumns(tasks=(), n=none, mean=none, m2=none, low=none, high=none, weight=none),
     )

@@ -1,8 +1,8 @@
 """Exact permutation p-values, computed by splitting the observations into two halves.
 
-A sign-flip test of G observations has 2^G sign patterns. Each half of the observations has only 2^(G/2) sums. One half is
-sorted, and each sum of the other half is looked up in it. So 32 observations take 65,536 sums instead of four billion, and no
-random draws are needed.
+A sign-flip test of G observations has 2^G sign patterns. Each half of the observations has only
+2^(G/2) sums. One half is sorted, and each sum of the other half is looked up in it. So 32
+observations take 65,536 sums instead of four billion, and no random draws are needed.
 """
 
 from math import comb
@@ -18,12 +18,17 @@ FEWEST_FOR_FIVE_PERCENT = 6
 
 
 def sign_flip(
-    differences: ArrayLike, weights: ArrayLike | None = None, *, rng: np.random.Generator | None = None, draws: int = 9999
+    differences: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    rng: np.random.Generator | None = None,
+    draws: int = 9999,
 ) -> float | None:
     """Compute the two-sided p-value of a weighted mean difference by a sign-flip test.
 
-    It is exact for up to 32 differences. With more, it draws random flips from `rng` and returns (1 + hits) / (1 + draws), or
-    None without `rng`. The smallest possible p with G differences is 2 / 2^G, so fewer than 6 differences cannot reach 5%.
+    It is exact for up to 32 differences. With more, it draws random flips from `rng` and returns (1
+    + hits) / (1 + draws), or None without `rng`. The smallest possible p with G differences is 2 /
+    2^G, so fewer than 6 differences cannot reach 5%.
 
     Args:
         differences: shape (observations,).
@@ -45,7 +50,8 @@ def sign_flip(
         half = terms.size // 2
         left, right = _signed_sums(terms[:half]), np.sort(_signed_sums(terms[half:]))
         above = right.size - np.searchsorted(right, seen - NO_SPREAD - left, side="left")
-        # Patterns and their negatives mirror each other, so the lower tail has as many patterns as the upper tail.
+        # Patterns and their negatives mirror each other, so the lower tail has as many patterns as
+        # the upper tail.
         return min(1.0, 2.0 * float(above.sum()) / 2.0**terms.size) if seen > NO_SPREAD else 1.0
     if rng is None:
         return None
@@ -60,9 +66,11 @@ def sign_flip(
 
 
 def _sums_by_byte(terms: Floats) -> Floats:
-    """Return a table of signed sums, shape (groups, 256), in which one random byte selects eight signs.
+    """Return a table of signed sums, shape (groups, 256), in which one random byte selects eight
+    signs.
 
-    With a thousand differences, this takes a tenth of the time of drawing and multiplying each sign.
+    With a thousand differences, this takes a tenth of the time of drawing and multiplying each
+    sign.
     """
     padded = np.zeros((-(-terms.size // 8), 8))
     padded.reshape(-1)[: terms.size] = terms
@@ -77,10 +85,13 @@ def _signed_sums(terms: Floats) -> Floats:
     return sums
 
 
-def label_permutation(a: ArrayLike, b: ArrayLike, *, rng: np.random.Generator | None = None, draws: int = 9999) -> float | None:
+def label_permutation(
+    a: ArrayLike, b: ArrayLike, *, rng: np.random.Generator | None = None, draws: int = 9999
+) -> float | None:
     """Compute the two-sided p-value of a difference of means by a label permutation test.
 
-    It is exact for up to 32 scores. With more, it draws random splits from `rng`, or returns None without `rng`.
+    It is exact for up to 32 scores. With more, it draws random splits from `rng`, or returns None
+    without `rng`.
 
     Args:
         a, b: each candidate's scores, at least one.
@@ -97,10 +108,16 @@ def label_permutation(a: ArrayLike, b: ArrayLike, *, rng: np.random.Generator | 
     if pooled.size <= EXACT_UP_TO:
         return _exact_split(centred, a.size, seen - slack)
     if a.max() - a.min() < NO_SPREAD and b.max() - b.min() < NO_SPREAD:
-        return (2.0 if a.size == b.size else 1.0) / comb(pooled.size, a.size) if a.size and b.size else None
+        return (
+            (2.0 if a.size == b.size else 1.0) / comb(pooled.size, a.size)
+            if a.size and b.size
+            else None
+        )
     if rng is None:
         return None
-    hits = sum(abs(float(rng.permutation(centred)[: a.size].sum())) >= seen - slack for _ in range(draws))
+    hits = sum(
+        abs(float(rng.permutation(centred)[: a.size].sum())) >= seen - slack for _ in range(draws)
+    )
     return (1 + hits) / (1 + draws)
 
 
@@ -125,5 +142,8 @@ def _sums_by_size(terms: Floats) -> list[Floats]:
     for term in terms:
         taken = [np.zeros(0), *(group + term for group in groups)]
         kept = [*groups, np.zeros(0)]
-        groups = [np.concatenate([kept_scores, taken_scores]) for kept_scores, taken_scores in zip(kept, taken, strict=True)]
+        groups = [
+            np.concatenate([kept_scores, taken_scores])
+            for kept_scores, taken_scores in zip(kept, taken, strict=True)
+        ]
     return [np.sort(group) for group in groups]

@@ -1,8 +1,9 @@
 """Means that are correct to the last digit.
 
-A float sum rounds after each addition: added one by one, 200,000 scores of 0.9 have the mean 0.8999999999966726. `math.fsum`
-rounds the sum once and the division a second time, so that even the mean of 0.1, 0.1 and 0.1 differs from 0.1. Here, scores
-are split into integers, which add up without rounding, and the only rounding is that of the final quotient.
+A float sum rounds after each addition: added one by one, 200,000 scores of 0.9 have the mean
+0.8999999999966726. `math.fsum` rounds the sum once and the division a second time, so that even the
+mean of 0.1, 0.1 and 0.1 differs from 0.1. Here, scores are split into integers, which add up
+without rounding, and the only rounding is that of the final quotient.
 """
 
 from math import fsum
@@ -13,7 +14,8 @@ from assay.statistics.arrays import Floats, Ints
 
 _BITS = 32
 _PARTS = 3
-# Floats add integers below 2^53 without rounding, so that this many parts of 32 bits fit into one sum.
+# Floats add integers below 2^53 without rounding, so that this many parts of 32 bits fit into one
+# sum.
 _ROWS_AT_A_TIME = 1 << 21
 _CELLS_AT_A_TIME = 1 << 18
 
@@ -21,8 +23,8 @@ _CELLS_AT_A_TIME = 1 << 18
 def group_means(group: Ints, values: Floats, n_groups: int) -> Floats:
     """Return the mean of each group's values; 0 for an empty group.
 
-    Correctly rounded for values that are multiples of 2^-96, which all floats above 1.2e-13 are; smaller values may lose less
-    than 2^-96 of their value.
+    Correctly rounded for values that are multiples of 2^-96, which all floats above 1.2e-13 are;
+    smaller values may lose less than 2^-96 of their value.
 
     Args:
         group: shape (rows,), codes from 0.
@@ -46,8 +48,9 @@ def group_means(group: Ints, values: Floats, n_groups: int) -> Floats:
 def weighted_means(values: Floats, weights: Floats) -> Floats:
     """Return the weighted mean of each row; 0 for a row without weight.
 
-    Correctly rounded if all positive weights of a row are equal. Otherwise the products, their sum and the quotient are each
-    rounded once, and the mean lies between the smallest and the largest value.
+    Correctly rounded if all positive weights of a row are equal. Otherwise the products, their sum
+    and the quotient are each rounded once, and the mean lies between the smallest and the largest
+    value.
 
     Args:
         values, weights: shape (rows, columns); values between 0 and 1, weights not negative.
@@ -90,7 +93,9 @@ def _totals(group: Ints, values: Floats, n_groups: int) -> list[int]:
         for part in reversed(range(_PARTS)):
             rest = rest * float(1 << _BITS)
             whole = np.floor(rest)
-            totals = _plus(totals, np.bincount(own, weights=whole, minlength=n_groups).astype(np.float64), part)
+            totals = _plus(
+                totals, np.bincount(own, weights=whole, minlength=n_groups).astype(np.float64), part
+            )
             rest -= whole
             if not rest.any():
                 break
@@ -106,4 +111,6 @@ def _quotients(totals: list[int], n: Ints) -> Floats:
     """Return totals in units of 2^-96 divided by `n`; 0 for an n of 0."""
     # Python rounds the quotient of two integers correctly, however long they are.
     pairs = zip(totals, np.maximum(n, 1).tolist(), strict=True)
-    return np.fromiter((total / (count << (_BITS * _PARTS)) for total, count in pairs), np.float64, len(totals))
+    return np.fromiter(
+        (total / (count << (_BITS * _PARTS)) for total, count in pairs), np.float64, len(totals)
+    )

@@ -11,7 +11,9 @@ from assay.statistics.arrays import Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coded:
-    """A column stored as integer `codes` into distinct `labels`, which are sorted if their type allows it."""
+    """A column stored as integer `codes` into distinct `labels`, which are sorted if their type
+    allows it.
+    """
 
     codes: Ints
     labels: tuple[Hashable, ...]
@@ -28,8 +30,8 @@ class _FirstSeen(dict[Hashable, int]):
 def coded(column: Sequence[Hashable] | NDArray[np.generic]) -> Coded:
     """Return the codes and labels of a column.
 
-    Labels may be of any hashable kind; whole-number arrays are handled without creating Python objects. Labels that are equal
-    under `==` count as one label.
+    Labels may be of any hashable kind; whole-number arrays are handled without creating Python
+    objects. Labels that are equal under `==` count as one label.
     """
     if isinstance(column, np.ndarray):
         if column.dtype.kind in "iu":
@@ -42,7 +44,10 @@ def coded(column: Sequence[Hashable] | NDArray[np.generic]) -> Coded:
 
 
 def places(column: Sequence[Hashable] | NDArray[np.generic]) -> tuple[Ints, int]:
-    """Return codes that may have gaps, and a number above all codes. This is faster than `coded`, which also returns labels."""
+    """Return codes that may have gaps, and a number above all codes.
+
+    This is faster than `coded`, which also returns labels.
+    """
     if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size:
         low, high = int(column.min()), int(column.max())
         if low > -(2**62) and high - low <= 4 * column.size + 1024 and high < 2**62:
@@ -53,7 +58,8 @@ def places(column: Sequence[Hashable] | NDArray[np.generic]) -> tuple[Ints, int]
 
 
 def coded_together(
-    first: Sequence[Hashable] | NDArray[np.generic], second: Sequence[Hashable] | NDArray[np.generic]
+    first: Sequence[Hashable] | NDArray[np.generic],
+    second: Sequence[Hashable] | NDArray[np.generic],
 ) -> tuple[tuple[Hashable, ...], Ints, Ints]:
     """Return the combined labels of two columns, and the codes of each column."""
     a, b = coded(first), coded(second)
@@ -84,7 +90,8 @@ def _coded_whole_numbers(column: NDArray[np.generic]) -> Coded:
 
 
 def _in_order(codes: Ints, labels: tuple[Hashable, ...]) -> Coded:
-    # With sorted labels, later sums do not depend on the order of the rows, as far as rounding allows.
+    # With sorted labels, later sums do not depend on the order of the rows, as far as rounding
+    # allows.
     order = _sorted_places(labels)
     if order == list(range(len(labels))):
         return Coded(codes=codes, labels=labels)

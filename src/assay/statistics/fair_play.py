@@ -1,8 +1,10 @@
-"""Tests for fair reviewing: equal approval rates, and rejections that do not depend on which candidate was ahead.
+"""Tests for fair reviewing: equal approval rates, and rejections that do not depend on which
+candidate was ahead.
 
-Rejecting only one candidate's poor trials biases a comparison, and unequal approval rates reveal it. A joint trial is rejected
-for all of its candidates at once, so their rates cannot differ. For joint trials, the score differences in rejected trials are
-therefore compared with those in counted trials, task by task.
+Rejecting only one candidate's poor trials biases a comparison, and unequal approval rates reveal
+it. A joint trial is rejected for all of its candidates at once, so their rates cannot differ. For
+joint trials, the score differences in rejected trials are therefore compared with those in counted
+trials, task by task.
 """
 
 from collections.abc import Hashable, Sequence
@@ -20,13 +22,15 @@ MOST_TABLES = 200_000
 MOST_SPLITS = 200_000
 # More draws would take seconds, and with so many trials the normal approximation is close to exact.
 MOST_NUMBERS_DRAWN = 30_000_000
-# Tables that are as likely as the observed one also count; rounding may make their last digits differ.
+# Tables that are as likely as the observed one also count; rounding may make their last digits
+# differ.
 SLACK = 1e-7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateTest:
-    """Result of a test for equal rates; `method` is fisher_exact, freeman_halton_exact or freeman_halton_random.
+    """Result of a test for equal rates; `method` is fisher_exact, freeman_halton_exact or
+    freeman_halton_random.
 
     `warning` is `unequal_approval` if p < .05.
     """
@@ -48,24 +52,28 @@ def approval_rates(
     rng: np.random.Generator | None = None,
     draws: int = 9999,
 ) -> RateTest:
-    """Test if all candidates have the same approval rate; other rates (a count divided by a total) can be tested too.
+    """Test if all candidates have the same approval rate; other rates (a count divided by a total)
+    can be tested too.
 
     Args:
         candidates: names.
         approved, total: counts per candidate, 0 <= approved <= total.
-        rng: draws random tables if more than two candidates have too many possible tables to enumerate (over 200,000).
+        rng: draws random tables if more than two candidates have too many possible tables to
+            enumerate (over 200,000).
         draws: number of random tables in that case.
 
     Raises ValueError for unequal lengths, or counts out of range.
 
-    Source: Fisher (1934); Freeman & Halton (1951), Biometrika 38:141-149; checked against scipy.stats.fisher_exact and full
-    enumeration.
+    Source: Fisher (1934); Freeman & Halton (1951), Biometrika 38:141-149; checked against
+    scipy.stats.fisher_exact and full enumeration.
     """
     if not len(candidates) == len(approved) == len(total):
         raise ValueError("approval_rates: candidates, approved and total must have the same length")
     for name, k, n in zip(candidates, approved, total, strict=True):
         if not 0 <= k <= n:
-            raise ValueError(f"approval_rates: {name!r} has {k} of {n}; 0 <= approved <= total must hold")
+            raise ValueError(
+                f"approval_rates: {name!r} has {k} of {n}; 0 <= approved <= total must hold"
+            )
     rates = tuple(k / n if n else None for k, n in zip(approved, total, strict=True))
     use = [(k, n) for k, n in zip(approved, total, strict=True) if n]
     p_value, method, reason = _rates_differ(use, rng, draws)
@@ -92,8 +100,8 @@ def _rates_differ(
     method = "fisher_exact" if len(counts) == 2 else "freeman_halton_exact"
     logs = _all_tables(n, hits)
     if logs is not None:
-        # With about a thousand assessments or more, the number of ways overflows a float, so weights are relative to the
-        # largest.
+        # With about a thousand assessments or more, the number of ways overflows a float, so
+        # weights are relative to the largest.
         weights = np.exp(logs - logs.max())
         likely = logs <= seen + SLACK
         return min(1.0, float(weights[likely].sum() / weights.sum())), method, None
@@ -111,7 +119,9 @@ def _log_ways(k: Ints, n: Ints) -> Floats:
 
 
 def _all_tables(n: Ints, hits: int) -> Floats | None:
-    """Return the log weights of all contingency tables with these row and column sums, or None if there are too many."""
+    """Return the log weights of all contingency tables with these row and column sums, or None if
+    there are too many.
+    """
     given, logs = np.zeros(1, np.int64), np.zeros(1)
     for place, size in enumerate(n):
         left = int(n[place + 1 :].sum())
@@ -129,10 +139,13 @@ def _all_tables(n: Ints, hits: int) -> Floats | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectiveRejection:
-    """Result of a test for selective rejection: were joint trials rejected depending on which candidate was ahead?
+    """Result of a test for selective rejection: were joint trials rejected depending on which
+    candidate was ahead?
 
-    `excess`: mean difference a - b (as judged) in rejected and rerun trials, minus the mean difference in counted trials of the
-    same tasks. Above 0, trials in which a was ahead were rejected more often. `warning`: `selective_rejection` if p < .05.
+    `excess`: mean difference a - b (as judged) in rejected and rerun trials, minus the mean
+    difference in counted trials of the
+    same tasks. Above 0, trials in which a was ahead were rejected more often. `warning`:
+    `selective_rejection` if p < .05.
     """
 
     excess: float | None
@@ -153,11 +166,13 @@ def selective_rejection(
     rng: np.random.Generator | None = None,
     draws: int = 9999,
 ) -> SelectiveRejection:
-    """Compare the judged differences in rejected and in counted joint trials, by permutation within tasks.
+    """Compare the judged differences in rejected and in counted joint trials, by permutation within
+    tasks.
 
-    Only tasks with both rejected and counted trials are used. The test is exact if there are at most 200,000 ways to choose the
-    rejected trials. Otherwise it draws random choices from `rng`, or uses the normal approximation if drawing would take
-    seconds. Without `rng`, the result is None with the reason `needs_generator`.
+    Only tasks with both rejected and counted trials are used. The test is exact if there are at
+    most 200,000 ways to choose the rejected trials. Otherwise it draws random choices from `rng`,
+    or uses the normal approximation if drawing would take seconds. Without `rng`, the result is
+    None with the reason `needs_generator`.
 
     Args:
         task: task of each trial.
@@ -169,7 +184,9 @@ def selective_rejection(
     tasks = coded(task)
     d, out = np.asarray(difference, np.float64), np.asarray(rejected, np.bool_)
     if not tasks.codes.size == d.size == out.size:
-        raise ValueError("selective_rejection: task, difference and rejected must have the same length")
+        raise ValueError(
+            "selective_rejection: task, difference and rejected must have the same length"
+        )
     if not np.isfinite(d).all():
         raise ValueError("selective_rejection: a difference is not a finite number")
     strata = []
@@ -182,8 +199,8 @@ def selective_rejection(
     seen = sum(stratum[2] for stratum in strata)
     p_value, method, reason = _permuted(strata, seen, rng, draws)
     n_in = sum(k for _, k, _ in strata)
-    # The result is the mean of rejected trials minus that of counted trials, not minus that of all trials; the factor n / (n -
-    # k) converts the latter to the former, task by task.
+    # The result is the mean of rejected trials minus that of counted trials, not minus that of all
+    # trials; the factor n / (n - k) converts the latter to the former, task by task.
     excess = sum(s * len(v) / (len(v) - k) for v, k, s in strata) / n_in if strata else None
     return SelectiveRejection(
         excess=excess,
@@ -198,15 +215,20 @@ def selective_rejection(
 
 
 def _permuted(
-    strata: list[tuple[Floats, int, float]], seen: float, rng: np.random.Generator | None, draws: int
+    strata: list[tuple[Floats, int, float]],
+    seen: float,
+    rng: np.random.Generator | None,
+    draws: int,
 ) -> tuple[float | None, str | None, str | None]:
     if not strata:
         return None, None, "no_task_with_both"
-    # Arrangements as extreme as the observed one also count, although rounding may make them differ.
+    # Arrangements as extreme as the observed one also count, although rounding may make them
+    # differ.
     bar = abs(seen) - 1e-9
     ways = 1
     for values, k, _ in strata:
-        # Stops at the bound, because the full product for thousands of trials has thousands of digits.
+        # Stops at the bound, because the full product for thousands of trials has thousands of
+        # digits.
         ways *= comb(len(values), k)
         if ways > MOST_SPLITS:
             break
@@ -227,8 +249,13 @@ def _permuted(
 
 
 def _by_normal(strata: list[tuple[Floats, int, float]], seen: float) -> float:
-    """Approximate the permutation p-value by a normal distribution, which is accurate for thousands of trials."""
-    variance = sum(k * (len(values) - k) / (len(values) - 1) * float((values * values).mean()) for values, k, _ in strata)
+    """Approximate the permutation p-value by a normal distribution, which is accurate for thousands
+    of trials.
+    """
+    variance = sum(
+        k * (len(values) - k) / (len(values) - 1) * float((values * values).mean())
+        for values, k, _ in strata
+    )
     return float(2 * normal_below(-abs(seen) / variance**0.5)) if variance > 0 else 1.0
 
 

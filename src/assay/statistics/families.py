@@ -1,16 +1,19 @@
-"""Families of related tasks: questions on one passage, issues of one repository, variants of one template.
+"""Families of related tasks: questions on one passage, issues of one repository, variants of one
+template.
 
-Theory. Tasks of a family share causes of difficulty, so they are not independent. In 100 benchmarks with 8 families of 6 tasks
-each, a test over tasks declared a false winner in 32, and its 95% range covered only 68%. The family is therefore the unit. A
-family's value is the weighted mean of its tasks, and its weight is the sum of their weights. `across_tasks` then computes the
-CR2 variance of the mean over families; tasks within a family may correlate in any way. A task without a family counts as a
-family with one task.
+Theory. Tasks of a family share causes of difficulty, so they are not independent. In 100 benchmarks
+with 8 families of 6 tasks each, a test over tasks declared a false winner in 32, and its 95% range
+covered only 68%. The family is therefore the unit. A family's value is the weighted mean of its
+tasks, and its weight is the sum of their weights. `across_tasks` then computes the CR2 variance of
+the mean over families; tasks within a family may correlate in any way. A task without a family
+counts as a family with one task.
 
-Degrees of freedom. Kish's formula assumes that large families vary less; the formula of Bell and McCaffrey (Satterthwaite)
-assumes that all families vary equally. If 3 of 20 families have 10 tasks and the others have 2, intervals cover 93.9% with
-Kish's formula and 97.9% with Bell and McCaffrey's. With sizes drawn from 2 to 10, they cover 94.3 to 95.6% and 95.0 to 97.0%.
-Which formula is right depends on how strongly tasks of a family correlate, so the mean of both is used. With families of equal
-size, all three equal the number of families minus one.
+Degrees of freedom. Kish's formula assumes that large families vary less; the formula of Bell and
+McCaffrey (Satterthwaite) assumes that all families vary equally. If 3 of 20 families have 10 tasks
+and the others have 2, intervals cover 93.9% with Kish's formula and 97.9% with Bell and
+McCaffrey's. With sizes drawn from 2 to 10, they cover 94.3 to 95.6% and 95.0 to 97.0%. Which
+formula is right depends on how strongly tasks of a family correlate, so the mean of both is used.
+With families of equal size, all three equal the number of families minus one.
 """
 
 from dataclasses import replace
@@ -29,7 +32,8 @@ def by_family(values: Floats, weights: Floats, family: Ints) -> tuple[Floats, Fl
 
     Args:
         values, weights: shape (..., tasks); weight 0 means that the task is absent.
-        family: shape (tasks,), code of each task's family; a family gets weight 0 if all its tasks are absent.
+        family: shape (tasks,), code of each task's family; a family gets weight 0 if all its tasks
+            are absent.
     """
     values, weights = np.broadcast_arrays(values, weights)
     order = np.argsort(family, kind="stable")
@@ -41,13 +45,15 @@ def by_family(values: Floats, weights: Floats, family: Ints) -> tuple[Floats, Fl
 
 
 def across(values: Floats, weights: Floats, family: Ints | None) -> AcrossTasks:
-    """Compute `across_tasks` with families as the units, or with tasks as the units if `family` is None.
+    """Compute `across_tasks` with families as the units, or with tasks as the units if `family` is
+    None.
 
     Args:
         values, weights: as in `across_tasks`.
         family: as in `by_family`, or None.
 
-    Source: Bell & McCaffrey (2002), Survey Methodology 28:169-181; equals scipy.stats.ttest_1samp on family means
+    Source: Bell & McCaffrey (2002), Survey Methodology 28:169-181; equals scipy.stats.ttest_1samp
+    on family means
     if all families have the same size and weight. Simulation: bench/families_simulation.py.
     """
     if family is None or family.size == 0:
@@ -56,8 +62,12 @@ def across(values: Floats, weights: Floats, family: Ints | None) -> AcrossTasks:
     return _of_families(across_tasks(means, totals), totals, weights)
 
 
-def across_family_pairs(values: Floats, weights: Floats, first: Ints, second: Ints, family: Ints | None) -> AcrossTasks:
-    """Compute `across_pairs` with families as the units; the arguments are as in `across_pairs` and `by_family`."""
+def across_family_pairs(
+    values: Floats, weights: Floats, first: Ints, second: Ints, family: Ints | None
+) -> AcrossTasks:
+    """Compute `across_pairs` with families as the units; the arguments are as in `across_pairs` and
+    `by_family`.
+    """
     if family is None or family.size == 0:
         return across_pairs(values, weights, first, second)
     means, totals = by_family(values, weights, family)
@@ -72,7 +82,8 @@ def _of_families(moments: AcrossTasks, totals: Floats, weights: Floats) -> Acros
 
 
 def bell_mccaffrey(weights: Floats) -> Floats:
-    """Return the Satterthwaite degrees of freedom, at least 1, for the CR2 variance of a weighted mean; shape (...).
+    """Return the Satterthwaite degrees of freedom, at least 1, for the CR2 variance of a weighted
+    mean; shape (...).
 
     Args:
         weights: shape (..., units), not negative.

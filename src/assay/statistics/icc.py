@@ -13,10 +13,12 @@ from assay.statistics.warnings import Caution, caution
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntraclassCorrelations:
-    """Intraclass correlations with 95% intervals. A: absolute agreement, C: consistency, 1: one rater, k: mean of k raters.
+    """Intraclass correlations with 95% intervals.
 
-    `icc_1` and `icc_1k` assume that each unit's raters are chosen at random. If the same judges graded all trials, use
-    `icc_a1`. Negative values are reported unchanged.
+    A: absolute agreement, C: consistency, 1: one rater, k: mean of k raters.
+
+    `icc_1` and `icc_1k` assume that each unit's raters are chosen at random. If the same judges
+    graded all trials, use `icc_a1`. Negative values are reported unchanged.
     """
 
     icc_1: float | None = None
@@ -34,18 +36,22 @@ class IntraclassCorrelations:
 
 
 def icc(unit: Column, rater: Column, score: Numbers) -> IntraclassCorrelations:
-    """Compute all six ICCs from the units that every rater scored; other units are left out, with a warning.
+    """Compute all six ICCs from the units that every rater scored; other units are left out, with a
+    warning.
 
-    Raises ValueError for columns of unequal length, a score that is not finite, or a rater who scored a unit twice.
+    Raises ValueError for columns of unequal length, a score that is not finite, or a rater who
+    scored a unit twice.
 
-    Source: Shrout & Fleiss (1979), Psych. Bulletin 86:420-428; McGraw & Wong (1996), Psych. Methods 1:30-46; checked against
-    their printed table and pingouin intraclass_corr.
+    Source: Shrout & Fleiss (1979), Psych. Bulletin 86:420-428; McGraw & Wong (1996), Psych. Methods
+    1:30-46; checked against their printed table and pingouin intraclass_corr.
     """
     grid, left_out = _complete_grid(unit, rater, score)
     n, k = grid.shape
     warnings = (caution("incomplete_units_left_out", n=left_out),) if left_out else ()
     if n < 2 or k < 2:
-        return IntraclassCorrelations(n_units=n, n_raters=k, reason="need_at_least_2_units_and_2_raters", warnings=warnings)
+        return IntraclassCorrelations(
+            n_units=n, n_raters=k, reason="need_at_least_2_units_and_2_raters", warnings=warnings
+        )
     grand = grid.mean()
     unit_means, rater_means = grid.mean(axis=1), grid.mean(axis=0)
     ms_unit = float(k * ((unit_means - grand) ** 2).sum()) / (n - 1)
@@ -55,13 +61,18 @@ def icc(unit: Column, rater: Column, score: Numbers) -> IntraclassCorrelations:
     residual = grid - unit_means[:, None] - rater_means[None, :] + grand
     ms_error = float((residual**2).sum()) / ((n - 1) * (k - 1))
     if grid.max() - grid.min() < NO_SPREAD:
-        return IntraclassCorrelations(n_units=n, n_raters=k, reason="no_variation", warnings=warnings)
-    # Mean squares are squares of scores, so their threshold is the square of the threshold for scores.
+        return IntraclassCorrelations(
+            n_units=n, n_raters=k, reason="no_variation", warnings=warnings
+        )
+    # Mean squares are squares of scores, so their threshold is the square of the threshold for
+    # scores.
     tiny = NO_SPREAD**2
     f1 = ms_unit / ms_within if ms_within > tiny else None
     return IntraclassCorrelations(
         icc_1=_ratio(ms_unit - ms_within, ms_unit + (k - 1) * ms_within),
-        icc_a1=_ratio(ms_unit - ms_error, ms_unit + (k - 1) * ms_error + k * (ms_rater - ms_error) / n),
+        icc_a1=_ratio(
+            ms_unit - ms_error, ms_unit + (k - 1) * ms_error + k * (ms_rater - ms_error) / n
+        ),
         icc_c1=_ratio(ms_unit - ms_error, ms_unit + (k - 1) * ms_error),
         icc_1k=_ratio(ms_unit - ms_within, ms_unit),
         icc_ak=_ratio(ms_unit - ms_error, ms_unit + (ms_rater - ms_error) / n),
@@ -97,7 +108,9 @@ def _one_way_interval(f: float, n: int, k: int) -> Interval:
     return (low - 1) / (low + k - 1), (high - 1) / (high + k - 1)
 
 
-def _absolute_interval(ms_unit: float, ms_rater: float, ms_error: float, n: int, k: int) -> Interval | None:
+def _absolute_interval(
+    ms_unit: float, ms_rater: float, ms_error: float, n: int, k: int
+) -> Interval | None:
     if ms_error < NO_SPREAD**2 or ms_unit < NO_SPREAD**2:
         return None
     rho = (ms_unit - ms_error) / (ms_unit + (k - 1) * ms_error + k * (ms_rater - ms_error) / n)

@@ -1,15 +1,19 @@
-"""Tasks that are probably the same task, entered several times: all candidates have the same scores on them.
+"""Tasks that are probably the same task, entered several times: all candidates have the same scores
+on them.
 
-Theory. A task entered ten times counts as ten tasks, so its luck is taken for agreement: six tasks entered ten times each turn
-p = .23 into .00002. Equal scores alone prove little, because with yes-or-no scores two candidates have only four patterns of
-scores. Copies differ from chance in two ways, and either one is reported:
+Theory. A task entered ten times counts as ten tasks, so its luck is taken for agreement: six tasks
+entered ten times each turn p = .23 into .00002. Equal scores alone prove little, because with
+yes-or-no scores two candidates have only four patterns of scores. Copies differ from chance in two
+ways, and either one is reported:
 
-* One candidate's score determines the scores of all others. Among different tasks, those on which A scores 80 give B various
-  scores; among copies, they do not. Candidates that agree on every task show nothing and count once.
-* All patterns occur equally often, at least five times each. By chance this happens in at most 1 of 100 benchmarks.
+* One candidate's score determines the scores of all others. Among different tasks, those on which A
+  scores 80 give B various scores; among copies, they do not. Candidates that agree on every task
+  show nothing and count once.
+* All patterns occur equally often, at least five times each. By chance this happens in at most 1 of
+  100 benchmarks.
 
-Copies of tasks whose scores take only a few values cannot be recognised by their scores. Where the content of tasks is known,
-`store.queries.task_copies` recognises them, and they share a family.
+Copies of tasks whose scores take only a few values cannot be recognised by their scores. Where the
+content of tasks is known, `store.queries.task_copies` recognises them, and they share a family.
 """
 
 import numpy as np
@@ -19,7 +23,9 @@ from assay.statistics.cells import Cells
 from assay.statistics.warnings import Caution, caution
 
 FEWEST_PATTERNS = 5
-"""Minimum number of patterns if one candidate's scores determine them; yes-or-no scores of up to three trials have at most 4."""
+"""Minimum number of patterns if one candidate's scores determine them; yes-or-no scores of up to
+three trials have at most 4.
+"""
 
 FEWEST_EQUAL_PATTERNS = 4
 FEWEST_COPIES = 5
@@ -29,8 +35,8 @@ FEWEST_COPIES = 5
 def identical_tasks(cells: Cells) -> tuple[Caution, ...]:
     """Return a warning if many tasks are probably copies of others, else nothing.
 
-    A task with weight 0 or without counted trials is left out. Checked by simulation of yes-or-no, ten-point and continuous
-    scores in tests/unit/statistics/test_identical_tasks.py.
+    A task with weight 0 or without counted trials is left out. Checked by simulation of yes-or-no,
+    ten-point and continuous scores in tests/unit/statistics/test_identical_tasks.py.
     """
     used = cells.counted.any(axis=0)
     n_tasks = int(used.sum())
@@ -53,7 +59,9 @@ def identical_tasks(cells: Cells) -> tuple[Caution, ...]:
 
 
 def _determined(counts: Floats, values: Floats, times: Ints) -> bool:
-    """True if one candidate's scores determine those of all candidates, and every pattern occurs at least twice."""
+    """True if one candidate's scores determine those of all candidates, and every pattern occurs at
+    least twice.
+    """
     if times.size < FEWEST_PATTERNS or times.min() < 2:
         return False
     different = np.unique(np.round(np.hstack([counts, values]), 12), axis=0)
@@ -63,7 +71,9 @@ def _determined(counts: Floats, values: Floats, times: Ints) -> bool:
 
 
 def _equally_often(times: Ints) -> bool:
-    return times.size >= FEWEST_EQUAL_PATTERNS and bool((times == times[0]).all() and times[0] >= FEWEST_COPIES)
+    return times.size >= FEWEST_EQUAL_PATTERNS and bool(
+        (times == times[0]).all() and times[0] >= FEWEST_COPIES
+    )
 
 
 def _within_families(patterns: Ints, family: Ints) -> bool:

@@ -9,7 +9,8 @@ from assay.statistics.arrays import NO_SPREAD, Floats, Interval
 from assay.statistics.distributions import normal_quantile, t_quantile, t_two_sided
 from assay.statistics.table import Numbers
 
-# Applied to the lower end of the interval for the concordance, which falls with bias as well as with scatter.
+# Applied to the lower end of the interval for the concordance, which falls with bias as well as
+# with scatter.
 BANDS = ((0.4, "poor"), (0.6, "fair"), (0.8, "good"))
 # A correlation of .90 has a range of .53 to .98 with 8 pairs, and of .80 to .95 with 30.
 ENOUGH_PAIRS = 30
@@ -19,10 +20,13 @@ ENOUGH_PAIRS = 30
 class Calibration:
     """Bias, errors and correlations of a judge's scores, relative to people's scores.
 
-    `bias`: mean of judge - human; above 0 means that the judge is too generous. `pass_rate`: share of pairs within `tolerance`.
-    `limits_of_agreement`: range of about 95% of single differences. `concordance`: Lin's coefficient, which is 1 only if the
-    scores agree in value and not just in order. `label`: from the lower end of `concordance_ci95`: poor, fair from .4, good
-    from .6, excellent from .8; None without that interval. `pairs_advised`: 30.
+    `bias`: mean of judge - human; above 0 means that the judge is too generous. `pass_rate`: share
+    of pairs within `tolerance`.
+    `limits_of_agreement`: range of about 95% of single differences. `concordance`: Lin's
+    coefficient, which is 1 only if the
+    scores agree in value and not just in order. `label`: from the lower end of `concordance_ci95`:
+    poor, fair from .4, good from .6, excellent from .8; None without that interval.
+    `pairs_advised`: 30.
     """
 
     n: int
@@ -52,13 +56,14 @@ def calibration(judge: Numbers, human: Numbers, *, tolerance: float = 0.10) -> C
         judge, human: scores of the same responses in the same order, finite.
         tolerance: the largest difference at which two scores agree, at least 0.
 
-    The reason is `need_at_least_3_pairs` below 3 pairs (no correlation), and `judge_has_no_variation` or `no_variation` if the
-    judge's scores or the people's scores are all equal.
+    The reason is `need_at_least_3_pairs` below 3 pairs (no correlation), and
+    `judge_has_no_variation` or `no_variation` if the judge's scores or the people's scores are all
+    equal.
 
     Raises ValueError for unequal lengths, a score that is not finite, or a negative tolerance.
 
-    Source: Lin (1989), Biometrics 45:255-268, with his z-transform interval; Bland & Altman (1986); Fisher's z; checked against
-    scipy.stats pearsonr, spearmanr and ttest_1samp.
+    Source: Lin (1989), Biometrics 45:255-268, with his z-transform interval; Bland & Altman (1986);
+    Fisher's z; checked against scipy.stats pearsonr, spearmanr and ttest_1samp.
     """
     a, b = np.asarray(judge, np.float64), np.asarray(human, np.float64)
     if a.shape != b.shape or a.ndim != 1:
@@ -67,7 +72,9 @@ def calibration(judge: Numbers, human: Numbers, *, tolerance: float = 0.10) -> C
         raise ValueError(f"tolerance is {tolerance}; it must be a number of at least 0")
     bad = ~(np.isfinite(a) & np.isfinite(b))
     if bad.any():
-        raise ValueError(f"row {int(np.flatnonzero(bad)[0])} (counted from 0): a score is not a finite number")
+        raise ValueError(
+            f"row {int(np.flatnonzero(bad)[0])} (counted from 0): a score is not a finite number"
+        )
     n = a.size
     error = a - b
     spread = float(np.std(error, ddof=1)) if n >= 2 else None
@@ -90,7 +97,9 @@ def calibration(judge: Numbers, human: Numbers, *, tolerance: float = 0.10) -> C
         spearman=relation.spearman,
         concordance=relation.concordance,
         concordance_ci95=relation.concordance_ci95,
-        limits_of_agreement=None if bias is None or spread is None else (bias - 1.96 * spread, bias + 1.96 * spread),
+        limits_of_agreement=None
+        if bias is None or spread is None
+        else (bias - 1.96 * spread, bias + 1.96 * spread),
         # The label uses the concordance instead of Pearson's r, which does not detect bias.
         label=_label(relation.concordance_ci95),
         pairs_advised=ENOUGH_PAIRS,
@@ -154,7 +163,11 @@ def _fisher_interval(r: float, n: int) -> Interval | None:
 def _lin(a: Floats, b: Floats) -> float:
     # Moments divide by n, as in Lin's paper.
     shift = float(a.mean() - b.mean())
-    return 2 * float(((a - a.mean()) * (b - b.mean())).mean()) / (float(np.var(a)) + float(np.var(b)) + shift**2)
+    return (
+        2
+        * float(((a - a.mean()) * (b - b.mean())).mean())
+        / (float(np.var(a)) + float(np.var(b)) + shift**2)
+    )
 
 
 def _lin_interval(a: Floats, b: Floats, r: float, c: float) -> Interval | None:
@@ -173,4 +186,8 @@ def _lin_interval(a: Floats, b: Floats, r: float, c: float) -> Interval | None:
 
 
 def _label(interval: Interval | None) -> str | None:
-    return None if interval is None else next((word for bound, word in BANDS if interval[0] < bound), "excellent")
+    return (
+        None
+        if interval is None
+        else next((word for bound, word in BANDS if interval[0] < bound), "excellent")
+    )

@@ -10,10 +10,12 @@ from assay.statistics.arrays import Floats, Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjusted:
-    """Adjusted p-values, in the order of the input; None stays None and does not count as a comparison.
+    """Adjusted p-values, in the order of the input; None stays None and does not count as a
+    comparison.
 
-    `holm` limits the probability of any false claim to the significance level. `bh` limits the expected share of false claims,
-    which suits screening lists. `bonferroni` is for intervals that accompany claims by Holm's method.
+    `holm` limits the probability of any false claim to the significance level. `bh` limits the
+    expected share of false claims, which suits screening lists. `bonferroni` is for intervals that
+    accompany claims by Holm's method.
     """
 
     holm: tuple[float | None, ...]
@@ -26,8 +28,8 @@ def multiplicity(p_values: Sequence[float | None]) -> Adjusted:
 
     Raises ValueError if a p-value is NaN or outside 0 to 1.
 
-    Source: Holm (1979), Scand. J. Statist. 6:65-70; Benjamini & Hochberg (1995), JRSS B 57:289-300; checked against statsmodels
-    multipletests.
+    Source: Holm (1979), Scand. J. Statist. 6:65-70; Benjamini & Hochberg (1995), JRSS B 57:289-300;
+    checked against statsmodels multipletests.
     """
     for place, p in enumerate(p_values):
         if p is not None and not 0.0 <= p <= 1.0:
@@ -36,7 +38,9 @@ def multiplicity(p_values: Sequence[float | None]) -> Adjusted:
     adjusted = (holm(known), benjamini_hochberg(known), np.minimum(known * known.size, 1.0))
     if known.size == len(p_values):
         return Adjusted(
-            holm=tuple(adjusted[0].tolist()), bh=tuple(adjusted[1].tolist()), bonferroni=tuple(adjusted[2].tolist())
+            holm=tuple(adjusted[0].tolist()),
+            bh=tuple(adjusted[1].tolist()),
+            bonferroni=tuple(adjusted[2].tolist()),
         )
     spread = []
     for values in adjusted:
@@ -53,7 +57,9 @@ def holm(p: Floats) -> Floats:
 
 
 def benjamini_hochberg(p: Floats) -> Floats:
-    """Apply Benjamini and Hochberg's step-up adjustment; input and output have shape (comparisons,)."""
+    """Apply Benjamini and Hochberg's step-up adjustment; input and output have shape
+    (comparisons,).
+    """
     order = np.argsort(p, kind="stable")
     raised = np.minimum(p[order] * p.size / np.arange(1, p.size + 1), 1.0)
     return _back(np.minimum.accumulate(raised[::-1])[::-1], order)

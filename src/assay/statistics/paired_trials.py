@@ -1,8 +1,10 @@
-"""Differences by trial for jointly graded trials, whose scores are correlated because they come from one judge call.
+"""Differences by trial for jointly graded trials, whose scores are correlated because they come
+from one judge call.
 
-A pair is compared by trial on a task if every counted trial of both candidates on it was graded jointly and at least one trial
-counts for both. Otherwise the two are treated as graded separately. Pairing by trial is exact for any correlation between the
-two scores; treating them as independent is wrong unless the correlation is 0 (docs/explanation/statistics.md).
+A pair is compared by trial on a task if every counted trial of both candidates on it was graded
+jointly and at least one trial counts for both. Otherwise the two are treated as graded separately.
+Pairing by trial is exact for any correlation between the two scores; treating them as independent
+is wrong unless the correlation is 0 (docs/explanation/statistics.md).
 """
 
 from dataclasses import dataclass
@@ -19,9 +21,11 @@ VALUES_AT_A_TIME = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedTrials:
-    """Differences first - second per task, over trials that count for both; `n` is 0 for tasks that were graded separately.
+    """Differences first - second per task, over trials that count for both; `n` is 0 for tasks that
+    were graded separately.
 
-    All fields have shape (..., tasks). `middle`: mean of the two candidates' scores over these trials.
+    All fields have shape (..., tasks). `middle`: mean of the two candidates' scores over these
+    trials.
     """
 
     n: Floats
@@ -31,7 +35,8 @@ class PairedTrials:
 
 
 def paired_trials(source: ScoreTable | Cells, first: Ints, second: Ints) -> PairedTrials | None:
-    """Return the moments of trial differences for candidate pairs; None if no trial was graded jointly.
+    """Return the moments of trial differences for candidate pairs; None if no trial was graded
+    jointly.
 
     Args:
         first, second: shape (pairs,), candidate codes; the two codes of a pair must differ.
@@ -42,18 +47,26 @@ def paired_trials(source: ScoreTable | Cells, first: Ints, second: Ints) -> Pair
     elif isinstance(source, Cells) or source.joint is None or first.size == 0:
         return None
     else:
-        moments = _Layout(source, np.arange(len(source.tasks)), len(source.tasks)).moments(first, second)
+        moments = _Layout(source, np.arange(len(source.tasks)), len(source.tasks)).moments(
+            first, second
+        )
     return PairedTrials(n=moments[0], mean=moments[1], m2=moments[2], middle=moments[3])
 
 
-def paired_rows(table: ScoreTable, first: int, second: int, task: int) -> tuple[Floats, Floats] | None:
-    """Return both candidates' scores in the trials of one task that count for both; None if graded separately."""
+def paired_rows(
+    table: ScoreTable, first: int, second: int, task: int
+) -> tuple[Floats, Floats] | None:
+    """Return both candidates' scores in the trials of one task that count for both; None if graded
+    separately.
+    """
     if table.joint is None:
         return None
     rows_a, rows_b = table.rows_of(first, task), table.rows_of(second, task)
     if not (table.joint[rows_a].all() and table.joint[rows_b].all()):
         return None
-    _, at_one, at_other = np.intersect1d(table.trial_codes[rows_a], table.trial_codes[rows_b], return_indices=True)
+    _, at_one, at_other = np.intersect1d(
+        table.trial_codes[rows_a], table.trial_codes[rows_b], return_indices=True
+    )
     if at_one.size == 0:
         return None
     return table.score[rows_a[at_one]], table.score[rows_b[at_other]]
@@ -79,10 +92,12 @@ def kept_cells(table: ScoreTable) -> Cells:
 
 
 def pair_cells(table: ScoreTable, place: Ints, n_tasks: int) -> PairCells | None:
-    """Return the differences of all pairs, each computed when first needed; None if no trial was graded jointly.
+    """Return the differences of all pairs, each computed when first needed; None if no trial was
+    graded jointly.
 
     Args:
-        place: shape (tasks of the table,), code of each of its tasks in the result, which has `n_tasks` tasks.
+        place: shape (tasks of the table,), code of each of its tasks in the result, which has
+            `n_tasks` tasks.
     """
     if table.joint is None or len(table.candidates) < 2:
         return None
@@ -90,7 +105,8 @@ def pair_cells(table: ScoreTable, place: Ints, n_tasks: int) -> PairCells | None
 
 
 def pair_moments(score: Floats, starts: Ints, first: Ints, second: Ints) -> Floats:
-    """Return n, mean and m2 of differences and the mean of (first + second) / 2, shape (4, pairs, tasks).
+    """Return n, mean and m2 of differences and the mean of (first + second) / 2, shape (4, pairs,
+    tasks).
 
     Args:
         score: shape (candidates, trials), NaN if a trial does not count for the candidate.
@@ -106,11 +122,15 @@ def pair_moments(score: Floats, starts: Ints, first: Ints, second: Ints) -> Floa
     difference -= np.repeat(mean, np.diff(starts, append=score.shape[1]), axis=1)
     difference *= difference
     m2 = np.add.reduceat(np.where(both, difference, 0.0), starts, axis=1)
-    return np.stack((n, mean, m2, np.add.reduceat(np.where(both, middle, 0.0), starts, axis=1) / count))
+    return np.stack(
+        (n, mean, m2, np.add.reduceat(np.where(both, middle, 0.0), starts, axis=1) / count)
+    )
 
 
 class _Layout:
-    """The jointly graded rows as a matrix with one row per candidate and one column per trial, in order of tasks."""
+    """The jointly graded rows as a matrix with one row per candidate and one column per trial, in
+    order of tasks.
+    """
 
     def __init__(self, table: ScoreTable, place: Ints, n_tasks: int) -> None:
         assert table.joint is not None  # called only for tables with joint rows
@@ -125,7 +145,8 @@ class _Layout:
         self.score[candidate, line.reshape(-1)] = table.score[joint]
         cell = candidate * len(table.tasks) + task
         n_joint = np.bincount(cell, minlength=table.cells.n.size).reshape(table.cells.n.shape)
-        # A task is not paired if even one trial was graded separately, because the numbers of separate trials are arbitrary.
+        # A task is not paired if even one trial was graded separately, because the numbers of
+        # separate trials are arbitrary.
         self.wholly_joint: Bools = (n_joint == table.cells.n)[:, tasks]
 
     def moments(self, first: Ints, second: Ints) -> Floats:
@@ -134,5 +155,7 @@ class _Layout:
         for at in (slice(start, start + step) for start in range(0, len(first), step)):
             a, b = first[at], second[at]
             use = self.wholly_joint[a] & self.wholly_joint[b]
-            moments[:, at, self.places] = np.where(use, pair_moments(self.score, self.starts, a, b), 0.0)
+            moments[:, at, self.places] = np.where(
+                use, pair_moments(self.score, self.starts, a, b), 0.0
+            )
         return moments

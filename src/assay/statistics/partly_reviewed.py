@@ -1,9 +1,10 @@
 """Scores from a partial review: three estimates with different assumptions.
 
-* vetted only: uses the trials that people reviewed. This is the default, and the only estimate that may be a headline.
+* vetted only: uses the trials that people reviewed. This is the default, and the only estimate that
+  may be a headline.
 * judge only: assumes, without a check, that the judge is right.
-* calibrated: corrects the judge's scores of all trials by people's decisions on a random sample (`sampled_review`). It is
-  refused if the sample was not random.
+* calibrated: corrects the judge's scores of all trials by people's decisions on a random sample
+  (`sampled_review`). It is refused if the sample was not random.
 """
 
 from dataclasses import dataclass, replace
@@ -27,8 +28,9 @@ FEWEST_YES_OR_NO = 15
 class PredictionPowered:
     """Mean of judge scores corrected by reviewed trials (prediction-powered inference).
 
-    `judge_only_mean`: mean of all of the judge's scores. `rectifier`: mean of human - judge over the reviewed trials. `lam`:
-    weight of the judge's scores. The interval may extend beyond 0 and 1.
+    `judge_only_mean`: mean of all of the judge's scores. `rectifier`: mean of human - judge over
+    the reviewed trials. `lam`: weight of the judge's scores. The interval may extend beyond 0 and
+    1.
     """
 
     mean: float | None = None
@@ -45,26 +47,37 @@ class PredictionPowered:
 
 
 def ppi(
-    human: Numbers, judge_on_human: Numbers, judge_unlabelled: Numbers, *, lam: float | None = None, random: bool = True
+    human: Numbers,
+    judge_on_human: Numbers,
+    judge_unlabelled: Numbers,
+    *,
+    lam: float | None = None,
+    random: bool = True,
 ) -> PredictionPowered:
-    """Compute the prediction-powered mean of exchangeable trials; for trials grouped by task, use `partial_review`.
+    """Compute the prediction-powered mean of exchangeable trials; for trials grouped by task, use
+    `partial_review`.
 
     Args:
         human: people's scores of the reviewed trials.
         judge_on_human: the judge's scores of the same trials, in the same order.
         judge_unlabelled: the judge's scores of the unreviewed trials.
         lam: weight of the judge, between 0 and 1; None tunes it, which costs one degree of freedom.
-        random: True if the reviewed trials were chosen at random; otherwise the result is refused (`not_random_review`).
+        random: True if the reviewed trials were chosen at random; otherwise the result is refused
+            (`not_random_review`).
 
     Raises ValueError for unequal lengths, a score that is not finite, or lam outside 0 to 1.
 
-    Source: Angelopoulos et al. (2023), Science 382:669-674; tuning from Angelopoulos, Duchi & Zrnic (2023), arXiv:2311.01453.
-    This version uses sample variances (n - 1) and Student's t, which keeps its level at 10 reviews, while the normal does not.
-    Checked against ppi_py.
+    Source: Angelopoulos et al. (2023), Science 382:669-674; tuning from Angelopoulos, Duchi & Zrnic
+    (2023), arXiv:2311.01453. This version uses sample variances (n - 1) and Student's t, which
+    keeps its level at 10 reviews, while the normal does not. Checked against ppi_py.
     """
-    y, f, u = (np.asarray(column, np.float64) for column in (human, judge_on_human, judge_unlabelled))
+    y, f, u = (
+        np.asarray(column, np.float64) for column in (human, judge_on_human, judge_unlabelled)
+    )
     if y.shape != f.shape:
-        raise ValueError(f"ppi: {y.size} human scores, but {f.size} judge scores on the same trials")
+        raise ValueError(
+            f"ppi: {y.size} human scores, but {f.size} judge scores on the same trials"
+        )
     if not all(np.isfinite(column).all() for column in (y, f, u)):
         raise ValueError("ppi: a score is not a finite number")
     if lam is not None and not 0.0 <= lam <= 1.0:
@@ -79,7 +92,8 @@ def ppi(
     variance = weight**2 * float(np.var(u, ddof=1)) / big_n + float(np.var(corrected, ddof=1)) / n
     df = n - 1.0
     if lam is None:
-        # Tuning costs one degree of freedom: at 10 reviews the normal covered 87%, and this covers at least 94%.
+        # Tuning costs one degree of freedom: at 10 reviews the normal covered 87%, and this covers
+        # at least 94%.
         variance, df = variance * (n - 1) / (n - 2), n - 2.0
     std_err = float(np.sqrt(variance))
     half = float(t_quantile(0.975, df)) * std_err
@@ -128,8 +142,9 @@ def _refused(y: Floats, f: Floats, u: Floats, reason: str) -> PredictionPowered:
 class PartialMean:
     """One of the three estimates; `assumes` is nothing, judge_is_right or random_review.
 
-    These fields are set only for `calibrated`: `method` (`prediction_powered` or `prediction_powered_stratified`), `lam` (the
-    judge's weight) and `n_reviewed` (number of decided trials in the review sample).
+    These fields are set only for `calibrated`: `method` (`prediction_powered` or
+    `prediction_powered_stratified`), `lam` (the judge's weight) and `n_reviewed` (number of decided
+    trials in the review sample).
     """
 
     mean: float | None
@@ -147,7 +162,9 @@ class PartialMean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartialReview:
-    """The three estimates from a partial review, for tasks like these; only `vetted_only` may be a headline."""
+    """The three estimates from a partial review, for tasks like these; only `vetted_only` may be a
+    headline.
+    """
 
     vetted_only: PartialMean
     judge_as_it_is: PartialMean
@@ -165,20 +182,25 @@ def partial_review(
     sampled: Bools | None = None,
     stratum: Ints | None = None,
 ) -> PartialReview:
-    """Estimate a candidate's score from reviewed trials, from the judge, and from the judge corrected by reviews.
+    """Estimate a candidate's score from reviewed trials, from the judge, and from the judge
+    corrected by reviews.
 
     Args:
         task: task of each trial.
         judge: the judge's score of each trial, between 0 and 1.
         human: the person's score of each trial; NaN if the trial was not reviewed or was rejected.
-        weight: weight of the trial's task, at least 0, the same for all trials of a task; by default 1.
+        weight: weight of the trial's task, at least 0, the same for all trials of a task; by
+            default 1.
         random: True if the reviewed trials were chosen at random.
-        family: code of the task's family, the same for all trials of a task; None if tasks are independent.
-        sampled: True if the trial was drawn for the sample and decided; None selects the trials with a score in `human`. A
-            sampled trial without a score was rejected.
-        stratum: code of the group of trials within which the sample was drawn; None if it was drawn from all trials.
+        family: code of the task's family, the same for all trials of a task; None if tasks are
+            independent.
+        sampled: True if the trial was drawn for the sample and decided; None selects the trials
+            with a score in `human`. A sampled trial without a score was rejected.
+        stratum: code of the group of trials within which the sample was drawn; None if it was drawn
+            from all trials.
 
-    Raises ValueError for columns of unequal length, a score outside 0 to 1, or a weight that is negative or not finite.
+    Raises ValueError for columns of unequal length, a score outside 0 to 1, or a weight that is
+    negative or not finite.
 
     Source: as `sampled_review.influence`; coverage in bench/review_sample_simulation.py.
     """
@@ -189,7 +211,9 @@ def partial_review(
     seen = ~np.isnan(y)
     wrong = ~((f >= 0) & (f <= 1)) | (seen & ~((y >= 0) & (y <= 1)))
     if wrong.any():
-        raise ValueError(f"row {int(np.flatnonzero(wrong)[0])} (counted from 0): a score is outside 0 to 1")
+        raise ValueError(
+            f"row {int(np.flatnonzero(wrong)[0])} (counted from 0): a score is outside 0 to 1"
+        )
     n_tasks = len(tasks.labels)
     weights = _weights_of(tasks.codes, weight, n_tasks)
     drawn = seen if sampled is None else np.asarray(sampled, np.bool_)
@@ -202,13 +226,16 @@ def partial_review(
         of_task = np.zeros(n_tasks, np.int64)
         of_task[tasks.codes] = family
     reviewed, judged = np.where(n_seen > 0, weights, 0.0), np.where(n_all > 0, weights, 0.0)
-    unit, n_units = (tasks.codes, n_tasks) if family is None else (family, int(family.max(initial=-1)) + 1)
+    unit, n_units = (
+        (tasks.codes, n_tasks) if family is None else (family, int(family.max(initial=-1)) + 1)
+    )
     parts = influence(
         f,
         given,
         drawn,
         drawn & seen,
-        weights[tasks.codes] / np.maximum(np.bincount(tasks.codes, minlength=n_tasks), 1)[tasks.codes],
+        weights[tasks.codes]
+        / np.maximum(np.bincount(tasks.codes, minlength=n_tasks), 1)[tasks.codes],
         unit,
         n_units=n_units,
         stratum=stratum,
@@ -217,18 +244,29 @@ def partial_review(
     return PartialReview(
         vetted_only=_over_tasks(human_mean, reviewed, of_task, int(seen.sum()), "nothing"),
         judge_as_it_is=_over_tasks(judge_mean, judged, of_task, f.size, "judge_is_right"),
-        calibrated=_calibrated(parts, refusal(f, given, drawn, random), n_tasks=int((judged > 0).sum())),
+        calibrated=_calibrated(
+            parts, refusal(f, given, drawn, random), n_tasks=int((judged > 0).sum())
+        ),
     )
 
 
-def refusal(judge: Floats, human: Floats, sampled: Bools, random: bool, *, each: int = 1) -> str | None:
-    """Return the reason why a review sample supports no calibrated estimate, or None; each review has `each` scores."""
-    # If all scores are 0 or 1, a few reviews often show no disagreement at all: with 10 reviews the range covered 89 to 95%.
+def refusal(
+    judge: Floats, human: Floats, sampled: Bools, random: bool, *, each: int = 1
+) -> str | None:
+    """Return the reason why a review sample supports no calibrated estimate, or None; each review
+    has `each` scores.
+    """
+    # If all scores are 0 or 1, a few reviews often show no disagreement at all: with 10 reviews the
+    # range covered 89 to 95%.
     both = np.concatenate([judge[sampled], human[sampled]])
     yes_or_no = both.size > 0 and bool(np.isin(both, (0.0, 1.0)).all())
     n = int(sampled.sum()) // each
     reason = _refusal(n, random)
-    return "too_few_yes_or_no_reviews" if reason is None and yes_or_no and n < FEWEST_YES_OR_NO else reason
+    return (
+        "too_few_yes_or_no_reviews"
+        if reason is None and yes_or_no and n < FEWEST_YES_OR_NO
+        else reason
+    )
 
 
 def _calibrated(parts: Influence, reason: str | None, *, n_tasks: int) -> PartialMean:
@@ -245,7 +283,14 @@ def _calibrated(parts: Influence, reason: str | None, *, n_tasks: int) -> Partia
     if reason is None and std_err < NO_SPREAD:
         reason = "zero_variance"
     shown = _shown(
-        mean, std_err, float(result.df), reason, int(parts.n_trials), n_tasks, hidden=hidden, assumes="random_review"
+        mean,
+        std_err,
+        float(result.df),
+        reason,
+        int(parts.n_trials),
+        n_tasks,
+        hidden=hidden,
+        assumes="random_review",
     )
     if not hidden:
         shown = replace(shown, method=method_of(parts), lam=float(result.lam))
@@ -253,7 +298,15 @@ def _calibrated(parts: Influence, reason: str | None, *, n_tasks: int) -> Partia
 
 
 def _shown(
-    mean: float, std_err: float, df: float, reason: str | None, n_trials: int, n_tasks: int, *, hidden: bool, assumes: str
+    mean: float,
+    std_err: float,
+    df: float,
+    reason: str | None,
+    n_trials: int,
+    n_tasks: int,
+    *,
+    hidden: bool,
+    assumes: str,
 ) -> PartialMean:
     # A correction can carry the mean out of 0 to 1; it is shown at the end, without an interval.
     if reason is None and not 0.0 < mean < 1.0:
@@ -288,16 +341,22 @@ def _weights_of(task: Ints, weight: Numbers | None, n_tasks: int) -> Floats:
     of_task[task] = column
     if (of_task[task] != column).any():
         row = int(np.flatnonzero(of_task[task] != column)[0])
-        raise ValueError(f"row {row} (counted from 0): weight {column[row]} differs within its task")
+        raise ValueError(
+            f"row {row} (counted from 0): weight {column[row]} differs within its task"
+        )
     return of_task
 
 
 def _means(task: Ints, values: Floats, use: Bools, n_tasks: int) -> tuple[Floats, Floats]:
     n = np.bincount(task, weights=use.astype(np.float64), minlength=n_tasks)
-    return n.astype(np.float64), np.bincount(task, weights=values * use, minlength=n_tasks) / np.maximum(n, 1.0)
+    return n.astype(np.float64), np.bincount(
+        task, weights=values * use, minlength=n_tasks
+    ) / np.maximum(n, 1.0)
 
 
-def _over_tasks(values: Floats, weights: Floats, family: Ints | None, n_trials: int, assumes: str) -> PartialMean:
+def _over_tasks(
+    values: Floats, weights: Floats, family: Ints | None, n_trials: int, assumes: str
+) -> PartialMean:
     moments = across(values, weights, family)
     n_tasks = int(moments.n_tasks)
     reason = None
@@ -308,4 +367,6 @@ def _over_tasks(values: Floats, weights: Floats, family: Ints | None, n_trials: 
     elif moments.constant:
         reason = "zero_variance"
     mean, std_err, df = float(moments.estimate), float(np.sqrt(moments.variance)), float(moments.df)
-    return _shown(mean, std_err, df, reason, n_trials, n_tasks, hidden=n_tasks == 0, assumes=assumes)
+    return _shown(
+        mean, std_err, df, reason, n_trials, n_tasks, hidden=n_tasks == 0, assumes=assumes
+    )

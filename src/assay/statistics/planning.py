@@ -1,10 +1,12 @@
-"""Benchmark planning: detectable differences, and the tasks, trials and money needed to detect a given difference.
+"""Benchmark planning: detectable differences, and the tasks, trials and money needed to detect a
+given difference.
 
-Model. With G tasks and n trials of each candidate on each task, the variance of a mean difference is (σ²_int + σ²_trial / n) /
-G. σ²_int is the variance of the true difference between tasks. σ²_trial is the trial noise of a difference: the sum of both
-candidates' noise, or the noise of paired differences. The smallest difference that is detected with the desired power is
-(t_.975 + t_power) · √variance. The normal version of this formula promises 80% power but reaches only 62 to 70% with 6 to 10
-tasks.
+Model. With G tasks and n trials of each candidate on each task, the variance of a mean difference
+is (σ²_int + σ²_trial / n) / G. σ²_int is the variance of the true difference between tasks.
+σ²_trial is the trial noise of a difference: the sum of both candidates' noise, or the noise of
+paired differences. The smallest difference that is detected with the desired power is (t_.975 +
+t_power) · √variance. The normal version of this formula promises 80% power but reaches only 62 to
+70% with 6 to 10 tasks.
 """
 
 from bisect import bisect_left
@@ -26,14 +28,16 @@ class DesignVariances:
 
     Attributes:
         interaction: variance of the true task differences.
-        trial: variance of the difference between one trial of each candidate; if `paired`, of the differences in joint trials.
+        trial: variance of the difference between one trial of each candidate; if `paired`, of the
+            differences in joint trials.
         n_tasks, n_trials: present numbers of tasks, and of trials per task and candidate.
         paired: True if trials are graded jointly.
-        split_known: False if no task has two trials. `interaction` then contains both variances, so the effect of more trials
-            is unknown.
+        split_known: False if no task has two trials. `interaction` then contains both variances, so
+            the effect of more trials is unknown.
         below_zero: True if the estimated interaction was negative and was set to 0.
-        n_families: number of families, None if no tasks share a family. With families, `between` is the variance of a family's
-            difference without trial noise, and `evenness` is the effective share of the families after weighting.
+        n_families: number of families, None if no tasks share a family. With families, `between` is
+            the variance of a family's difference without trial noise, and `evenness` is the
+            effective share of the families after weighting.
     """
 
     interaction: float
@@ -50,18 +54,23 @@ class DesignVariances:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Number of tasks or trials that detect a difference with the given power at the two-sided 5% level.
+    """Number of tasks or trials that detect a difference with the given power at the two-sided 5%
+    level.
 
     Attributes:
         mde: smallest difference that the present design detects.
-        tasks_needed: number of tasks with the present trials per task; None if the question is about these tasks only.
-        families_needed: number of families (of the present size) that these tasks must come from; None if no tasks share a
-            family.
-        trials_needed: number of trials per task on the present tasks; None if no number is enough or if it is unknown.
-        more_trials_can_decide: False if no number of trials on these tasks is enough; None if no task has two trials yet.
+        tasks_needed: number of tasks with the present trials per task; None if the question is
+            about these tasks only.
+        families_needed: number of families (of the present size) that these tasks must come from;
+            None if no tasks share a family.
+        trials_needed: number of trials per task on the present tasks; None if no number is enough
+            or if it is unknown.
+        more_trials_can_decide: False if no number of trials on these tasks is enough; None if no
+            task has two trials yet.
         floor_mde: smallest difference that infinitely many trials would detect.
         best_trials: cost-optimal number of trials per task; None without prices.
-        cost: cost of the cheaper way (more tasks or more trials), in the currency of the prices; None without prices.
+        cost: cost of the cheaper way (more tasks or more trials), in the currency of the prices;
+            None without prices.
 
     Numbers above ten million are None.
     """
@@ -101,7 +110,8 @@ def plan(
         design: variances and the present size; see `designs.design_variances`.
         detect: difference between scores of 0 to 1, above 0.
         power: strictly between 0 and 1.
-        scope: `these_tasks` plans for reruns of the same tasks, for which the interaction does not matter.
+        scope: `these_tasks` plans for reruns of the same tasks, for which the interaction does not
+            matter.
         cost_task: cost of one more task, without its trials; at least 0.
         cost_trial: cost of one trial of both candidates; above 0.
 
@@ -110,7 +120,8 @@ def plan(
     _check_plan(detect, power, cost_task, cost_trial)
     same_tasks = scope != "tasks_like_these"
     by_families = design.n_families is not None and not same_tasks
-    # The units are families of the present size instead of tasks: one more task of the same family is not a new unit.
+    # The units are families of the present size instead of tasks: one more task of the same family
+    # is not a new unit.
     units = design.n_families if by_families and design.n_families is not None else design.n_tasks
     size = design.n_tasks / units if by_families and units else 1.0
     interaction = 0.0 if same_tasks else design.between if by_families else design.interaction
@@ -136,8 +147,14 @@ def plan(
         floor = _bar(units * evenness - 1.0, power) * (interaction / units) ** 0.5
     can_decide = floor is not None and floor < detect and g > 0 and design.split_known
     # With reruns of the same tasks, trial noise can be measured only if there are two trials.
-    trials_needed = _least(lambda trials: mde(units, trials), detect, start=2 if same_tasks else 1) if can_decide else None
-    best, of_tasks, of_trials = _costs(design, interaction, n, tasks_needed, trials_needed, cost_task, cost_trial)
+    trials_needed = (
+        _least(lambda trials: mde(units, trials), detect, start=2 if same_tasks else 1)
+        if can_decide
+        else None
+    )
+    best, of_tasks, of_trials = _costs(
+        design, interaction, n, tasks_needed, trials_needed, cost_task, cost_trial
+    )
     return Plan(
         detect=detect,
         power=power,
@@ -154,7 +171,9 @@ def plan(
         cost_of_tasks=of_tasks,
         cost_of_trials=of_trials,
         cost=min((cost for cost in (of_tasks, of_trials) if cost is not None), default=None),
-        reason=None if now is not None else _why_no_plan(same_tasks=same_tasks, by_families=by_families, constant=constant),
+        reason=None
+        if now is not None
+        else _why_no_plan(same_tasks=same_tasks, by_families=by_families, constant=constant),
         n_families=design.n_families,
         families_needed=units_needed if by_families else None,
     )
@@ -168,9 +187,13 @@ def _why_no_plan(*, same_tasks: bool, by_families: bool, constant: bool) -> str:
     return "zero_variance" if constant else "need_at_least_2_tasks"
 
 
-def _check_plan(detect: float, power: float, cost_task: float | None, cost_trial: float | None) -> None:
+def _check_plan(
+    detect: float, power: float, cost_task: float | None, cost_trial: float | None
+) -> None:
     if not 0.0 < detect <= 1.0:
-        raise ValueError(f"detect is {detect}; it must be a difference above 0 and at most 1 (0.03 is 3 points)")
+        raise ValueError(
+            f"detect is {detect}; it must be a difference above 0 and at most 1 (0.03 is 3 points)"
+        )
     _check_power(power)
     for name, cost in (("cost_task", cost_task), ("cost_trial", cost_trial)):
         if cost is not None and not 0.0 <= cost < float("inf"):
@@ -196,30 +219,43 @@ def _costs(
         return None, None, None
     per_task = (cost_task or 0.0) + n * cost_trial
     of_tasks = None if tasks_needed is None else max(tasks_needed - design.n_tasks, 0) * per_task
-    of_trials = None if trials_needed is None else max(trials_needed - n, 0.0) * design.n_tasks * cost_trial
-    return cost_optimal_trials(interaction, design.trial, cost_task or 0.0, cost_trial), of_tasks, of_trials
+    of_trials = (
+        None if trials_needed is None else max(trials_needed - n, 0.0) * design.n_tasks * cost_trial
+    )
+    return (
+        cost_optimal_trials(interaction, design.trial, cost_task or 0.0, cost_trial),
+        of_tasks,
+        of_trials,
+    )
 
 
-def cost_optimal_trials(interaction: float, trial: float, cost_task: float, cost_trial: float) -> float | None:
+def cost_optimal_trials(
+    interaction: float, trial: float, cost_task: float, cost_trial: float
+) -> float | None:
     """Return the cost-optimal number of trials per task, at least 1; None if more is always better.
 
-    Source: √((cost_task / cost_trial) · σ²_trial / σ²_int), the classical two-stage allocation (Cochran 1977, 10.6).
+    Source: √((cost_task / cost_trial) · σ²_trial / σ²_int), the classical two-stage allocation
+    (Cochran 1977, 10.6).
     """
     if interaction <= 0 or cost_trial <= 0:
         return None
-    # Square roots are taken separately, because trial / interaction overflows if the interaction is almost 0.
+    # Square roots are taken separately, because trial / interaction overflows if the interaction is
+    # almost 0.
     best = max(sqrt(cost_task / cost_trial) * sqrt(trial) / sqrt(interaction), 1.0)
     return best if best <= MOST else None
 
 
 def _bar(df: float, power: float, alpha: float = 0.05) -> float:
     df = max(df, 1.0)
-    # This is within 0.6% of the noncentral t, which is not used because SciPy 1.17 returns NaN in its far tail.
+    # This is within 0.6% of the noncentral t, which is not used because SciPy 1.17 returns NaN in
+    # its far tail.
     return float(t_quantile(1 - alpha / 2, df)) + float(t_quantile(power, df))
 
 
 def _least(mde: Callable[[float], float], detect: float, *, start: int) -> int | None:
-    """Return the smallest whole number >= `start` at which the minimum detectable difference is at most `detect`."""
+    """Return the smallest whole number >= `start` at which the minimum detectable difference is at
+    most `detect`.
+    """
     if mde(start) <= detect:
         return start
     low, high = start, start * 2
@@ -234,8 +270,8 @@ def _least(mde: Callable[[float], float], detect: float, *, start: int) -> int |
 class Power:
     """Result of `power`; values that were not requested are None.
 
-    `se_if_trials_doubled`, `se_if_tasks_doubled`: standard error with twice the trials or tasks. `floor_with_infinite_trials`:
-    standard error that remains however many trials there are.
+    `se_if_trials_doubled`, `se_if_tasks_doubled`: standard error with twice the trials or tasks.
+    `floor_with_infinite_trials`: standard error that remains however many trials there are.
     """
 
     mde: float | None = None
@@ -261,16 +297,20 @@ def power(
 ) -> Power:
     """Answer a sample-size question without data: leave out the quantity that you want to know.
 
-    * `n_tasks` and `sd_task_diff` (spread of task differences) give the smallest detectable difference.
+    * `n_tasks` and `sd_task_diff` (spread of task differences) give the smallest detectable
+      difference.
     * `effect` and `sd_task_diff` give the number of tasks needed.
-    * `effect` and `sd_trial` give the number of separately graded trials of each candidate needed on one task.
+    * `effect` and `sd_trial` give the number of separately graded trials of each candidate needed
+      on one task.
     * `n_trials` and `sd_trial` give the smallest detectable difference on one task.
-    * `var_interaction`, `var_trial` (each per candidate, so differences have twice that), `n_tasks` and `n_trials` give the
-      standard error of the difference, and the standard error with twice the trials or tasks.
+    * `var_interaction`, `var_trial` (each per candidate, so differences have twice that), `n_tasks`
+      and `n_trials` give the standard error of the difference, and the standard error with twice
+      the trials or tasks.
 
     Raises ValueError if the combination is not one of these, or a number is out of range.
 
-    Source: (t_.975 + t_power) · SE, within 0.6% of the noncentral t; checked against statsmodels TTestPower and TTestIndPower.
+    Source: (t_.975 + t_power) · SE, within 0.6% of the noncentral t; checked against statsmodels
+    TTestPower and TTestIndPower.
     """
     _check_power(power, alpha)
     for name, value in (("effect", effect), ("sd_task_diff", sd_task_diff), ("sd_trial", sd_trial)):
@@ -283,10 +323,18 @@ def power(
             raise ValueError(f"n_tasks is {n_tasks}; a detectable difference needs at least 2")
         return Power(mde=_bar(n_tasks - 1.0, power, alpha) * sd_task_diff / n_tasks**0.5)
     if sd_task_diff is not None and effect is not None:
-        return Power(n_tasks=_least(lambda g: _bar(g - 1.0, power, alpha) * sd_task_diff / g**0.5, effect, start=2))
+        return Power(
+            n_tasks=_least(
+                lambda g: _bar(g - 1.0, power, alpha) * sd_task_diff / g**0.5, effect, start=2
+            )
+        )
     if sd_trial is not None and effect is not None:
         return Power(
-            n_trials_each=_least(lambda n: _bar(2 * n - 2.0, power, alpha) * sd_trial * (2 / n) ** 0.5, effect, start=2)
+            n_trials_each=_least(
+                lambda n: _bar(2 * n - 2.0, power, alpha) * sd_trial * (2 / n) ** 0.5,
+                effect,
+                start=2,
+            )
         )
     if sd_trial is not None and n_trials is not None and n_trials >= 2:
         return Power(mde=_bar(2 * n_trials - 2.0, power, alpha) * sd_trial * (2 / n_trials) ** 0.5)

@@ -15,8 +15,9 @@ _ALONE = 1e-9
 class PositionEffect:
     """Effect of one prompt position (from 1) on scores between 0 and 1.
 
-    If `reason` is `few_tasks` (too few tasks or families) or `zero_variance` (the model leaves no noise), `ci95` is None. If it
-    is `confounded`, because no candidate appeared at different positions, `effect` is None too.
+    If `reason` is `few_tasks` (too few tasks or families) or `zero_variance` (the model leaves no
+    noise), `ci95` is None. If it is `confounded`, because no candidate appeared at different
+    positions, `effect` is None too.
     """
 
     position: int
@@ -39,10 +40,11 @@ def position_effects(
 ) -> tuple[PositionEffect, ...]:
     """Estimate the effect of a candidate's position in the prompt on the judge's score.
 
-    The model is score = candidate + sitting + position + noise, fitted by least squares. Position effects sum to 0, so each
-    effect is the difference from the mean of all positions. If every candidate takes every position equally often within each
-    task, the effect is the mean of the scores at this position minus the candidates' means. Tasks are clusters, because a
-    candidate is better at some tasks than at others; if tasks share families, families are the clusters.
+    The model is score = candidate + sitting + position + noise, fitted by least squares. Position
+    effects sum to 0, so each effect is the difference from the mean of all positions. If every
+    candidate takes every position equally often within each task, the effect is the mean of the
+    scores at this position minus the candidates' means. Tasks are clusters, because a candidate is
+    better at some tasks than at others; if tasks share families, families are the clusters.
 
     Args:
         score: between 0 and 1.
@@ -51,9 +53,10 @@ def position_effects(
         sitting: code of the prompt, from 0; each sitting belongs to one task.
         family: code of the task's family, from 0; None if no two tasks share a family.
 
-    Source: Bell & McCaffrey (2002), Survey Methodology 28:169-181, for the CR2 variance and its degrees of freedom; Pustejovsky
-    & Tipton (2018), JBES 36:672-683, for leaving sittings out of the CR2 weights (theorem 2). Checked against the matrix form
-    with all dummies in tests/property/test_position_effects.py, and for coverage by bench/position_coverage.py.
+    Source: Bell & McCaffrey (2002), Survey Methodology 28:169-181, for the CR2 variance and its
+    degrees of freedom; Pustejovsky & Tipton (2018), JBES 36:672-683, for leaving sittings out of
+    the CR2 weights (theorem 2). Checked against the matrix form with all dummies in
+    tests/property/test_position_effects.py, and for coverage by bench/position_coverage.py.
     """
     last = int(position.max(initial=0))
     if last < 2:
@@ -63,15 +66,22 @@ def position_effects(
         places[:, place - 1] = (position == place) * 1.0 - (position == last)
     names = (candidate[:, None] == np.unique(candidate)[None, 1:]) * 1.0
     clusters = task if family is None else family
-    fit = _Fit(_within(np.column_stack((places, names)), sitting), _within(score[:, None], sitting)[:, 0], clusters)
+    fit = _Fit(
+        _within(np.column_stack((places, names)), sitting),
+        _within(score[:, None], sitting)[:, 0],
+        clusters,
+    )
     contrasts = np.vstack((np.eye(last - 1), -np.ones(last - 1)))
     contrasts = np.hstack((contrasts, np.zeros((last, names.shape[1]))))
     return tuple(
-        _effect(fit, contrast, place, position=position, task=task, level=level) for place, contrast in enumerate(contrasts, 1)
+        _effect(fit, contrast, place, position=position, task=task, level=level)
+        for place, contrast in enumerate(contrasts, 1)
     )
 
 
-def _effect(fit: "_Fit", contrast: Floats, place: int, *, position: Ints, task: Ints, level: float) -> PositionEffect:
+def _effect(
+    fit: "_Fit", contrast: Floats, place: int, *, position: Ints, task: Ints, level: float
+) -> PositionEffect:
     here = position == place
     value: float | None = None
     reason: str | None = "confounded"
@@ -85,7 +95,12 @@ def _effect(fit: "_Fit", contrast: Floats, place: int, *, position: Ints, task: 
             if half < NO_SPREAD:
                 reason, ci95 = "zero_variance", None
     return PositionEffect(
-        position=place, effect=value, ci95=ci95, n_scores=int(here.sum()), n_tasks=len(np.unique(task[here])), reason=reason
+        position=place,
+        effect=value,
+        ci95=ci95,
+        n_scores=int(here.sum()),
+        n_tasks=len(np.unique(task[here])),
+        reason=reason,
     )
 
 
@@ -95,7 +110,9 @@ def _within(columns: Floats, groups: Ints) -> Floats:
 
 
 class _Fit:
-    """Least squares with the CR2 variance of contrasts, computed from matrices whose size is the number of columns."""
+    """Least squares with the CR2 variance of contrasts, computed from matrices whose size is the
+    number of columns.
+    """
 
     def __init__(self, design: Floats, y: Floats, clusters: Ints) -> None:
         values, vectors = np.linalg.eigh(design.T @ design)
@@ -115,10 +132,13 @@ class _Fit:
         self._score = _sums(self._white * residual[:, None], codes)
 
     def variance(self, contrast: Floats) -> tuple[float, float]:
-        """Return a contrast's CR2 variance and its Satterthwaite degrees of freedom, which are 0 if one cluster determines it."""
+        """Return a contrast's CR2 variance and its Satterthwaite degrees of freedom, which are 0 if
+        one cluster determines it.
+        """
         share, axes = np.linalg.eigh(self._gram)
-        # A cluster that alone determines a coefficient has share 1 and no residual in that direction. With 6 tasks of one trial
-        # each, a task whose order differs from all others is such a cluster; without this rule, ranges covered 89%.
+        # A cluster that alone determines a coefficient has share 1 and no residual in that
+        # direction. With 6 tasks of one trial each, a task whose order differs from all others is
+        # such a cluster; without this rule, ranges covered 89%.
         room = np.maximum(1.0 - share, 0.0)
         target = self._half @ contrast
         along = np.einsum("gij,i->gj", axes, target)
@@ -133,10 +153,14 @@ class _Fit:
         trace = float(square.sum() - np.sum(moved * moved))
         inner = moved.T @ moved
         frobenius = float(
-            np.sum(square * square) - 2.0 * np.sum(square * np.sum(moved * moved, axis=1)) + np.sum(inner * inner)
+            np.sum(square * square)
+            - 2.0 * np.sum(square * np.sum(moved * moved, axis=1))
+            + np.sum(inner * inner)
         )
         return variance, trace * trace / frobenius if frobenius > NO_SPREAD * NO_SPREAD else 0.0
 
 
 def _sums(rows: Floats, codes: Ints) -> Floats:
-    return np.column_stack([np.bincount(codes, weights=column) for column in rows.T]).astype(np.float64)
+    return np.column_stack([np.bincount(codes, weights=column) for column in rows.T]).astype(
+        np.float64
+    )

@@ -1,14 +1,18 @@
-"""Strengths from pairwise preferences: Bradley-Terry with ties as half a win, intervals clustered by task.
+"""Strengths from pairwise preferences: Bradley-Terry with ties as half a win, intervals clustered
+by task.
 
-Theory. Item i beats j with probability σ(θ_i - θ_j). With W_ij the wins of i over j (a tie gives half to each), the
-log-likelihood Σ W_ij log σ(θ_i - θ_j) is concave; Newton's method on Σθ = 0 takes a handful of solves. Comparisons on the same
-task are not independent, so the covariance is the sandwich I⁻ (G/(G-1) Σ g_t g_tᵀ) I⁻ where g_t is the score of task t, with
-the t distribution with G - 1 degrees of freedom; without tasks it is the inverse information with the normal distribution. A
-few tasks can agree by chance, and the sandwich then collapses. With fewer than `FEWEST_TASKS_TO_TRUST` tasks, no range is
-therefore narrower than the one for independent comparisons.
+Theory. Item i beats j with probability σ(θ_i - θ_j). With W_ij the wins of i over j (a tie gives
+half to each), the log-likelihood Σ W_ij log σ(θ_i - θ_j) is concave; Newton's method on Σθ = 0
+takes a handful of solves. Comparisons on the same task are not independent, so the covariance is
+the sandwich I⁻ (G/(G-1) Σ g_t g_tᵀ) I⁻ where g_t is the score of task t, with the t distribution
+with G - 1 degrees of freedom; without tasks it is the inverse information with the normal
+distribution. A few tasks can agree by chance, and the sandwich then collapses. With fewer than
+`FEWEST_TASKS_TO_TRUST` tasks, no range is therefore narrower than the one for independent
+comparisons.
 
-A maximum exists only if the win graph is strongly connected (Ford 1957). Items outside the largest strongly connected part have
-no finite strength relative to it, and are reported as None instead of a large number.
+A maximum exists only if the win graph is strongly connected (Ford 1957). Items outside the largest
+strongly connected part have no finite strength relative to it, and are reported as None instead of
+a large number.
 """
 
 from collections.abc import Hashable, Sequence
@@ -25,16 +29,19 @@ from assay.statistics.table import Column, Numbers
 from assay.statistics.warnings import Caution, caution
 
 ELO_CENTRE, ELO_SCALE = 1500.0, 400.0 / float(np.log(10.0))
-# Without tasks the reference distribution is the normal; with this many degrees of freedom, t agrees with it to nine digits.
+# Without tasks the reference distribution is the normal; with this many degrees of freedom, t
+# agrees with it to nine digits.
 NORMAL_DF = 1e12
-# With at least this many tasks, the clustered range keeps its level in simulations; with fewer, it is made at least as wide as
-# the one for independent comparisons.
+# With at least this many tasks, the clustered range keeps its level in simulations; with fewer, it
+# is made at least as wide as the one for independent comparisons.
 FEWEST_TASKS_TO_TRUST = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrengthDifference:
-    """Difference of two strengths (a minus b, in log-odds), and the probability that a is preferred to b."""
+    """Difference of two strengths (a minus b, in log-odds), and the probability that a is preferred
+    to b.
+    """
 
     a: Hashable
     b: Hashable
@@ -52,13 +59,14 @@ class BradleyTerry:
     """Strengths in log-odds, centred at 0 over the items that have a strength.
 
     Attributes:
-        log_strength, elo, borda: one value per item, in the order of `items`. `elo` is centred at 1500, with 400 points for
-            odds of ten. `borda` is the share of opponents beaten, where a tie counts half.
-        reason: why strengths are missing: `separation` (an item never loses or never wins against the rest), `disconnected`
-            (two groups never met) or `no_comparisons`.
+        log_strength, elo, borda: one value per item, in the order of `items`. `elo` is centred at
+            1500, with 400 points for odds of ten. `borda` is the share of opponents beaten, where a
+            tie counts half.
+        reason: why strengths are missing: `separation` (an item never loses or never wins against
+            the rest), `disconnected` (two groups never met) or `no_comparisons`.
         separated: items whose strength is None for that reason.
-        covariance, independent: covariance of the strengths with and without allowance for comparisons that share tasks;
-            `spread` selects the one that intervals use.
+        covariance, independent: covariance of the strengths with and without allowance for
+            comparisons that share tasks; `spread` selects the one that intervals use.
     """
 
     items: tuple[Hashable, ...]
@@ -74,10 +82,12 @@ class BradleyTerry:
     independent: Floats = field(repr=False, compare=False)
 
     def spread(self, weights: Floats) -> tuple[float, float] | None:
-        """Return the standard error of Σ weights · strength and its degrees of freedom; `weights` has shape (items,).
+        """Return the standard error of Σ weights · strength and its degrees of freedom; `weights`
+        has shape (items,).
 
-        The standard error comes from `covariance`. With few clustered tasks, the standard error for independent comparisons is
-        used if it gives a wider range. Returns None if neither is known or the variance is 0 up to rounding.
+        The standard error comes from `covariance`. With few clustered tasks, the standard error for
+        independent comparisons is used if it gives a wider range. Returns None if neither is known
+        or the variance is 0 up to rounding.
         """
         if self.method is None:
             return None
@@ -86,8 +96,8 @@ class BradleyTerry:
         if clustered and self.n_tasks < FEWEST_TASKS_TO_TRUST:
             known.append((self.independent, NORMAL_DF))
         errors = [(float(np.sqrt(max(float(weights @ v @ weights), 0.0))), df) for v, df in known]
-        # Ranges are compared by width instead of standard error, because t with few degrees of freedom can outweigh a smaller
-        # error.
+        # Ranges are compared by width instead of standard error, because t with few degrees of
+        # freedom can outweigh a smaller error.
         widest = max(errors, key=lambda error: error[0] * float(t_quantile(0.975, error[1])))
         return widest if widest[0] >= NO_SPREAD else None
 
@@ -106,13 +116,17 @@ class BradleyTerry:
         if strength_a is None or strength_b is None:
             return StrengthDifference(a=a, b=b, reason=self.reason)
         difference = strength_a - strength_b
-        result = StrengthDifference(a=a, b=b, difference=difference, win_probability=float(expit(difference)))
+        result = StrengthDifference(
+            a=a, b=b, difference=difference, win_probability=float(expit(difference))
+        )
         # The full covariance is used, because the strengths of two items are correlated.
         weights = np.zeros(len(self.items))
         weights[i], weights[j] = 1.0, -1.0
         spread = self.spread(weights) if i != j else None
         if spread is None:
-            return replace(result, reason="need_at_least_2_tasks" if self.method is None else "zero_variance")
+            return replace(
+                result, reason="need_at_least_2_tasks" if self.method is None else "zero_variance"
+            )
         std_err, df = spread
         quantile = float(t_quantile(0.975, df))
         low, high = difference - quantile * std_err, difference + quantile * std_err
@@ -141,16 +155,21 @@ def bradley_terry(
         outcome: "left", "right" or "tie"; or the points of the left item: 1, 0 or 0.5.
         count: number of times that each comparison occurred, at least 0; by default 1.
         task: task of each comparison; intervals are then clustered by task.
-        pseudo_wins: wins to add in both directions for every pair that met. Above 0, every strength is finite but shrunk; label
-            such strengths as shrunk.
+        pseudo_wins: wins to add in both directions for every pair that met. Above 0, every strength
+            is finite but shrunk; label such strengths as shrunk.
 
-    Raises ValueError for columns of unequal length, an item compared with itself, an unknown outcome, or a negative count.
+    Raises ValueError for columns of unequal length, an item compared with itself, an unknown
+    outcome, or a negative count.
 
-    Source: Bradley & Terry (1952), Biometrika 39:324-345; Ford (1957); checked against statsmodels GLM, choix and evalica, and
-    Agresti's baseball table.
+    Source: Bradley & Terry (1952), Biometrika 39:324-345; Ford (1957); checked against statsmodels
+    GLM, choix and evalica, and Agresti's baseball table.
     """
     n_rows = len(left)
-    if len(right) != n_rows or len(outcome) != n_rows or (count is not None and len(count) != n_rows):
+    if (
+        len(right) != n_rows
+        or len(outcome) != n_rows
+        or (count is not None and len(count) != n_rows)
+    ):
         raise ValueError("bradley_terry: left, right, outcome and count must have the same length")
     items, left_codes, right_codes = coded_together(left, right)
     points = _points(outcome)
@@ -214,7 +233,9 @@ def bradley_terry_from_codes(
             covariance, method = inverse, "information_z"
         else:
             check_codes("task", task, n_tasks, len(left))
-            meat, clusters = _meat(left, right, twice_points, count, task, n_tasks, theta, meeting, core, n_items)
+            meat, clusters = _meat(
+                left, right, twice_points, count, task, n_tasks, theta, meeting, core, n_items
+            )
             if clusters >= 2:
                 covariance, method = inverse @ meat @ inverse, "sandwich_t"
     finite = np.zeros(n_items, np.bool_)
@@ -243,11 +264,17 @@ def _points(outcome: Sequence[str | float] | NDArray[np.generic]) -> Ints:
     if values.dtype.kind in "UO":
         known = {"left": 2, "right": 0, "tie": 1}
         values = np.array(
-            [known.get(value, value) if isinstance(value, str) else 2 * value for value in values.tolist()], object
+            [
+                known.get(value, value) if isinstance(value, str) else 2 * value
+                for value in values.tolist()
+            ],
+            object,
         )
         wrong = [i for i, value in enumerate(values.tolist()) if value not in (0, 1, 2)]
         if wrong:
-            raise ValueError(f"row {wrong[0]} (counted from 0): outcome is not one of left, right, tie, 1, 0.5, 0")
+            raise ValueError(
+                f"row {wrong[0]} (counted from 0): outcome is not one of left, right, tie, 1, 0.5, 0"
+            )
         return values.astype(np.int64)
     twice = values.astype(np.float64) * 2
     # NaN becomes an arbitrary whole number here, which the check below detects.
@@ -258,7 +285,9 @@ def _points(outcome: Sequence[str | float] | NDArray[np.generic]) -> Ints:
     bad |= codes.view(np.uint64) > 2
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        raise ValueError(f"row {row} (counted from 0): outcome {values[row]} is not one of 1, 0.5, 0")
+        raise ValueError(
+            f"row {row} (counted from 0): outcome {values[row]} is not one of 1, 0.5, 0"
+        )
     return codes
 
 
@@ -271,11 +300,15 @@ def _check(left: Ints, right: Ints, twice_points: Ints, count: Floats | None, n_
         raise ValueError(f"row {row} (counted from 0): an item is compared with itself")
     if count is not None and not (np.isfinite(count) & (count >= 0)).all():
         row = int(np.flatnonzero(~(np.isfinite(count) & (count >= 0)))[0])
-        raise ValueError(f"row {row} (counted from 0): count {count[row]} is not a finite number of at least 0")
+        raise ValueError(
+            f"row {row} (counted from 0): count {count[row]} is not a finite number of at least 0"
+        )
 
 
 def _core(wins: Floats) -> tuple[Ints, str | None]:
-    """Return the largest strongly connected component of the win graph, and a reason if some items are outside it."""
+    """Return the largest strongly connected component of the win graph, and a reason if some items
+    are outside it.
+    """
     if wins.size == 0:
         return np.zeros(0, np.int64), None
     reaches = _reachable(wins > 0)
@@ -290,8 +323,8 @@ def _core(wins: Floats) -> tuple[Ints, str | None]:
 def _reachable(edges: Bools) -> Bools:
     reached = edges | np.eye(len(edges), dtype=np.bool_)
     while True:
-        # Each product doubles the length of the paths. The matrices hold floats, because matrix products of booleans do not use
-        # BLAS.
+        # Each product doubles the length of the paths. The matrices hold floats, because matrix
+        # products of booleans do not use BLAS.
         further = (reached.astype(np.float64) @ reached.astype(np.float64)) > 0
         if (further == reached).all():
             return reached
@@ -301,14 +334,16 @@ def _reachable(edges: Bools) -> Bools:
 def _maximum(wins: Floats) -> Floats:
     games = wins + wins.T
     theta = np.zeros(len(wins))
-    # Shifting all strengths equally does not change the likelihood; this term fixes their sum and makes the matrix regular.
+    # Shifting all strengths equally does not change the likelihood; this term fixes their sum and
+    # makes the matrix regular.
     centre = np.full_like(wins, 1.0 / len(wins))
     for _ in range(100):
         p = expit(theta[:, None] - theta[None, :])
         slope = (wins - games * p).sum(axis=1)
         h = games * p * (1 - p)
         step = np.linalg.solve(np.diag(h.sum(axis=1)) - h + centre, slope)
-        # Far from the maximum the curvature is small and a Newton step may overshoot, so its length is limited to 2.
+        # Far from the maximum the curvature is small and a Newton step may overshoot, so its length
+        # is limited to 2.
         step = step / max(1.0, float(np.abs(step).max()) / 2.0)
         theta = theta + step - step.mean()
         if np.abs(step).max() < 1e-12:
@@ -320,7 +355,8 @@ def _inverse_information(theta: Floats, wins: Floats) -> Floats:
     p = expit(theta[:, None] - theta[None, :])
     h = (wins + wins.T) * p * (1 - p)
     centre = np.full_like(h, 1.0 / len(h))
-    # The term 1 / n that made the matrix regular is subtracted again, which leaves the pseudo-inverse.
+    # The term 1 / n that made the matrix regular is subtracted again, which leaves the
+    # pseudo-inverse.
     return np.asarray(np.linalg.inv(np.diag(h.sum(axis=1)) - h + centre) - centre)
 
 
@@ -345,7 +381,12 @@ def _meat(
         off = off * count
     if not inside.all():
         off = np.where(inside[left] & inside[right], off, 0.0)
-        used = np.bincount(task, weights=(inside[left] & inside[right]).astype(np.float64), minlength=n_tasks) > 0
+        used = (
+            np.bincount(
+                task, weights=(inside[left] & inside[right]).astype(np.float64), minlength=n_tasks
+            )
+            > 0
+        )
     else:
         used = np.bincount(task, minlength=n_tasks) > 0
     at = task * n_items

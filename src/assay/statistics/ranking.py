@@ -1,8 +1,9 @@
-"""Rankings: pairwise comparisons, ranks with uncertainty, and groups of candidates that cannot be separated.
+"""Rankings: pairwise comparisons, ranks with uncertainty, and groups of candidates that cannot be
+separated.
 
-Theory. `contrasts` computes all pairs at once. All pairs together are one claim, so the p-value adjusted by Holm's method
-decides which candidate of a pair is better. Ranks and groups follow from these decisions alone: a rank is possible unless a
-decided pair excludes it.
+Theory. `contrasts` computes all pairs at once. All pairs together are one claim, so the p-value
+adjusted by Holm's method decides which candidate of a pair is better. Ranks and groups follow from
+these decisions alone: a rank is possible unless a decided pair excludes it.
 """
 
 from collections import Counter
@@ -21,7 +22,12 @@ from assay.statistics.estimates import Estimate, estimates
 from assay.statistics.families import by_family
 from assay.statistics.identical_tasks import identical_tasks
 from assay.statistics.multiplicity import multiplicity
-from assay.statistics.scopes import FEWEST_TASKS_TO_GENERALISE, TASKS_LIKE_THESE, checked_scope, default_scope
+from assay.statistics.scopes import (
+    FEWEST_TASKS_TO_GENERALISE,
+    TASKS_LIKE_THESE,
+    checked_scope,
+    default_scope,
+)
 from assay.statistics.table import ScoreTable
 from assay.statistics.warnings import Caution, about_sample, caution
 
@@ -30,9 +36,9 @@ from assay.statistics.warnings import Caution, about_sample, caution
 class Ranked:
     """A candidate with its rank by mean and the range of ranks that the data support.
 
-    `rank`: 1 for the highest mean; candidates with equal means share a rank; None without counted trials. `rank_low`: 1 plus
-    the number of candidates shown to be better (Holm). `rank_high`: the number of candidates minus the number shown to be
-    worse.
+    `rank`: 1 for the highest mean; candidates with equal means share a rank; None without counted
+    trials. `rank_low`: 1 plus the number of candidates shown to be better (Holm). `rank_high`: the
+    number of candidates minus the number shown to be worse.
     """
 
     candidate: Hashable
@@ -47,8 +53,8 @@ class Ranked:
 class RankedPair:
     """One pair of a ranking; `decision` is adjusted for all pairs (Holm), `decision_alone` is not.
 
-    `ci95` is for this pair alone; `ci_simultaneous` covers all pairs together (Bonferroni). For effect sizes and a second
-    opinion, use `compare`.
+    `ci95` is for this pair alone; `ci_simultaneous` covers all pairs together (Bonferroni). For
+    effect sizes and a second opinion, use `compare`.
     """
 
     a: Hashable
@@ -71,10 +77,11 @@ class RankedPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """Candidates from best to worst, all pairs in that order, and the groups of candidates that cannot be separated.
+    """Candidates from best to worst, all pairs in that order, and the groups of candidates that
+    cannot be separated.
 
-    A group is a longest possible run of neighbours in rank order in which no pair differs significantly after Holm's
-    adjustment. Groups may overlap.
+    A group is a longest possible run of neighbours in rank order in which no pair differs
+    significantly after Holm's adjustment. Groups may overlap.
     """
 
     candidates: tuple[Ranked, ...]
@@ -94,19 +101,21 @@ class Ranking:
         return sum(pair.p_value is not None for pair in self.pairs)
 
 
-def rank(scores: ScoreTable | Cells, scope: str | None = None, margin: float | None = None) -> Ranking:
+def rank(
+    scores: ScoreTable | Cells, scope: str | None = None, margin: float | None = None
+) -> Ranking:
     """Rank all candidates, with the uncertainty of their ranks, and compare all pairs.
 
     Args:
         scores: a table, or cells.
-        scope: as in `compare`, and the same for all pairs. Exception: a pair that shares only one task is compared on that
-            task.
+        scope: as in `compare`, and the same for all pairs. Exception: a pair that shares only one
+            task is compared on that task.
         margin: as in `compare`.
 
     Raises ValueError if the scope is unknown, or the margin is out of range.
 
-    Source: rank ranges: Mogstad, Romano, Shaikh & Wilhelm (2024), Rev. Econ. Stud. 91:476-518, pairwise construction; Holm
-    (1979); Benjamini & Hochberg (1995).
+    Source: rank ranges: Mogstad, Romano, Shaikh & Wilhelm (2024), Rev. Econ. Stud. 91:476-518,
+    pairwise construction; Holm (1979); Benjamini & Hochberg (1995).
     """
     asked, margin = checked_scope(scope), checked_margin(margin)
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
@@ -139,10 +148,14 @@ def _scoped_pairs(
     scores: ScoreTable | Cells, cells: Cells, first: Ints, second: Ints, asked: str | None
 ) -> tuple[list[ScopedDifference], list[int], str]:
     sketch = Contrasts(scores, first, second, pair_trials=False)
-    few = cells.planned_units < FEWEST_TASKS_TO_GENERALISE if asked is None else asked != TASKS_LIKE_THESE
+    few = (
+        cells.planned_units < FEWEST_TASKS_TO_GENERALISE
+        if asked is None
+        else asked != TASKS_LIKE_THESE
+    )
     lonely = asked is None and bool((sketch.n_shared == 1).any())
-    # Joint trials matter only for reruns of the same tasks: in task means the pairing has no effect, and it would cost a pass
-    # per pair.
+    # Joint trials matter only for reruns of the same tasks: in task means the pairing has no
+    # effect, and it would cost a pass per pair.
     both = Contrasts(scores, first, second) if few or lonely else sketch
     like = LikeThese(both)
     these = TheseTasks(both) if few or lonely else None
@@ -156,25 +169,42 @@ def _scoped_pairs(
         differences.append(these.scoped(i) if same and these is not None else like.scoped(i))
     counted: Bools = np.asarray(cells.counted.any(axis=1))
     for i, difference in enumerate(differences):
-        if difference.reason == "no_shared_tasks" and not (counted[first[i]] and counted[second[i]]):
+        if difference.reason == "no_shared_tasks" and not (
+            counted[first[i]] and counted[second[i]]
+        ):
             differences[i] = nothing(difference.scope, "no_approved_trials")
-    scopes = [difference.scope for difference, n in zip(differences, n_shared, strict=True) if n > 0]
+    scopes = [
+        difference.scope for difference, n in zip(differences, n_shared, strict=True) if n > 0
+    ]
     # With 1,000 candidates, counting again for each pair took a minute.
-    chosen = Counter(scopes).most_common(1)[0][0] if scopes else default_scope(planned_units=planned_units, repeated=True)
+    chosen = (
+        Counter(scopes).most_common(1)[0][0]
+        if scopes
+        else default_scope(planned_units=planned_units, repeated=True)
+    )
     return differences, n_shared, chosen
 
 
 def _pairs(
-    cells: Cells, differences: list[ScopedDifference], shared: list[int], first: Ints, second: Ints, margin: float | None
+    cells: Cells,
+    differences: list[ScopedDifference],
+    shared: list[int],
+    first: Ints,
+    second: Ints,
+    margin: float | None,
 ) -> tuple[RankedPair, ...]:
-    # Without adjustment, five equal candidates gave a false "better" in a third of simulated benchmarks. Flipping signs for all
-    # pairs at once was tried instead of Holm's method: it erred in 6.4% and had less power.
+    # Without adjustment, five equal candidates gave a false "better" in a third of simulated
+    # benchmarks. Flipping signs for all pairs at once was tried instead of Holm's method: it erred
+    # in 6.4% and had less power.
     adjusted = multiplicity([difference.p_value for difference in differences])
-    # Pairs without a shared task were never tested, and must not widen the ranges of the other pairs.
+    # Pairs without a shared task were never tested, and must not widen the ranges of the other
+    # pairs.
     made = sum(difference.p_value is not None for difference in differences)
     factor: list[float] = t_quantile(
         1 - ALPHA / 2 / max(made, 1),
-        np.array([difference.df if difference.df is not None else 1.0 for difference in differences]),
+        np.array(
+            [difference.df if difference.df is not None else 1.0 for difference in differences]
+        ),
     ).tolist()
     names_a = [cells.candidates[code] for code in first.tolist()]
     names_b = [cells.candidates[code] for code in second.tolist()]
@@ -185,7 +215,11 @@ def _pairs(
         alone = decided(difference, equivalence)
         sure = p_holm is not None and p_holm <= ALPHA
         wide = None
-        if difference.ci95 is not None and difference.difference is not None and difference.std_err is not None:
+        if (
+            difference.ci95 is not None
+            and difference.difference is not None
+            and difference.std_err is not None
+        ):
             half = factor[i] * difference.std_err
             wide = (difference.difference - half, difference.difference + half)
         pairs.append(
@@ -219,18 +253,22 @@ def _ranked(each: tuple[Estimate, ...], better: Bools, i: int) -> Ranked:
         mean=mean,
         # Equal means must share a rank, even if their sums were rounded differently.
         rank=None if mean is None else 1 + sum(other > mean + 1e-12 for other in known),
-        # With five equal candidates, bootstrap percentiles contained all true ranks in 13% of benchmarks, these ranges in 95%.
+        # With five equal candidates, bootstrap percentiles contained all true ranks in 13% of
+        # benchmarks, these ranges in 95%.
         rank_low=None if mean is None else 1 + int(better[:, i].sum()),
         rank_high=None if mean is None else len(known) - int(better[i].sum()),
         estimate=each[i],
     )
 
 
-def _groups(names: tuple[Hashable, ...], order: list[int], better: Bools) -> tuple[tuple[Hashable, ...], ...]:
+def _groups(
+    names: tuple[Hashable, ...], order: list[int], better: Bools
+) -> tuple[tuple[Hashable, ...], ...]:
     if not order:
         return ()
     apart = (better | better.T)[np.ix_(order, order)]
-    # A group that ends at a place can begin only after the last earlier candidate that differs from the one at this place.
+    # A group that ends at a place can begin only after the last earlier candidate that differs from
+    # the one at this place.
     earlier = np.triu(apart, 1)
     places = np.arange(1, len(order) + 1)
     earliest = np.maximum.accumulate((earlier * places[:, None]).max(axis=0))
@@ -249,8 +287,13 @@ def _warnings(cells: Cells, each: tuple[Estimate, ...]) -> tuple[Caution, ...]:
     if mine.size and (mine != mine[0]).any():
         results.append(caution("unequal_tasks"))
     n_families = None if cells.family is None else cells.planned_families
-    # The effective number of tasks concerns one candidate, and the candidate's own warnings show it.
-    return (*results, *about_sample(cells.planned_tasks, n_families, n_eff=2.0), *identical_tasks(cells))
+    # The effective number of tasks concerns one candidate, and the candidate's own warnings show
+    # it.
+    return (
+        *results,
+        *about_sample(cells.planned_tasks, n_families, n_eff=2.0),
+        *identical_tasks(cells),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,9 +307,11 @@ class Friedman:
 
 
 def friedman(scores: ScoreTable | Cells) -> Friedman:
-    """Run Friedman's test on task means, over the tasks that all candidates have; ties get the mean of their ranks.
+    """Run Friedman's test on task means, over the tasks that all candidates have; ties get the mean
+    of their ranks.
 
-    If tasks share families, family means are ranked instead, because tasks of a family are not independent.
+    If tasks share families, family means are ranked instead, because tasks of a family are not
+    independent.
 
     Source: Friedman (1937); checked against scipy.stats.friedmanchisquare.
     """
@@ -289,4 +334,6 @@ def friedman(scores: ScoreTable | Cells) -> Friedman:
         return Friedman(n_tasks=g, reason="all_ties")
     spread = float(((ranks.sum(axis=1) - g * (k + 1) / 2) ** 2).sum())
     chi_square = 12.0 * spread / (g * k * (k + 1)) / correction
-    return Friedman(chi_square=chi_square, p_value=float(chi_square_above(chi_square, k - 1.0)), n_tasks=g)
+    return Friedman(
+        chi_square=chi_square, p_value=float(chi_square_above(chi_square, k - 1.0)), n_tasks=g
+    )

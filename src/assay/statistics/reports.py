@@ -16,14 +16,19 @@ class Report:
     ranking: Ranking
 
 
-def report(scores: ScoreTable | Cells, scope: str | None = None, margin: float | None = None) -> Report:
+def report(
+    scores: ScoreTable | Cells, scope: str | None = None, margin: float | None = None
+) -> Report:
     """Compute all candidates' estimates and their ranking. Raises ValueError as `rank` does.
 
-    From cells, the time does not depend on the number of rows, so the page of a suite with a million rows can refresh after
-    each decision.
+    From cells, the time does not depend on the number of rows, so the page of a suite with a
+    million rows can refresh after each decision.
     """
     ranking = rank(scores, scope, margin)
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     place = {label: i for i, label in enumerate(cells.candidates)}
-    ordered = sorted((candidate.estimate for candidate in ranking.candidates), key=lambda estimate: place[estimate.candidate])
+    ordered = sorted(
+        (candidate.estimate for candidate in ranking.candidates),
+        key=lambda estimate: place[estimate.candidate],
+    )
     return Report(estimates=tuple(ordered), ranking=ranking)

@@ -1,8 +1,9 @@
 """Differences from a review sample, and the number of reviews that would decide them.
 
-Theory. A review of n of N trials has the variance V(n) = floor + saved · (1/n - 1/N) / (1/n₀ - 1/N). `floor` is the variance if
-everything is reviewed, and `saved` is the additional variance with the present n₀ reviews. As in `planning`, a difference is
-detected with the desired power if it is at least (t_.975 + t_power) · √V.
+Theory. A review of n of N trials has the variance V(n) = floor + saved · (1/n - 1/N) / (1/n₀ -
+1/N). `floor` is the variance if everything is reviewed, and `saved` is the additional variance with
+the present n₀ reviews. As in `planning`, a difference is detected with the desired power if it is
+at least (t_.975 + t_power) · √V.
 """
 
 from bisect import bisect_left
@@ -24,9 +25,10 @@ from assay.statistics.sampled_review import Influence, difference, sampled_mean
 class SampledDifference:
     """Difference A - B on shared tasks, estimated from a review sample; never used as the result.
 
-    `lam`: weight of the judge's difference. `n_reviewed`, `n_trials`: number of reviewed trials and of all trials. `floor`:
-    variance that would remain if everything were reviewed. `decision`: based on `p_holm` in a list of pairs, otherwise on the
-    unadjusted p-value. `assumes`: `random_review`.
+    `lam`: weight of the judge's difference. `n_reviewed`, `n_trials`: number of reviewed trials and
+    of all trials. `floor`:
+    variance that would remain if everything were reviewed. `decision`: based on `p_holm` in a list
+    of pairs, otherwise on the unadjusted p-value. `assumes`: `random_review`.
     """
 
     difference: float | None
@@ -46,11 +48,14 @@ class SampledDifference:
     reason: str | None
 
 
-def sampled_difference(a: Influence, b: Influence, *, n_tasks: int, refused: str | None = None) -> SampledDifference:
+def sampled_difference(
+    a: Influence, b: Influence, *, n_tasks: int, refused: str | None = None
+) -> SampledDifference:
     """Compare two candidates over the same trials.
 
     Args:
-        a, b: influences of single candidates, from `sampled_review.influence` with the same trials, units and strata.
+        a, b: influences of single candidates, from `sampled_review.influence` with the same trials,
+            units and strata.
         n_tasks: number of tasks that both have.
         refused: reason code if it is already known that the difference cannot be estimated.
 
@@ -95,7 +100,8 @@ def adjusted(pairs: Sequence[SampledDifference]) -> tuple[SampledDifference, ...
     """Return the pairs with Holm-adjusted p-values and the decisions that follow from them."""
     holm = multiplicity([pair.p_value for pair in pairs]).holm
     return tuple(
-        replace(pair, p_holm=p, decision=_decision(pair.difference or 0.0, p)) for pair, p in zip(pairs, holm, strict=True)
+        replace(pair, p_holm=p, decision=_decision(pair.difference or 0.0, p))
+        for pair, p in zip(pairs, holm, strict=True)
     )
 
 
@@ -106,18 +112,25 @@ def _decision(value: float, p: float | None) -> str:
 
 
 def more_reviews(pair: SampledDifference, *, detect: float, power: float = 0.8) -> int | None:
-    """Return the number of further reviews needed to detect a difference; None if reviewing all trials is not enough.
+    """Return the number of further reviews needed to detect a difference; None if reviewing all
+    trials is not enough.
 
     Args:
-        detect: difference between scores of 0 to 1, above 0. Pass the present difference to learn how many reviews would decide
-            this comparison.
+        detect: difference between scores of 0 to 1, above 0. Pass the present difference to learn
+            how many reviews would decide this comparison.
         power: strictly between 0 and 1.
 
-    Source: Cochran (1977), Sampling Techniques, 12.3 (variance in two-phase sampling as a function of the size of the second
-    phase).
+    Source: Cochran (1977), Sampling Techniques, 12.3 (variance in two-phase sampling as a function
+    of the size of the second phase).
     """
     n, all_trials = pair.n_reviewed, pair.n_trials
-    if pair.std_err is None or pair.floor is None or pair.df is None or detect <= 0 or n >= all_trials:
+    if (
+        pair.std_err is None
+        or pair.floor is None
+        or pair.df is None
+        or detect <= 0
+        or n >= all_trials
+    ):
         return None
     saved = pair.std_err**2 - pair.floor
     start, df_each = 1 / n - 1 / all_trials, pair.df / n

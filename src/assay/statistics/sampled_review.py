@@ -1,22 +1,26 @@
 """Estimates from a random review sample: prediction-powered inference over tasks.
 
-Theory. Every trial i of a candidate has a score f_i from the judge, and every trial in the review sample S has a person's
-verdict: kept with the score y_i, or not kept. Each task weight W_t is divided among the trials of its task, so the trial
-weights w_i sum to 1. With strata h of the sample and q_h = Σ_h w / Σ_(h,S) w,
+Theory. Every trial i of a candidate has a score f_i from the judge, and every trial in the review
+sample S has a person's verdict: kept with the score y_i, or not kept. Each task weight W_t is
+divided among the trials of its task, so the trial weights w_i sum to 1. With strata h of the sample
+and q_h = Σ_h w / Σ_(h,S) w,
 
-    θ(λ) = ȳ + λ (f̄ - f̄_S),    ȳ = Σ_S q w y [kept] / Σ_S q w [kept],    f̄ = Σ w f,    f̄_S = Σ_S q w f.
+    θ(λ) = ȳ + λ (f̄ - f̄_S),    ȳ = Σ_S q w y [kept] / Σ_S q w [kept],    f̄ = Σ w f,    f̄_S = Σ_S
+    q w f.
 
-f̄ - f̄_S has mean 0 whatever the judge does, so no λ can bias θ. θ estimates the mean over the trials that people would keep: a
-rejected trial of the sample stays in f̄_S but has no y. With λ = 1 and a review in every task, θ is the judge's mean corrected
-task by task. With one trial per task and λ tuned, it is PPI++, which is the regression estimator of survey sampling.
+f̄ - f̄_S has mean 0 whatever the judge does, so no λ can bias θ. θ estimates the mean over the
+trials that people would keep: a rejected trial of the sample stays in f̄_S but has no y. With λ = 1
+and a review in every task, θ is the judge's mean corrected task by task. With one trial per task
+and λ tuned, it is PPI++, which is the regression estimator of survey sampling.
 
-Each trial's influence on θ is linear in λ. Influences are summed within each independent unit (a task or a family), as over the
-ultimate clusters of a survey; the squares of these sums add up to the variance. The influence on a difference of two candidates
-is the difference of their influences, so pairs and ranks need no further theory.
+Each trial's influence on θ is linear in λ. Influences are summed within each independent unit (a
+task or a family), as over the ultimate clusters of a survey; the squares of these sums add up to
+the variance. The influence on a difference of two candidates is the difference of their influences,
+so pairs and ranks need no further theory.
 
-House rules. Everything broadcasts over leading axes, so that a simulation can compute thousands of reviews at once. The last
-axis is the trial. Codes of tasks, strata and families are the same for all leading axes. λ is the value between 0 and 1 that
-minimises the variance.
+House rules. Everything broadcasts over leading axes, so that a simulation can compute thousands of
+reviews at once. The last axis is the trial. Codes of tasks, strata and families are the same for
+all leading axes. λ is the value between 0 and 1 that minimises the variance.
 """
 
 from dataclasses import dataclass
@@ -28,19 +32,24 @@ from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Ints
 from assay.statistics.families import bell_mccaffrey
 
 FEWEST_TO_TUNE = 5.0
-"""Minimum number of effective units with a review for tuning λ; with fewer, the judge gets full weight."""
+"""Minimum number of effective units with a review for tuning λ; with fewer, the judge gets full
+weight.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Influence:
-    """Parts of θ(λ) = human + λ · shift for one candidate, with the influence of each unit and trial.
+    """Parts of θ(λ) = human + λ · shift for one candidate, with the influence of each unit and
+    trial.
 
     Attributes:
         of_human, of_shift: influence of each independent unit, shape (..., units).
-        own_human, own_shift: part of each trial's influence that is due to the random choice of trials, shape (..., trials).
-        spared: share of that part's variance that a review of everything would remove, shape (..., trials).
-        leverage: share of each unit in the reviewed weight, shape (..., units); sums to 1, and is 0 for a unit without a
-            review.
+        own_human, own_shift: part of each trial's influence that is due to the random choice of
+            trials, shape (..., trials).
+        spared: share of that part's variance that a review of everything would remove, shape (...,
+            trials).
+        leverage: share of each unit in the reviewed weight, shape (..., units); sums to 1, and is 0
+            for a unit without a review.
         n_reviewed, n_trials: number of decided trials and of all trials.
         known: False if no trial was kept, or a stratum has no review.
     """
@@ -64,7 +73,8 @@ class Influence:
 class SampledMean:
     """A mean or a difference from a review sample; every field has the leading axes of the input.
 
-    `floor`: variance that would remain if everything were reviewed. `tuned`: False if the judge has full weight because too few
+    `floor`: variance that would remain if everything were reviewed. `tuned`: False if the judge has
+    full weight because too few
     units have a review. `n_units`: number of independent units with a review.
     """
 
@@ -93,17 +103,22 @@ def influence(
     """Compute the influence of each unit and trial on a candidate's mean.
 
     Args:
-        judge, human: shape (..., trials), between 0 and 1; human scores are used only if `kept`, but must be finite.
+        judge, human: shape (..., trials), between 0 and 1; human scores are used only if `kept`,
+            but must be finite.
         sampled: shape (..., trials), True if the trial was drawn for the sample and decided.
         kept: shape (..., trials), True if the person kept the trial; only possible if `sampled`.
-        weights: shape (..., trials), the weight of the trial's task divided by the task's number of trials, 0 if absent.
+        weights: shape (..., trials), the weight of the trial's task divided by the task's number of
+            trials, 0 if absent.
         unit: shape (trials,), code of the task or family below `n_units`.
-        stratum: shape (trials,), code of the stratum within which the sample was drawn; None if it was drawn from all trials.
-        by_family: True if units are families, whose degrees of freedom use the formula in `families`.
+        stratum: shape (trials,), code of the stratum within which the sample was drawn; None if it
+            was drawn from all trials.
+        by_family: True if units are families, whose degrees of freedom use the formula in
+            `families`.
 
-    Source: Angelopoulos, Duchi & Zrnic (2023), arXiv:2311.01453 (λ); Fisch et al. (2024), arXiv:2406.04291 (strata); Särndal,
-    Swensson & Wretman (1992), Model Assisted Survey Sampling, 6.4 and 9.7 (difference estimators in two phases); Cochran
-    (1977), Sampling Techniques, 12.2 to 12.6 (strata and regression in two phases).
+    Source: Angelopoulos, Duchi & Zrnic (2023), arXiv:2311.01453 (λ); Fisch et al. (2024),
+    arXiv:2406.04291 (strata); Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling,
+    6.4 and 9.7 (difference estimators in two phases); Cochran (1977), Sampling Techniques, 12.2 to
+    12.6 (strata and regression in two phases).
     """
     judge, human, sampled, kept, weights = np.broadcast_arrays(judge, human, sampled, kept, weights)
     total = weights.sum(axis=-1, keepdims=True)
@@ -122,7 +137,10 @@ def influence(
     judge_drawn = (drawn * judge).sum(axis=-1, keepdims=True)
     off_human = np.where(kept & sampled, human - mean, 0.0) / safe
     off_judge = np.where(weights > 0, judge - judge_drawn, 0.0)
-    centre_human, centre_judge = (_centres(off_human, seen, strata, n_strata), _centres(off_judge, seen, strata, n_strata))
+    centre_human, centre_judge = (
+        _centres(off_human, seen, strata, n_strata),
+        _centres(off_judge, seen, strata, n_strata),
+    )
     own_human, own_judge = drawn * (off_human - centre_human), drawn * (off_judge - centre_judge)
     n_seen = (sampled & (weights > 0)).sum(axis=-1).astype(np.float64)
     known = (keeping[..., 0] > 0) & ((part > 0) | (whole <= 0)).all(axis=-1)
@@ -168,8 +186,9 @@ def sampled_mean(parts: Influence, *, lam: float | None = None) -> SampledMean:
     Args:
         lam: weight of the judge, between 0 and 1; None tunes it if enough units have a review.
 
-    Source: Variance: Bell & McCaffrey (2002), CR2 with the leverage of the reviewed units; without a judge this equals
-    `across_tasks`. One degree of freedom is lost for λ and one for each stratum except the first.
+    Source: Variance: Bell & McCaffrey (2002), CR2 with the leverage of the reviewed units; without
+    a judge this equals `across_tasks`. One degree of freedom is lost for λ and one for each stratum
+    except the first.
     """
     leverage = parts.leverage
     square = (leverage * leverage).sum(axis=-1, keepdims=True)
@@ -192,7 +211,8 @@ def sampled_mean(parts: Influence, *, lam: float | None = None) -> SampledMean:
     own = parts.own_human + weight[..., None] * parts.own_shift
     grow = parts.n_reviewed / np.maximum(parts.n_reviewed - 1.0, 1.0)
     saved = (parts.spared * own * own).sum(axis=-1) * grow
-    # Without subtracting a degree of freedom for λ, ranges of the tuned estimate covered 91% at 10 reviews.
+    # Without subtracting a degree of freedom for λ, ranges of the tuned estimate covered 91% at 10
+    # reviews.
     variance = np.where(tuned, variance * df / np.maximum(df - 1.0, 1.0), variance)
     return SampledMean(
         estimate=parts.human + weight * parts.shift,
@@ -208,7 +228,8 @@ def sampled_mean(parts: Influence, *, lam: float | None = None) -> SampledMean:
 
 def _sums(values: Floats, code: Ints, n: int) -> Floats:
     """Return sums over the last axis by code, shape (..., n)."""
-    flat = values.reshape(prod(values.shape[:-1]), values.shape[-1])  # -1 would be ambiguous if there are no trials
+    # -1 would be ambiguous if there are no trials
+    flat = values.reshape(prod(values.shape[:-1]), values.shape[-1])
     rows = np.arange(flat.shape[0])[:, None] * n + code
     sums = np.bincount(rows.reshape(-1), flat.reshape(-1), flat.shape[0] * n)
     return np.asarray(sums.reshape(*values.shape[:-1], n), np.float64)

@@ -1,8 +1,9 @@
 """Sequential tests: planned interim looks, and an e-value that is valid at any time.
 
-Reading a fixed-size test after every new task, from the 3rd to the 30th, finds a false difference in 21 to 28% of benchmarks.
-Either plan a few looks with stricter thresholds, or use the mixture-t e-value, which you may check at any time: decide as soon
-as it reaches 20. Its interval is about 1.6 times as wide as the fixed one.
+Reading a fixed-size test after every new task, from the 3rd to the 30th, finds a false difference
+in 21 to 28% of benchmarks. Either plan a few looks with stricter thresholds, or use the mixture-t
+e-value, which you may check at any time: decide as soon as it reaches 20. Its interval is about 1.6
+times as wide as the fixed one.
 """
 
 from collections.abc import Callable
@@ -23,8 +24,9 @@ LARGEST_N = 1e100
 class EValue:
     """Evidence for a difference at one point in time.
 
-    `anytime_p`: min(1, 1 / e_value). `half_width_over_se`: half width of the interval that is valid at all times, divided by
-    the standard error; None, with the reason `interval_not_finite_yet`, if there are too few observations.
+    `anytime_p`: min(1, 1 / e_value). `half_width_over_se`: half width of the interval that is valid
+    at all times, divided by the standard error; None, with the reason `interval_not_finite_yet`, if
+    there are too few observations.
     """
 
     e_value: float | None
@@ -46,7 +48,12 @@ class PlannedLooks:
 
 
 def sequential(
-    *, n: int | None = None, t: float | None = None, g: float = 1.0, alpha: float = 0.05, looks: int | None = None
+    *,
+    n: int | None = None,
+    t: float | None = None,
+    g: float = 1.0,
+    alpha: float = 0.05,
+    looks: int | None = None,
 ) -> EValue | PlannedLooks:
     """Compute thresholds for planned looks, or an e-value, depending on the arguments.
 
@@ -63,18 +70,25 @@ def e_value(t: float | None, n: float, *, g: float = 1.0, alpha: float = 0.05) -
     """Compute the mixture-t e-value of a one-sample t statistic over n differences.
 
     Args:
-        t: the statistic; None for the interval alone, or if all differences are equal so far (the e-value is then 1).
-        n: number of differences so far, at least 1; if they have unequal weights, the degrees of freedom plus 1.
+        t: the statistic; None for the interval alone, or if all differences are equal so far (the
+            e-value is then 1).
+        n: number of differences so far, at least 1; if they have unequal weights, the degrees of
+            freedom plus 1.
         g: variance of the prior on the standardised difference, above 0.
         alpha: 1 minus the confidence level of the interval.
 
     Raises ValueError if an argument is out of range.
 
-    Source: Gönen et al. (2005), Am. Statistician 59:252-257; valid at any time by Wang & Ramdas, arXiv:2310.03722; checked
-    against quadrature of the noncentral t.
+    Source: Gönen et al. (2005), Am. Statistician 59:252-257; valid at any time by Wang & Ramdas,
+    arXiv:2310.03722; checked against quadrature of the noncentral t.
     """
     # n * g is bounded too, because its logarithm is part of the result.
-    if not 1 <= n <= LARGEST_N or not 0 < g * n <= LARGEST_N or not 0 < alpha < 1 or (t is not None and not np.isfinite(t)):
+    if (
+        not 1 <= n <= LARGEST_N
+        or not 0 < g * n <= LARGEST_N
+        or not 0 < alpha < 1
+        or (t is not None and not np.isfinite(t))
+    ):
         raise ValueError(
             f"e_value: n {n} must be from 1 to {LARGEST_N:g}, g {g} above 0 and at most {LARGEST_N:g} / n, "
             f"alpha {alpha} in (0, 1), t {t} finite"
@@ -82,10 +96,13 @@ def e_value(t: float | None, n: float, *, g: float = 1.0, alpha: float = 0.05) -
     nu, k = n - 1.0, 1.0 + n * g
     log_e = 0.0
     if t is not None and n >= 2:
-        log_e = -0.5 * log(k) + (nu + 1) / 2 * (_log_of_one_plus_square(t, nu) - _log_of_one_plus_square(t, nu * k))
+        log_e = -0.5 * log(k) + (nu + 1) / 2 * (
+            _log_of_one_plus_square(t, nu) - _log_of_one_plus_square(t, nu * k)
+        )
     half = None
     if n >= 2:
-        # With up to 4 observations, r stays above k (at 5%), and no finite interval is valid at all times.
+        # With up to 4 observations, r stays above k (at 5%), and no finite interval is valid at all
+        # times.
         r = exp(min((2.0 / (nu + 1)) * (0.5 * log(k) - log(alpha)), LARGEST_LOG))
         half = sqrt(nu * (r - 1) / (1 - r / k)) if r < k else None
     return EValue(
@@ -108,13 +125,13 @@ def _log_of_one_plus_square(t: float, nu: float) -> float:
 def planned_looks(looks: int, *, alpha: float = 0.05) -> PlannedLooks:
     """Compute O'Brien-Fleming and Pocock thresholds for equally spaced looks.
 
-    The constants are computed by integrating the path of the statistic from look to look, and rounded to three decimals, as in
-    the printed tables.
+    The constants are computed by integrating the path of the statistic from look to look, and
+    rounded to three decimals, as in the printed tables.
 
     Raises ValueError for looks outside 1 to 20, or alpha outside (0, 0.5).
 
-    Source: Jennison & Turnbull (2000), Group Sequential Methods, tables 2.1 and 2.3 (5 looks, .05: 2.040 and 2.413); recursion
-    of Armitage, McPherson & Rowe (1969).
+    Source: Jennison & Turnbull (2000), Group Sequential Methods, tables 2.1 and 2.3 (5 looks, .05:
+    2.040 and 2.413); recursion of Armitage, McPherson & Rowe (1969).
     """
     if not 1 <= looks <= 20 or not 0.0 < alpha < 0.5:
         raise ValueError(f"planned_looks: looks {looks} must be 1 to 20, alpha {alpha} in (0, 0.5)")
@@ -130,7 +147,8 @@ def planned_looks(looks: int, *, alpha: float = 0.05) -> PlannedLooks:
 
 
 def _constant(bars: Callable[[float], Floats], alpha: float) -> float:
-    # With one look the threshold is this quantile itself, so the search interval must begin below it.
+    # With one look the threshold is this quantile itself, so the search interval must begin below
+    # it.
     low, high = float(normal_quantile(1 - alpha / 2)) - 1e-9, 8.0
     for _ in range(40):
         middle = (low + high) / 2
@@ -140,7 +158,8 @@ def _constant(bars: Callable[[float], Floats], alpha: float) -> float:
 
 def _crossing(bars: Floats, points: int = 201) -> float:
     """Return the probability that a standardised random walk exceeds ± bars[k] at any look k."""
-    # The normal distribution has less than 1e-18 of its mass beyond 9; a wider grid would only be coarser.
+    # The normal distribution has less than 1e-18 of its mass beyond 9; a wider grid would only be
+    # coarser.
     limits = np.minimum(bars, 9.0) * np.sqrt(np.arange(1, bars.size + 1))
     simpson = np.ones(points)
     simpson[1:-1:2], simpson[2:-1:2] = 4.0, 2.0

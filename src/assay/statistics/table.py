@@ -1,4 +1,6 @@
-"""Score table: the validated input of all statistics, with one row per task, candidate and trial."""
+"""Score table: the validated input of all statistics, with one row per task, candidate and
+trial.
+"""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -29,17 +31,20 @@ class JudgeCalls:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScoreTable:
-    """Counted scores with one row per (task, candidate, trial), and their cells (sums per task and candidate).
+    """Counted scores with one row per (task, candidate, trial), and their cells (sums per task and
+    candidate).
 
-    Create a table with `from_columns`. It must contain only trials that count; the caller must leave out rejected and pending
-    trials. The order of the given rows does not matter.
+    Create a table with `from_columns`. It must contain only trials that count; the caller must
+    leave out rejected and pending trials. The order of the given rows does not matter.
 
     Attributes:
         tasks, candidates: distinct labels, in sorted order.
         task_codes, candidate_codes, trial_codes: shape (rows,).
         score: shape (rows,), between 0 and 1; repeated judge calls are already averaged.
-        joint: shape (rows,), True if one judge call graded this trial for all candidates; None if no row is joint.
-        cells: moments per task and candidate; also holds weights, families and the number of planned tasks.
+        joint: shape (rows,), True if one judge call graded this trial for all candidates; None if
+            no row is joint.
+        cells: moments per task and candidate; also holds weights, families and the number of
+            planned tasks.
         calls: spread of repeated judge calls; None if every trial has only one call.
     """
 
@@ -70,28 +75,43 @@ class ScoreTable:
         """Build a table from columns of equal length.
 
         Args:
-            task, candidate, trial: labels that together identify a trial. Rows that agree in all three are repeated judge calls
-                and are averaged. Candidates graded by one joint judge call share the trial.
+            task, candidate, trial: labels that together identify a trial. Rows that agree in all
+                three are repeated judge calls and are averaged. Candidates graded by one joint
+                judge call share the trial.
             score: 0 to 1.
-            weight: weight of the row's task, finite and at least 0, the same for all rows of a task; by default 1. A task with
-                weight 0 is left out.
-            joint: True if one judge call graded all candidates of the trial; one value for all rows, or one per row.
-            planned_tasks: number of tasks that the selected runs plan, by default the number of tasks with positive weight. It
-                decides the default scope, which therefore cannot change while reviews come in.
-            family: source that the task shares with other tasks (a passage, a repository, a template), the same for all rows of
-                a task; None or "" for a task without a shared source. Tasks of a family are not independent, so results about
-                tasks like these use families as units.
-            planned_families: number of families among the planned tasks, by default of those in the table with positive weight.
+            weight: weight of the row's task, finite and at least 0, the same for all rows of a
+                task; by default 1. A task with weight 0 is left out.
+            joint: True if one judge call graded all candidates of the trial; one value for all
+                rows, or one per row.
+            planned_tasks: number of tasks that the selected runs plan, by default the number of
+                tasks with positive weight. It decides the default scope, which therefore cannot
+                change while reviews come in.
+            family: source that the task shares with other tasks (a passage, a repository, a
+                template), the same for all rows of a task; None or "" for a task without a shared
+                source. Tasks of a family are not independent, so results about tasks like these use
+                families as units.
+            planned_families: number of families among the planned tasks, by default of those in the
+                table with positive weight.
 
-        Raises ValueError for columns of unequal length; a score that is NaN or outside 0 to 1; a weight that is negative or not
-        finite; a weight or family that differs within a task. The message names the first offending row, counted from 0.
+        Raises ValueError for columns of unequal length; a score that is NaN or outside 0 to 1; a
+        weight that is negative or not finite; a weight or family that differs within a task. The
+        message names the first offending row, counted from 0.
         """
         n_rows = len(score)
-        for name, column in (("task", task), ("candidate", candidate), ("trial", trial), ("family", family)):
+        for name, column in (
+            ("task", task),
+            ("candidate", candidate),
+            ("trial", trial),
+            ("family", family),
+        ):
             if column is not None and len(column) != n_rows:
-                raise ValueError(f"{name} has {len(column)} rows, score has {n_rows}; all columns must have the same length")
+                raise ValueError(
+                    f"{name} has {len(column)} rows, score has {n_rows}; all columns must have the same length"
+                )
         if planned_tasks is not None and planned_tasks < 0:
-            raise ValueError(f"planned_tasks is {planned_tasks}; it must be a number of tasks, at least 0")
+            raise ValueError(
+                f"planned_tasks is {planned_tasks}; it must be a number of tasks, at least 0"
+            )
         tasks, candidates = coded(task), coded(candidate)
         trials, n_trials = places(trial)
         scores = _numbers("score", score, n_rows)
@@ -113,7 +133,9 @@ class ScoreTable:
 
     def including(self, candidates: Sequence[Hashable]) -> "ScoreTable":
         """Return a table that also contains these candidates, even if they have no trials."""
-        missing = [name for name in dict.fromkeys(candidates) if self.cells.candidate_code(name) is None]
+        missing = [
+            name for name in dict.fromkeys(candidates) if self.cells.candidate_code(name) is None
+        ]
         if not missing:
             return self
         own = self.cells
@@ -143,9 +165,13 @@ class ScoreTable:
         return self.cells.planned_tasks
 
     def rows_of(self, candidate: int, task: int | None = None) -> Ints:
-        """Return the row indices of a candidate (code) on one task (code), or on all tasks with positive weight."""
+        """Return the row indices of a candidate (code) on one task (code), or on all tasks with
+        positive weight.
+        """
         mine = self.candidate_codes == candidate
-        mine &= (self.task_codes == task) if task is not None else (self.weight > 0)[self.task_codes]
+        mine &= (
+            (self.task_codes == task) if task is not None else (self.weight > 0)[self.task_codes]
+        )
         return np.flatnonzero(mine)
 
 
@@ -183,22 +209,33 @@ def _is_number(value: object) -> bool:
     return True
 
 
-def _task_weights(weight: Numbers | float | None, tasks: Coded, where: _Rows, n_rows: int) -> Floats:
+def _task_weights(
+    weight: Numbers | float | None, tasks: Coded, where: _Rows, n_rows: int
+) -> Floats:
     if weight is None:
         return np.ones(len(tasks.labels))
-    column = np.full(n_rows, weight, np.float64) if isinstance(weight, (int, float)) else _numbers("weight", weight, n_rows)
+    column = (
+        np.full(n_rows, weight, np.float64)
+        if isinstance(weight, (int, float))
+        else _numbers("weight", weight, n_rows)
+    )
     wrong = ~(np.isfinite(column) & (column >= 0))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
-        raise ValueError(f"{where.name(row)}: weight {column[row]} is not a finite number of at least 0")
+        raise ValueError(
+            f"{where.name(row)}: weight {column[row]} is not a finite number of at least 0"
+        )
     of_task = np.ones(len(tasks.labels))
-    # Assigned in reverse, because the last assignment wins: a message should compare with the first weight that was given.
+    # Assigned in reverse, because the last assignment wins: a message should compare with the first
+    # weight that was given.
     of_task[tasks.codes[::-1]] = column[::-1]
     differs = of_task[tasks.codes] != column
     if differs.any():
         row = int(np.flatnonzero(differs)[0])
         first = of_task[tasks.codes[row]]
-        raise ValueError(f"{where.name(row)}: weight {column[row]} differs from {first}, given before for its task")
+        raise ValueError(
+            f"{where.name(row)}: weight {column[row]} differs from {first}, given before for its task"
+        )
     return of_task
 
 
@@ -207,9 +244,15 @@ def _task_families(family: Column, tasks: Coded, where: _Rows) -> Ints:
     if isinstance(family, np.ndarray) and family.dtype.kind in "iu":
         families = coded(family)
     else:
-        # A task without a family is a family of one. Its label is a pair, so it cannot equal any label in a column.
+        # A task without a family is a family of one. Its label is a pair, so it cannot equal any
+        # label in a column.
         own = ((None, int(code)) for code in tasks.codes)
-        families = coded([mine if label in (None, "") else label for label, mine in zip(family, own, strict=True)])
+        families = coded(
+            [
+                mine if label in (None, "") else label
+                for label, mine in zip(family, own, strict=True)
+            ]
+        )
     of_task = np.zeros(len(tasks.labels), np.int64)
     of_task[tasks.codes[::-1]] = families.codes[::-1]
     differs = of_task[tasks.codes] != families.codes
@@ -217,7 +260,9 @@ def _task_families(family: Column, tasks: Coded, where: _Rows) -> Ints:
         row = int(np.flatnonzero(differs)[0])
         first = _plain(family[int(np.flatnonzero(tasks.codes == tasks.codes[row])[0])])
         given = _plain(family[row])
-        raise ValueError(f"{where.name(row)}: family {given!r} differs from {first!r}, given before for its task")
+        raise ValueError(
+            f"{where.name(row)}: family {given!r} differs from {first!r}, given before for its task"
+        )
     return of_task
 
 
@@ -226,12 +271,19 @@ def _joint_rows(joint: bool | Sequence[bool] | NDArray[np.generic], n_rows: int)
         return np.ones(n_rows, np.bool_) if joint and n_rows else None
     column = np.asarray(joint, dtype=np.bool_)
     if column.shape != (n_rows,):
-        raise ValueError(f"joint has {len(joint)} rows, score has {n_rows}; all columns must have the same length")
+        raise ValueError(
+            f"joint has {len(joint)} rows, score has {n_rows}; all columns must have the same length"
+        )
     return column if column.any() else None
 
 
 def _assembled(
-    tasks: Coded, candidates: Coded, trials: tuple[Ints, int], score: Floats, joint: Bools | None, cells: Cells
+    tasks: Coded,
+    candidates: Coded,
+    trials: tuple[Ints, int],
+    score: Floats,
+    joint: Bools | None,
+    cells: Cells,
 ) -> ScoreTable:
     task_codes, candidate_codes, (trial_codes, n_trials) = tasks.codes, candidates.codes, trials
     calls = None
@@ -240,16 +292,26 @@ def _assembled(
     key *= max(n_trials, 1)
     key += trial_codes
     size = len(candidates.labels) * len(tasks.labels) * n_trials
-    # Judge calls are averaged: if 5 trials with 3 calls each were treated as 15 trials, tests erred in 20% of benchmarks;
-    # averaged, in 4.4%.
+    # Judge calls are averaged: if 5 trials with 3 calls each were treated as 15 trials, tests erred
+    # in 20% of benchmarks; averaged, in 4.4%.
     if _has_repeats(key, size):
-        _, first, place, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+        _, first, place, count = np.unique(
+            key, return_index=True, return_inverse=True, return_counts=True
+        )
         place = place.reshape(-1)
-        # Equal calls must give their own value, because constant scores would otherwise seem to vary.
+        # Equal calls must give their own value, because constant scores would otherwise seem to
+        # vary.
         mean = group_means(place, score, len(first))
         off = score - mean[place]
-        calls = JudgeCalls(count=count.astype(np.float64), m2=np.bincount(place, weights=off * off).astype(np.float64))
-        task_codes, candidate_codes, trial_codes = task_codes[first], candidate_codes[first], trial_codes[first]
+        calls = JudgeCalls(
+            count=count.astype(np.float64),
+            m2=np.bincount(place, weights=off * off).astype(np.float64),
+        )
+        task_codes, candidate_codes, trial_codes = (
+            task_codes[first],
+            candidate_codes[first],
+            trial_codes[first],
+        )
         if joint is not None:
             # A trial is joint only if each of its calls was joint.
             joint = np.bincount(place, weights=joint) == count

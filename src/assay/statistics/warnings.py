@@ -29,7 +29,9 @@ SENTENCES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caution:
-    """A warning about a number that is still reported: a code for programs, a sentence for people."""
+    """A warning about a number that is still reported: a code for programs, a sentence for
+    people.
+    """
 
     code: str
     text: str

@@ -1,4 +1,7 @@
-"""Store calibrations of judges. A calibration never changes; a newer calibration of the same judge replaces it."""
+"""Store calibrations of judges.
+
+A calibration never changes; a newer calibration of the same judge replaces it.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +32,18 @@ class StoreCalibrations:
             last = connection.execute(select(func.max(table.c.version)).where(*same)).scalar_one()
             version = (last or 0) + 1
             body_key = take_keys(connection, body=1)["body"].start
-            self._database.insert(connection, schema.body, [(body_key, json_bytes(dict(record.document)))])
+            self._database.insert(
+                connection, schema.body, [(body_key, json_bytes(dict(record.document)))]
+            )
             number = connection.execute(
                 insert(table)
-                .values(**columns, version=version, tier=record.tier.value, at=record.at, body_key=body_key)
+                .values(
+                    **columns,
+                    version=version,
+                    tier=record.tier.value,
+                    at=record.at,
+                    body_key=body_key,
+                )
                 .returning(table.c.key)
             ).scalar_one()
             return replace(record, version=version, number=int(number))
@@ -40,7 +51,12 @@ class StoreCalibrations:
         return self._writer.call(keep)
 
     def records(
-        self, *, model: str | None = None, newest_only: bool = False, before: int | None = None, limit: int | None = None
+        self,
+        *,
+        model: str | None = None,
+        newest_only: bool = False,
+        before: int | None = None,
+        limit: int | None = None,
     ) -> tuple[CalibrationRecord, ...]:
         """Return up to `limit` calibrations, newest first, with numbers below `before`.
 
@@ -61,15 +77,21 @@ class StoreCalibrations:
 
     def record(self, number: int, /) -> CalibrationRecord | None:
         with self._database.reading() as connection:
-            row = connection.execute(_with_documents().where(schema.calibration.c.key == number)).first()
+            row = connection.execute(
+                _with_documents().where(schema.calibration.c.key == number)
+            ).first()
         return None if row is None else _record(row)
 
     def newest_numbers(self) -> dict[JudgeIdentity, int]:
-        """Return the number of each judge identity's newest calibration, without reading the calibrations."""
+        """Return the number of each judge identity's newest calibration, without reading the
+        calibrations.
+        """
         table = schema.calibration
         own = (table.c.model, table.c.prompt, table.c.rubric, table.c.parameters)
         with self._database.reading() as connection:
-            rows = connection.execute(select(*own, func.max(table.c.key).label("newest")).group_by(*own)).all()
+            rows = connection.execute(
+                select(*own, func.max(table.c.key).label("newest")).group_by(*own)
+            ).all()
         return {_identity(row): int(row.newest) for row in rows}
 
 
@@ -79,7 +101,9 @@ def _with_documents() -> Select[Any]:
 
 
 def _identity(row: Any) -> JudgeIdentity:
-    return JudgeIdentity(model=row.model, prompt=row.prompt, rubric=row.rubric, parameters=row.parameters)
+    return JudgeIdentity(
+        model=row.model, prompt=row.prompt, rubric=row.rubric, parameters=row.parameters
+    )
 
 
 def _record(row: Any) -> CalibrationRecord:

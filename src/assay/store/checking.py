@@ -1,4 +1,6 @@
-"""Check a whole store: database integrity, references, hash chains, counters, and contents against their digests."""
+"""Check a whole store: database integrity, references, hash chains, counters, and contents against
+their digests.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ _AT_ONCE: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedPart:
-    """The result of one part of the check: its name, the number of checked entries, and the first problems."""
+    """The result of one part of the check: its name, the number of checked entries, and the first
+    problems.
+    """
 
     name: str
     checked: int
@@ -58,7 +62,9 @@ class StoreCheck:
         self._database = database
 
     def first_damage(self, *, within_s: float) -> str:
-        """Return the first problem in the store; empty if the check finds none within the time limit."""
+        """Return the first problem in the store; empty if the check finds none within the time
+        limit.
+        """
         deadline = monotonic() + within_s
         for part in self.parts():
             if part.problems:
@@ -68,7 +74,9 @@ class StoreCheck:
         return ""
 
     def parts(self) -> Iterator[CheckedPart]:
-        """Yield the result of each part as soon as it is checked; an unreadable part yields a problem."""
+        """Yield the result of each part as soon as it is checked; an unreadable part yields a
+        problem.
+        """
         for name, check in _PARTS.items():
             try:
                 with self._database.reading() as connection:
@@ -84,7 +92,10 @@ class StoreCheck:
 
 
 def _integrity(connection: Connection) -> tuple[int, list[str]]:
-    """Check the pages, indexes and constraints of an SQLite file. A PostgreSQL server checks its own files."""
+    """Check the pages, indexes and constraints of an SQLite file.
+
+    A PostgreSQL server checks its own files.
+    """
     if connection.dialect.name != "sqlite":
         return 0, []
     answers = connection.execute(text("PRAGMA integrity_check")).scalars().all()
@@ -101,12 +112,22 @@ def _values(connection: Connection) -> tuple[int, list[str]]:
             if wrong is None:
                 continue
             checked += 1
-            n = int(connection.execute(select(func.count()).select_from(table).where(wrong)).scalar_one())
+            n = int(
+                connection.execute(
+                    select(func.count()).select_from(table).where(wrong)
+                ).scalar_one()
+            )
             if n:
-                problems.append(f"{n:,} rows of {table.name} have an invalid value in {column.name}")
+                problems.append(
+                    f"{n:,} rows of {table.name} have an invalid value in {column.name}"
+                )
         texts = [column for column in table.columns if isinstance(column.type, String)]
         try:
-            for _ in connection.execute(select(*texts).execution_options(yield_per=_AT_ONCE)) if texts else ():
+            for _ in (
+                connection.execute(select(*texts).execution_options(yield_per=_AT_ONCE))
+                if texts
+                else ()
+            ):
                 pass
         except OperationalError as error:
             problems.append(f"{table.name}: {error.orig}")
@@ -114,15 +135,21 @@ def _values(connection: Connection) -> tuple[int, list[str]]:
 
 
 def _wrong_values(connection: Connection, column: Column[Any]) -> ColumnElement[bool] | None:
-    """Return an SQL condition that matches a column's invalid values; None if the database itself rejects such values."""
+    """Return an SQL condition that matches a column's invalid values; None if the database itself
+    rejects such values.
+    """
     conditions: list[ColumnElement[bool]] = []
     if connection.dialect.name == "sqlite":
         kinds = next(names for kind, names in _KINDS if isinstance(column.type, kind))
         conditions.append(func.typeof(column).not_in(kinds))
         if isinstance(column.type, String) and column.type.length == _TIME_LENGTH:
-            no_time = column.op("NOT GLOB")("[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:*")
+            no_time = column.op("NOT GLOB")(
+                "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:*"
+            )
             # Many imported calls have no recorded time.
-            conditions.append(and_(no_time, column != "") if column.table.name == "call" else no_time)
+            conditions.append(
+                and_(no_time, column != "") if column.table.name == "call" else no_time
+            )
         if (column.table.name, column.name) in _JSON:
             conditions.append(func.json_valid(column) == 0)
     states = _STATES.get((column.table.name, column.name))
@@ -184,7 +211,9 @@ def _references(connection: Connection) -> tuple[int, list[str]]:
     return checked, problems
 
 
-def _chain(table: Table, name: str, first: Callable[[Connection], int | None], connection: Connection) -> tuple[int, list[str]]:
+def _chain(
+    table: Table, name: str, first: Callable[[Connection], int | None], connection: Connection
+) -> tuple[int, list[str]]:
     """Check the hash chain of the review events or of the arena's votes."""
     n = int(connection.execute(select(func.count()).select_from(table)).scalar_one())
     broken = first(connection)
@@ -192,7 +221,9 @@ def _chain(table: Table, name: str, first: Callable[[Connection], int | None], c
 
 
 def _counters(connection: Connection) -> tuple[int, list[str]]:
-    """Compare the counters of runs with their rows, and the states of scores with their assessments."""
+    """Compare the counters of runs with their rows, and the states of scores with their
+    assessments.
+    """
     trial, assessment, score = schema.trial, schema.assessment, schema.score
     counted: dict[tuple[int, str, str], int] = {}
     for subject, table, column in (
@@ -200,10 +231,17 @@ def _counters(connection: Connection) -> tuple[int, list[str]]:
         (STANDING, trial, trial.c.standing),
         (ASSESSMENT, assessment, assessment.c.state),
     ):
-        rows = connection.execute(select(table.c.run_key, column, func.count()).group_by(table.c.run_key, column))
+        rows = connection.execute(
+            select(table.c.run_key, column, func.count()).group_by(table.c.run_key, column)
+        )
         counted.update({(run, subject, state): n for run, state, n in rows})
-    kept = {(row.run_key, row.subject, row.state): row.n for row in connection.execute(select(schema.run_tally))}
-    names = {row.key: row.id for row in connection.execute(select(schema.run.c.key, schema.run.c.id))}
+    kept = {
+        (row.run_key, row.subject, row.state): row.n
+        for row in connection.execute(select(schema.run_tally))
+    }
+    names = {
+        row.key: row.id for row in connection.execute(select(schema.run.c.key, schema.run.c.id))
+    }
     problems = [
         f"run {names.get(run, run)}: its counter for {subject} {state} is {kept.get((run, subject, state), 0):,}, but it has "
         f"{counted.get((run, subject, state), 0):,}"
@@ -211,7 +249,9 @@ def _counters(connection: Connection) -> tuple[int, list[str]]:
         if kept.get((run, subject, state), 0) != counted.get((run, subject, state), 0)
     ]
     differing = select(assessment.c.key).join(score, assessment.c.key == score.c.assessment_key)
-    differing = differing.where(or_(score.c.state != assessment.c.state, score.c.run_key != assessment.c.run_key)).distinct()
+    differing = differing.where(
+        or_(score.c.state != assessment.c.state, score.c.run_key != assessment.c.run_key)
+    ).distinct()
     problems += [
         (f"a{key}: its scores have a different state or run than the assessment")
         for key in connection.execute(differing).scalars()
@@ -234,15 +274,23 @@ def _contents(connection: Connection) -> tuple[int, list[str]]:
         n, unreadable = _unreadable(connection, table, column.name, read)
         checked += n
         problems += unreadable
-    statement = select(task.c.task_id, task.c.body_digest, body.c.content).join(body, body.c.key == task.c.body_key)
-    for task_id, digest, content in connection.execute(statement.execution_options(yield_per=_AT_ONCE)):
+    statement = select(task.c.task_id, task.c.body_digest, body.c.content).join(
+        body, body.c.key == task.c.body_key
+    )
+    for task_id, digest, content in connection.execute(
+        statement.execution_options(yield_per=_AT_ONCE)
+    ):
         if hashlib.sha256(content).hexdigest()[:32] != digest:
             problems.append(f"task {task_id}: its text does not match its stored digest")
     return checked, problems
 
 
-def _unreadable(connection: Connection, table: Table, column: str, read: Callable[[bytes], object]) -> tuple[int, list[str]]:
-    """Decode the bodies of a table's rows; return their number and one problem per unreadable body."""
+def _unreadable(
+    connection: Connection, table: Table, column: str, read: Callable[[bytes], object]
+) -> tuple[int, list[str]]:
+    """Decode the bodies of a table's rows; return their number and one problem per unreadable
+    body.
+    """
     body, problems, n = schema.body, [], 0
     names = list(table.primary_key)
     statement = select(*names, body.c.content).join(body, body.c.key == table.c[column])
@@ -252,7 +300,9 @@ def _unreadable(connection: Connection, table: Table, column: str, read: Callabl
             read(content)
         except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
             place = " ".join(map(str, keys))
-            problems.append(f"{table.name} {place} cannot be read: {type(error).__name__}: {str(error)[:100]}")
+            problems.append(
+                f"{table.name} {place} cannot be read: {type(error).__name__}: {str(error)[:100]}"
+            )
     return n, problems
 
 

@@ -1,4 +1,6 @@
-"""Copy a whole store into an empty one on SQLite or PostgreSQL, and compare all rows before the commit."""
+"""Copy a whole store into an empty one on SQLite or PostgreSQL, and compare all rows before the
+commit.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,19 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Integer, Select, String, Table, delete, func, insert, select, text
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Select,
+    String,
+    Table,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+)
 
 from assay.domain.errors import Refused, StoreError
 from assay.store.database import schema
@@ -18,14 +32,19 @@ _AT_ONCE: Final = 1_000
 
 
 def copy_rows(source: Database, target: Database) -> int:
-    """Copy a snapshot of all rows and return their number. The target stays empty unless all copied rows are equal.
+    """Copy a snapshot of all rows and return their number.
 
-    Raises `Refused` if the target contains results, and `StoreError` if a copied row differs from its original.
+    The target stays empty unless all copied rows are equal.
+
+    Raises `Refused` if the target contains results, and `StoreError` if a copied row differs from
+    its original.
     """
     with source.reading() as reader, target.writing() as writer:
         _refuse_filled(writer, target)
         writer.execute(delete(schema.key_source))
-        copied = sum(_copy_table(reader, writer, target, table) for table in schema.metadata.sorted_tables)
+        copied = sum(
+            _copy_table(reader, writer, target, table) for table in schema.metadata.sorted_tables
+        )
         for table in schema.metadata.sorted_tables:
             _compare(reader, writer, target, table)
             if not target.is_sqlite:
@@ -34,18 +53,24 @@ def copy_rows(source: Database, target: Database) -> int:
 
 
 def mark_unfinished(target: Database) -> None:
-    """Mark an empty store as the target of a copy, so that a copy that is cut off does not look like an empty, valid store.
+    """Mark an empty store as the target of a copy, so that a copy that is cut off does not look
+    like an empty, valid store.
 
-    The transaction of `copy_rows` replaces the mark. Raises `Refused` if the target contains results.
+    The transaction of `copy_rows` replaces the mark. Raises `Refused` if the target contains
+    results.
     """
     with target.writing() as writer:
         _refuse_filled(writer, target)
-        writer.execute(delete(schema.key_source).where(schema.key_source.c.name == schema.UNFINISHED_COPY))
+        writer.execute(
+            delete(schema.key_source).where(schema.key_source.c.name == schema.UNFINISHED_COPY)
+        )
         writer.execute(insert(schema.key_source).values(name=schema.UNFINISHED_COPY, next=1))
 
 
 def settle_file(path: Path) -> None:
-    """Move a closed SQLite store's log into its file, check the file's structure, and force it to disk; raises `StoreError`."""
+    """Move a closed SQLite store's log into its file, check the file's structure, and force it to
+    disk; raises `StoreError`.
+    """
     connection = sqlite3.connect(path)
     try:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -56,15 +81,24 @@ def settle_file(path: Path) -> None:
         connection.close()
     if problem != "ok":
         remedy = "Check the disk, and copy again. The original is unchanged."
-        raise StoreError(str(path), f"the copy cannot be read back ({problem}), so it was deleted.", remedy=remedy)
+        raise StoreError(
+            str(path),
+            f"the copy cannot be read back ({problem}), so it was deleted.",
+            remedy=remedy,
+        )
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
 def _refuse_filled(writer: Connection, target: Database) -> None:
     for table in schema.metadata.sorted_tables:
-        if table is not schema.key_source and writer.execute(select(table).limit(1)).first() is not None:
-            raise Refused(target.where, "is not empty.", remedy="Select a new file or an empty database.")
+        if (
+            table is not schema.key_source
+            and writer.execute(select(table).limit(1)).first() is not None
+        ):
+            raise Refused(
+                target.where, "is not empty.", remedy="Select a new file or an empty database."
+            )
 
 
 def _copy_table(reader: Connection, writer: Connection, target: Database, table: Table) -> int:
@@ -77,7 +111,9 @@ def _copy_table(reader: Connection, writer: Connection, target: Database, table:
 
 def _compare(reader: Connection, writer: Connection, target: Database, table: Table) -> None:
     """Raise `StoreError` at the first row that differs between the two stores."""
-    rows = zip_longest(reader.execute(_all_rows(reader, table)), writer.execute(_all_rows(writer, table)))
+    rows = zip_longest(
+        reader.execute(_all_rows(reader, table)), writer.execute(_all_rows(writer, table))
+    )
     for number, (original, copy) in enumerate(rows, 1):
         if original is None or copy is None or tuple(original) != tuple(copy):
             raise StoreError(
@@ -88,9 +124,13 @@ def _compare(reader: Connection, writer: Connection, target: Database, table: Ta
 
 
 def _all_rows(connection: Connection, table: Table) -> Select[tuple[object, ...]]:
-    """Return the query of all rows, in an order that both databases share regardless of the server's collation."""
+    """Return the query of all rows, in an order that both databases share regardless of the
+    server's collation.
+    """
     order: list[ColumnElement[Any]] = [
-        column.collate("C") if connection.dialect.name != "sqlite" and isinstance(column.type, String) else column
+        column.collate("C")
+        if connection.dialect.name != "sqlite" and isinstance(column.type, String)
+        else column
         for column in table.primary_key
     ]
     return select(table).order_by(*order).execution_options(yield_per=_AT_ONCE)
@@ -102,8 +142,12 @@ def _continue_numbers(connection: Connection, table: Table) -> None:
     if column is None or not isinstance(column.type, Integer):
         return
     sequence = connection.execute(
-        text("SELECT pg_get_serial_sequence(:of, :column)"), {"of": table.name, "column": column.name}
+        text("SELECT pg_get_serial_sequence(:of, :column)"),
+        {"of": table.name, "column": column.name},
     ).scalar_one()
     last = connection.execute(select(func.max(column))).scalar_one()
     if sequence is not None and last is not None:
-        connection.execute(text("SELECT setval(CAST(:sequence AS regclass), :last)"), {"sequence": sequence, "last": last})
+        connection.execute(
+            text("SELECT setval(CAST(:sequence AS regclass), :last)"),
+            {"sequence": sequence, "last": last},
+        )

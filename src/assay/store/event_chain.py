@@ -1,4 +1,7 @@
-"""Append review events. Each event's hash covers the previous event's hash, which reveals later edits."""
+"""Append review events.
+
+Each event's hash covers the previous event's hash, which reveals later edits.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,18 @@ _NOT_HASHED: Final = frozenset({"id", "hash", "stated_by"})
 
 
 def append_event(
-    connection: Connection, decision: Decision, *, run_key: int, before: AssessmentState, after: AssessmentState, at: str
+    connection: Connection,
+    decision: Decision,
+    *,
+    run_key: int,
+    before: AssessmentState,
+    after: AssessmentState,
+    at: str,
 ) -> ReviewEvent:
     table = schema.review_event
-    last = connection.execute(select(table.c.hash).order_by(table.c.id.desc()).limit(1)).scalar_one_or_none()
+    last = connection.execute(
+        select(table.c.hash).order_by(table.c.id.desc()).limit(1)
+    ).scalar_one_or_none()
     values: dict[str, Any] = {
         **event_values(decision, before=before, after=after, at=at),
         "run_key": run_key,
@@ -36,7 +47,9 @@ def append_event(
 
 
 def as_stored(decision: Decision) -> Decision:
-    """Return a decision with its texts cleaned for storage, to compare it with a stored decision."""
+    """Return a decision with its texts cleaned for storage, to compare it with a stored
+    decision.
+    """
     return replace(
         decision,
         reviewer=plain(decision.reviewer),
@@ -54,7 +67,10 @@ def event_values(
     """Return an event's columns without those of the hash chain."""
     # Sorted, because the hash must not depend on the order in which a page sent the corrections.
     corrections = sorted(
-        ([candidate, criterion, value] for (candidate, criterion), value in decision.corrections.items()),
+        (
+            [candidate, criterion, value]
+            for (candidate, criterion), value in decision.corrections.items()
+        ),
         key=lambda row: (row[0], row[1] is not None, row[1] or ""),
     )
     return {
@@ -83,14 +99,18 @@ def event_of_key(connection: Connection, key: str) -> ReviewEvent | None:
 def events_of(connection: Connection, assessments: Collection[int]) -> dict[int, list[ReviewEvent]]:
     table = schema.review_event
     events: defaultdict[int, list[ReviewEvent]] = defaultdict(list)
-    rows = connection.execute(select(table).where(table.c.assessment_key.in_(assessments)).order_by(table.c.id))
+    rows = connection.execute(
+        select(table).where(table.c.assessment_key.in_(assessments)).order_by(table.c.id)
+    )
     for row in rows:
         events[row.assessment_key].append(event_of(row))
     return events
 
 
 def first_broken(connection: Connection) -> int | None:
-    """Return the id of the first event whose hash does not match the previous event; None if the chain is intact."""
+    """Return the id of the first event whose hash does not match the previous event; None if the
+    chain is intact.
+    """
     last, checked = 0, 1
     while checked:
         checked, last, broken = chain_part(connection, after=last, limit=_AT_ONCE)
@@ -102,12 +122,15 @@ def first_broken(connection: Connection) -> int | None:
 def chain_part(connection: Connection, *, after: int, limit: int) -> tuple[int, int, int | None]:
     """Check the hashes of up to `limit` events above a number.
 
-    Returns (events checked, last event with a correct hash or `after`, first event with a wrong hash or None).
+    Returns (events checked, last event with a correct hash or `after`, first event with a wrong
+    hash or None).
     """
     table = schema.review_event
     before = select(table.c.hash).where(table.c.id <= after).order_by(table.c.id.desc()).limit(1)
     previous, last = connection.execute(before).scalar_one_or_none() or "", after
-    rows = connection.execute(select(table).where(table.c.id > after).order_by(table.c.id).limit(limit)).all()
+    rows = connection.execute(
+        select(table).where(table.c.id > after).order_by(table.c.id).limit(limit)
+    ).all()
     for checked, row in enumerate(rows, 1):
         values = dict(row._mapping)
         if values["previous_hash"] != previous or values["hash"] != hash_of(values):
@@ -117,9 +140,14 @@ def chain_part(connection: Connection, *, after: int, limit: int) -> tuple[int, 
 
 
 def hash_of(values: Mapping[str, Any]) -> str:
-    """Return an event's hash over all columns except its id and hash, including the previous event's hash."""
-    hashed = [values[column.name] for column in schema.review_event.c if column.name not in _NOT_HASHED]
-    # Without a stater the hash is the one of schema 0011, so that the chains of older stores and records stay intact.
+    """Return an event's hash over all columns except its id and hash, including the previous
+    event's hash.
+    """
+    hashed = [
+        values[column.name] for column in schema.review_event.c if column.name not in _NOT_HASHED
+    ]
+    # Without a stater the hash is the one of schema 0011, so that the chains of older stores and
+    # records stay intact.
     if values.get("stated_by") is not None:
         hashed.append(values["stated_by"])
     return hashlib.sha256(json_bytes(hashed)).hexdigest()
@@ -136,7 +164,10 @@ def event_of(row: Row[Any]) -> ReviewEvent:
             displayed=row.displayed,
             reason=row.reason,
             note=row.note,
-            corrections={(candidate, criterion): value for candidate, criterion, value in bytes_json(row.corrections)},
+            corrections={
+                (candidate, criterion): value
+                for candidate, criterion, value in bytes_json(row.corrections)
+            },
             key=row.idempotency_key,
             stated_by=row.stated_by or "",
         ),

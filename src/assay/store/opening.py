@@ -88,21 +88,31 @@ class Store:
         self.journal.close()
 
 
-def open_store(url: str, *, clock: Clock, create: bool = True, read_only: bool = False, unfinished_copy: bool = False) -> Store:
+def open_store(
+    url: str,
+    *,
+    clock: Clock,
+    create: bool = True,
+    read_only: bool = False,
+    unfinished_copy: bool = False,
+) -> Store:
     """Open the store at an address, and create or upgrade it if needed.
 
     Args:
-        url: `sqlite:///path` (relative to the working folder, `sqlite:////path` from the root) or `postgresql://…`.
+        url: `sqlite:///path` (relative to the working folder, `sqlite:////path` from the root) or
+            `postgresql://…`.
         clock: returns the times of events and runs.
         create: if False, raise `StoreError` instead of creating a store.
         read_only: never create, upgrade or change the store; every write raises `StoreError`.
         unfinished_copy: also open a store into which a copy was cut off, to copy into it again.
 
-    Raises SettingsError if the address has a different form, and StoreError if the store cannot be opened, is damaged, is not
-    an Assay store, or was written by a newer Assay.
+    Raises SettingsError if the address has a different form, and StoreError if the store cannot be
+    opened, is damaged, is not an Assay store, or was written by a newer Assay.
     """
     address = _address(url)
-    where = address.database if address.get_backend_name() == "sqlite" else address.render_as_string()
+    where = (
+        address.database if address.get_backend_name() == "sqlite" else address.render_as_string()
+    )
     where = f"store {where}"
     if address.get_backend_name() == "sqlite":
         _prepare_file(Path(address.database or ""), where=where, create=create and not read_only)
@@ -176,21 +186,34 @@ def _address(url: str) -> URL:
 
 def _prepare_file(path: Path, *, where: str, create: bool) -> None:
     if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
-        raise StoreError(where, f"SQLite {sqlite3.sqlite_version} is too old.", remedy="Use 3.35 or later.")
+        raise StoreError(
+            where, f"SQLite {sqlite3.sqlite_version} is too old.", remedy="Use 3.35 or later."
+        )
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         mode = None
-    except (OSError, ValueError) as error:  # a folder without search permission, a name that is too long, or a NUL
+    except (
+        OSError,
+        ValueError,
+    ) as error:  # a folder without search permission, a name that is too long, or a NUL
         problem = f"cannot be reached: {getattr(error, 'strerror', None) or error}."
-        raise StoreError(where, problem, remedy="Check the permissions of its folder, or select another file.") from error
+        raise StoreError(
+            where, problem, remedy="Check the permissions of its folder, or select another file."
+        ) from error
     if mode is not None:
         if S_ISDIR(mode):
-            raise StoreError(where, "is a folder, not a file.", remedy="Select a file in it, for example assay.db.")
+            raise StoreError(
+                where,
+                "is a folder, not a file.",
+                remedy="Select a file in it, for example assay.db.",
+            )
         return
     if not create:
         raise StoreError(
-            where, "there is no store yet.", remedy=("Create a store with `assay run`, or select another with --store.")
+            where,
+            "there is no store yet.",
+            remedy=("Create a store with `assay run`, or select another with --store."),
         )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -203,11 +226,14 @@ def _prepare_file(path: Path, *, where: str, create: bool) -> None:
 def _begin_in_wal(path: Path) -> None:
     """Create the file with a write-ahead log from the start.
 
-    A later switch needs exclusive use of the file and fails if two processes try it at once. Errors are ignored here, because
-    opening the file afterwards reports them better.
+    A later switch needs exclusive use of the file and fails if two processes try it at once. Errors
+    are ignored here, because opening the file afterwards reports them better.
     """
     # Under load, six processes that opened a new file at the same time waited 30 s for each other.
-    with suppress(sqlite3.Error, OSError), alone(path.absolute().parent / "workers" / "opening.lock", most_s=WAIT_S):
+    with (
+        suppress(sqlite3.Error, OSError),
+        alone(path.absolute().parent / "workers" / "opening.lock", most_s=WAIT_S),
+    ):
         connection = sqlite3.connect(path, timeout=WAIT_S)
         try:
             connection.execute("PRAGMA journal_mode=WAL")
@@ -218,15 +244,23 @@ def _begin_in_wal(path: Path) -> None:
 def _for_reading(path: Path, **how: str) -> URL:
     """Return the address of a file that SQLite opens without changing it."""
     query = {"mode": "ro", "uri": "true", **how}
-    return URL.create("sqlite+pysqlite", database=f"file:{quote(str(path.absolute()))}", query=query)
+    return URL.create(
+        "sqlite+pysqlite", database=f"file:{quote(str(path.absolute()))}", query=query
+    )
 
 
 def _on_read_only_disk(path: Path, where: str) -> URL:
-    """Return the address of a file on a read-only disk, where SQLite cannot create its log files."""
+    """Return the address of a file on a read-only disk, where SQLite cannot create its log
+    files.
+    """
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size:
         problem = "is on a read-only disk, and its log (-wal) contains results that Assay can read only in a writable folder."
-        raise StoreError(where, problem, remedy="Copy both files to a writable folder, and select that copy with --store.")
+        raise StoreError(
+            where,
+            problem,
+            remedy="Copy both files to a writable folder, and select that copy with --store.",
+        )
     return _for_reading(path, immutable="1")
 
 
@@ -241,33 +275,47 @@ def _connected(address: URL, where: str, *, read_only: bool) -> Database:
         return Database(address, where=where, read_only=read_only)
     except ModuleNotFoundError as error:
         problem = "needs the PostgreSQL driver, which is not installed."
-        raise StoreError(where, problem, remedy='Install it with: pip install "assay-bench[postgres]"') from error
+        raise StoreError(
+            where, problem, remedy='Install it with: pip install "assay-bench[postgres]"'
+        ) from error
 
 
 def _bring_up_to_date(database: Database, *, create: bool) -> None:
     with database.reading() as connection:
         version = _version(connection)
-    # The usual case needs no write lock, so that opening does not wait for a run that is committing.
+    # The usual case needs no write lock, so that opening does not wait for a run that is
+    # committing.
     if version == schema.VERSION:
         return
     if database.read_only and version is not None:
         problem = f"has tables of version {version}, but this Assay needs version {schema.VERSION}."
         raise StoreError(
-            database.where, problem, remedy=("Open it once without --read-only to upgrade it, or use the Assay that wrote it.")
+            database.where,
+            problem,
+            remedy=(
+                "Open it once without --read-only to upgrade it, or use the Assay that wrote it."
+            ),
         )
     if database.read_only:
-        raise StoreError(database.where, "is not an Assay store.", remedy="Select another store with --store.")
-    # Migrations write tables anew, to which other tables refer; `staging` turns SQLite's foreign keys off.
+        raise StoreError(
+            database.where, "is not an Assay store.", remedy="Select another store with --store."
+        )
+    # Migrations write tables anew, to which other tables refer; `staging` turns SQLite's foreign
+    # keys off.
     with database.writing() if version is None else database.staging() as connection:
-        version = _version(connection)  # again: another process may have created or upgraded the store since
+        # again: another process may have created or upgraded the store since
+        version = _version(connection)
         if version is None:
             _refuse_foreign(connection, database, create=create)
             _create(connection)
         elif version > schema.VERSION:
-            problem = (
-                f"was written by a newer Assay (its tables have version {version}, this Assay supports up to {schema.VERSION})."
+            known = schema.VERSION
+            problem = f"was written by a newer Assay (its tables have version {version}, this Assay supports up to {known})."
+            raise StoreError(
+                database.where,
+                problem,
+                remedy="Update Assay, or select another store with --store.",
             )
-            raise StoreError(database.where, problem, remedy="Update Assay, or select another store with --store.")
         elif version < schema.VERSION:
             _upgrade(connection, database, version)
 
@@ -285,13 +333,17 @@ def _upgrade(connection: Connection, database: Database, version: str) -> None:
         if isinstance(error, DBAPIError) and database.unusable(cause).remedy:
             raise  # such as a full disk, which has its own message
         problem = f"has tables of version {version} that cannot be upgraded ({' '.join(str(cause).split()).rstrip('.')})."
-        aside = "Move the file away" if database.is_sqlite else "Select an empty database with --store"
+        aside = (
+            "Move the file away" if database.is_sqlite else "Select an empty database with --store"
+        )
         remedy = f"{aside}, then `assay import results --rebuild` restores its runs from the results folder."
         raise StoreError(database.where, problem, remedy=remedy) from error
 
 
 def _refuse_unfinished_copy(database: Database) -> None:
-    mark = select(schema.key_source.c.next).where(schema.key_source.c.name == schema.UNFINISHED_COPY)
+    mark = select(schema.key_source.c.next).where(
+        schema.key_source.c.name == schema.UNFINISHED_COPY
+    )
     with database.reading() as connection:
         if connection.execute(mark).first() is not None:
             problem = "holds an unfinished copy of another store: the copy was cut off, and no row of it was kept."
@@ -310,13 +362,21 @@ def _refuse_foreign(connection: Connection, database: Database, *, create: bool)
     foreign = present if database.is_sqlite else present & set(schema.metadata.tables)
     if foreign:
         problem = f"contains tables that are not Assay's ({', '.join(sorted(foreign)[:3])})."
-        raise StoreError(database.where, problem, remedy="Select an empty database, or a file that does not exist yet.")
+        raise StoreError(
+            database.where,
+            problem,
+            remedy="Select an empty database, or a file that does not exist yet.",
+        )
     if not create:
-        raise StoreError(database.where, "there is no store yet.", remedy="`assay run` creates one.")
+        raise StoreError(
+            database.where, "there is no store yet.", remedy="`assay run` creates one."
+        )
 
 
 def _create(connection: Connection) -> None:
-    """Create the current tables directly, so that a new store needs no migration and no import of Alembic."""
+    """Create the current tables directly, so that a new store needs no migration and no import of
+    Alembic.
+    """
     for statement in table_statements(connection.dialect.name, connection.dialect.driver):
         connection.exec_driver_sql(statement)
     connection.execute(insert(schema.key_source), [{"name": name, "next": 1} for name in KEYED])
@@ -325,7 +385,9 @@ def _create(connection: Connection) -> None:
 
 @cache
 def table_statements(dialect: str, driver: str) -> tuple[str, ...]:
-    """Return the statements that create all tables and indexes; cached, because compiling them is slow."""
+    """Return the statements that create all tables and indexes; cached, because compiling them is
+    slow.
+    """
     statements: list[str] = []
 
     def keep(statement: ExecutableDDLElement, *_: object, **__: object) -> None:

@@ -22,12 +22,20 @@ class StorePeople:
         self._writer = writer
 
     def invite(self, person: Person, /, *, digest: str) -> None:
-        """Store an invitation. It replaces an earlier invitation with the same name, whose token stops working."""
+        """Store an invitation.
+
+        It replaces an earlier invitation with the same name, whose token stops working.
+        """
         table = schema.person
 
         def store(connection: Connection) -> None:
             _end(connection, person.name, at=person.invited)
-            values = {"name": plain(person.name), "role": person.role.value, "digest": digest, "invited": person.invited}
+            values = {
+                "name": plain(person.name),
+                "role": person.role.value,
+                "digest": digest,
+                "invited": person.invited,
+            }
             connection.execute(insert(table).values(**values))
 
         self._writer.call(store)
@@ -43,7 +51,9 @@ class StorePeople:
         self._writer.call(end)
 
     def read(self) -> dict[str, Person]:
-        """Return all invitations, including revoked ones, by the hash of their token, oldest first."""
+        """Return all invitations, including revoked ones, by the hash of their token, oldest
+        first.
+        """
         with self._database.reading() as connection:
             rows = connection.execute(select(schema.person).order_by(schema.person.c.key))
             return {row.digest: _person(row) for row in rows}
@@ -56,4 +66,6 @@ def _end(connection: Connection, name: str, *, at: str) -> bool:
 
 
 def _person(row: Row[Any]) -> Person:
-    return Person(name=row.name, role=VisitorRole(row.role), invited=row.invited, revoked=row.revoked)
+    return Person(
+        name=row.name, role=VisitorRole(row.role), invited=row.invited, revoked=row.revoked
+    )

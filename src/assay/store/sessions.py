@@ -19,10 +19,11 @@ class StoreSessions:
         self._writer = writer
 
     def begin(self, session: Session, /, *, digest: str) -> bool:
-        """Store a session; False, without storing it, if an invited person's token has opened a session before.
+        """Store a session; False, without storing it, if an invited person's token has opened a
+        session before.
 
-        The owner's token may open any number. The owner's expired sessions are removed; those of invited people are kept, because
-        they show that the invitation was used.
+        The owner's token may open any number. The owner's expired sessions are removed; those of
+        invited people are kept, because they show that the invitation was used.
         """
         table = schema.session
 
@@ -33,7 +34,8 @@ class StoreSessions:
                 used = select(table.c.digest).where(table.c.granted_by == session.granted_by)
                 opened = connection.execute(used).scalar()
                 if opened is not None:
-                    return bool(opened == digest)  # equal if a lost connection repeats this transaction
+                    # equal if a lost connection repeats this transaction
+                    return bool(opened == digest)
             values = {
                 "digest": digest,
                 "role": session.role.value,
@@ -50,7 +52,9 @@ class StoreSessions:
     def end(self, digest: str, /, *, at: str) -> None:
         """End a session; an unknown or ended one stays as it is."""
         table = schema.session
-        ended = update(table).where(table.c.digest == digest, table.c.ended.is_(None)).values(ended=at)
+        ended = (
+            update(table).where(table.c.digest == digest, table.c.ended.is_(None)).values(ended=at)
+        )
         self._writer.call(lambda connection: connection.execute(ended))
 
     def read(self) -> dict[str, Session]:

@@ -1,1 +1,3 @@
-"""Reads suites from files and writes them; every problem states the file, the line, the field and a fix."""
+"""Reads suites from files and writes them; every problem states the file, the line, the field and a
+fix.
+"""

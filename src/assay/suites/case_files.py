@@ -1,7 +1,9 @@
-"""Test-case files: `{name, systemPrompt, testCases}`, or a list of cases with `expectedOutput` and `scoringMethod`.
+"""Test-case files: `{name, systemPrompt, testCases}`, or a list of cases with `expectedOutput` and
+`scoringMethod`.
 
-Their `exact-match` and `numeric-tolerance` give credit for near misses, so they are read as `similarity` and `closeness`, which
-compute the same scores. Each case becomes a task; problems use the field names of the case's file.
+Their `exact-match` and `numeric-tolerance` give credit for near misses, so they are read as
+`similarity` and `closeness`, which compute the same scores. Each case becomes a task; problems use
+the field names of the case's file.
 """
 
 from __future__ import annotations
@@ -9,7 +11,18 @@ from __future__ import annotations
 from typing import Final
 
 from assay.domain.suite import Task
-from assay.suites.grammar import FREE, NAME, TEXT, Keys, Kind, ReadContext, choice, key, list_of, made_of
+from assay.suites.grammar import (
+    FREE,
+    NAME,
+    TEXT,
+    Keys,
+    Kind,
+    ReadContext,
+    choice,
+    key,
+    list_of,
+    made_of,
+)
 from assay.suites.located_yaml import Value
 from assay.suites.problems import Location, Path, dotted
 from assay.suites.tasks import TaskRules, read_task
@@ -41,12 +54,18 @@ class CaseKeys(Keys):
     id = key(FREE)
     prompt = key(FREE, required="Write the question.")
     expected_output = key(FREE, name="expectedOutput")
-    scoring_method = key(choice(tuple(METHOD_OF)), name="scoringMethod", required=f"Name one of {', '.join(METHOD_OF)}.")
+    scoring_method = key(
+        choice(tuple(METHOD_OF)),
+        name="scoringMethod",
+        required=f"Name one of {', '.join(METHOD_OF)}.",
+    )
     weight = key(FREE)
     metadata = key(Kind(MetadataKeys.read, MetadataKeys.schema()))
 
 
-_CASES: Final = list_of(made_of(CaseKeys, lambda keys: keys), empty="is an empty list, expected at least one test case.")
+_CASES: Final = list_of(
+    made_of(CaseKeys, lambda keys: keys), empty="is an empty list, expected at least one test case."
+)
 
 
 class CaseFileKeys(Keys):
@@ -84,7 +103,9 @@ def read_case_file(value: Value, context: ReadContext) -> CaseFileKeys:
     return read
 
 
-def tasks_of_cases(cases: list[tuple[Path, CaseKeys]], context: ReadContext, rules: TaskRules) -> tuple[Task, ...]:
+def tasks_of_cases(
+    cases: list[tuple[Path, CaseKeys]], context: ReadContext, rules: TaskRules
+) -> tuple[Task, ...]:
     def locate(path: Path, at_key: bool) -> Location:
         return context.locate(tuple(step for part in path for step in _own_path(part)), at_key)
 

@@ -9,7 +9,19 @@ from assay.domain.conversation import MOST_TURNS, SimulatedUser, Turn
 from assay.domain.model import Parameters
 from assay.domain.suite import PERSON
 from assay.suites.expected import EXPECTED
-from assay.suites.grammar import NAME, TEXT, Keys, Kind, ReadContext, choice, key, list_of, made_of, read_text, whole
+from assay.suites.grammar import (
+    NAME,
+    TEXT,
+    Keys,
+    Kind,
+    ReadContext,
+    choice,
+    key,
+    list_of,
+    made_of,
+    read_text,
+    whole,
+)
 from assay.suites.located_yaml import Value
 from assay.suites.models import ModelKeys, described_model
 from assay.suites.problems import Path
@@ -31,8 +43,12 @@ class UserKeys(ModelKeys):
     """The keys of a simulated user."""
 
     model = key(NAME, required="Add `model: provider/name`, the model that plays the user.")
-    persona = key(TEXT, "Who the user is and what they want; may name columns of the task, {{name}}.")
-    turns = key(whole(1, MOST_TURNS), "The maximum number of replies by a candidate in one conversation.")
+    persona = key(
+        TEXT, "Who the user is and what they want; may name columns of the task, {{name}}."
+    )
+    turns = key(
+        whole(1, MOST_TURNS), "The maximum number of replies by a candidate in one conversation."
+    )
 
 
 def _declared_user(keys: UserKeys) -> DeclaredUser | None:
@@ -42,7 +58,11 @@ def _declared_user(keys: UserKeys) -> DeclaredUser | None:
     if model.provider == PERSON:
         keys.node.report("model", "is a person, who cannot be asked during a run.", "Name a model.")
     model = replace(model, parameters=keys.parameters or Parameters(), metadata=keys.metadata or {})
-    user = SimulatedUser(model=model) if keys.turns is None else SimulatedUser(model=model, turns=keys.turns)
+    user = (
+        SimulatedUser(model=model)
+        if keys.turns is None
+        else SimulatedUser(model=model, turns=keys.turns)
+    )
     return DeclaredUser(user=user, persona=keys.persona or "")
 
 

@@ -24,7 +24,9 @@ def _read_expected(value: Value, path: Path, context: ReadContext) -> str | None
 
 
 def _read_expected_or_calls(value: Value, path: Path, context: ReadContext) -> str | None:
-    """Read the expected answer; a mapping, or a list with mappings such as tool calls `{name, arguments}`, becomes JSON."""
+    """Read the expected answer; a mapping, or a list with mappings such as tool calls `{name,
+    arguments}`, becomes JSON.
+    """
     if isinstance(value, dict):
         return json.dumps(read_free(value, path, context), ensure_ascii=False)
     if isinstance(value, list) and any(isinstance(item, dict) for item in value):
@@ -34,7 +36,12 @@ def _read_expected_or_calls(value: Value, path: Path, context: ReadContext) -> s
 
 _PLAIN: Final[Schema] = {"type": ["string", "number", "boolean"]}
 EXPECTED: Final = Kind(_read_expected, {"anyOf": [_PLAIN, {"type": "array", "items": _PLAIN}]})
-_CALL: Final[Schema] = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}
+_CALL: Final[Schema] = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {"name": {"type": "string"}},
+}
 EXPECTED_OR_CALLS: Final = Kind(
-    _read_expected_or_calls, {"anyOf": [_PLAIN, {"type": "object"}, {"type": "array", "items": {"anyOf": [_PLAIN, _CALL]}}]}
+    _read_expected_or_calls,
+    {"anyOf": [_PLAIN, {"type": "object"}, {"type": "array", "items": {"anyOf": [_PLAIN, _CALL]}}]},
 )

@@ -1,4 +1,6 @@
-"""Reads text files and images to which a suite refers, only within the allowed folders, and records their digests."""
+"""Reads text files and images to which a suite refers, only within the allowed folders, and records
+their digests.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ LARGEST_FILE: Final = 256 * 2**20
 
 LARGEST_FOLDER: Final = 64 * 2**20
 MOST_FILES: Final = 1000
-"""Maximum bytes and files in a folder that is given as a snippet; a larger folder is most likely a wrong path."""
+"""Maximum bytes and files in a folder that is given as a snippet; a larger folder is most likely a
+wrong path.
+"""
 
 LARGEST_IMAGE: Final = 4 * 2**20
 _PICTURES: Final = (
@@ -31,16 +35,27 @@ _PICTURES: Final = (
 )
 _LFS = b"version https://git-lfs.github.com/spec/"
 
-SIGNATURES: Final = (b"%PDF", b"\x89PNG", b"PK\x03\x04", b"\x1f\x8b", b"\x7fELF", b"\xff\xd8\xff", b"GIF8", b"PAR1")
+SIGNATURES: Final = (
+    b"%PDF",
+    b"\x89PNG",
+    b"PK\x03\x04",
+    b"\x1f\x8b",
+    b"\x7fELF",
+    b"\xff\xd8\xff",
+    b"GIF8",
+    b"PAR1",
+)
 """First bytes of binary files that people often give by mistake, by their kind."""
 
 BINARY: Final = "is a binary file, expected text."
 
 
 def whole_text(path: FilePath) -> str:
-    """Return the text of a file without its byte-order mark; UTF-16 with such a mark is also accepted.
+    """Return the text of a file without its byte-order mark; UTF-16 with such a mark is also
+    accepted.
 
-    Raises UnreadableText if the file does not exist, or is a folder, too large, binary, or not UTF-8.
+    Raises UnreadableText if the file does not exist, or is a folder, too large, binary, or not
+    UTF-8.
     """
     try:
         if path.is_dir():
@@ -58,7 +73,9 @@ def whole_text(path: FilePath) -> str:
             )
         data = path.read_bytes()
     except OSError as error:
-        raise UnreadableText(None, f"cannot be read: {(error.strerror or str(error)).lower()}.") from error
+        raise UnreadableText(
+            None, f"cannot be read: {(error.strerror or str(error)).lower()}."
+        ) from error
     except ValueError as error:  # a path with a NUL character
         raise UnreadableText(None, "is not a path: it holds a NUL character.") from error
     return decoded(data)
@@ -82,14 +99,20 @@ def unreadable(path: FilePath) -> str | None:
 
 
 def decoded(data: bytes) -> str:
-    """Decode UTF-8, or UTF-16 with a byte-order mark; raises UnreadableText for any other encoding."""
+    """Decode UTF-8, or UTF-16 with a byte-order mark; raises UnreadableText for any other
+    encoding.
+    """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         try:
             return data.decode("utf-16")
         except UnicodeDecodeError as error:
-            raise UnreadableText(None, "starts like UTF-16 text but is not valid.", "Save it as UTF-8.") from error
+            raise UnreadableText(
+                None, "starts like UTF-16 text but is not valid.", "Save it as UTF-8."
+            ) from error
     if data.startswith(_LFS):
-        raise UnreadableText(None, "is a Git LFS pointer, not the file itself.", "Fetch it with `git lfs pull`.")
+        raise UnreadableText(
+            None, "is a Git LFS pointer, not the file itself.", "Fetch it with `git lfs pull`."
+        )
     if data.startswith(SIGNATURES) or b"\0" in data:
         raise UnreadableText(None, BINARY)
     try:
@@ -98,7 +121,9 @@ def decoded(data: bytes) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         byte = data[error.start]
         raise UnreadableText(
-            line, f"is not UTF-8 text: byte 0x{byte:02x} at offset {error.start}.", "Save it as UTF-8."
+            line,
+            f"is not UTF-8 text: byte 0x{byte:02x} at offset {error.start}.",
+            "Save it as UTF-8.",
         ) from error
 
 
@@ -114,14 +139,22 @@ def _neighbour(path: FilePath) -> str:
 
 
 class NamedFiles:
-    """Reads files relative to the suite's folder, and records the digest of every file that it reads."""
+    """Reads files relative to the suite's folder, and records the digest of every file that it
+    reads.
+    """
 
     def __init__(
-        self, folder: FilePath, *, also: Iterable[FilePath] = (), texts: Mapping[str, str] | None = None, owner: str = "suite"
+        self,
+        folder: FilePath,
+        *,
+        also: Iterable[FilePath] = (),
+        texts: Mapping[str, str] | None = None,
+        owner: str = "suite",
     ) -> None:
         """Read only below `folder` and `also`, because contents are sent to models.
 
-        `texts`: texts of files in memory, by name. `owner`: the file that refers to the others, for messages.
+        `texts`: texts of files in memory, by name. `owner`: the file that refers to the others, for
+        messages.
         """
         self._owner = owner
         self._texts = texts or {}
@@ -130,10 +163,15 @@ class NamedFiles:
         self._digests: dict[str, str] = {}
 
     def within(self, named: str, path: Path, problems: Problems) -> bool:
-        """True if a suite may use this file; reports at `path` a file that is hidden or outside the folders, even by a link."""
+        """True if a suite may use this file; reports at `path` a file that is hidden or outside the
+        folders, even by a link.
+        """
         try:
             place = _resolved(self.folder / named)
-        except (OSError, ValueError):  # too long, or with a NUL character; the function that reads it reports this
+        except (
+            OSError,
+            ValueError,
+        ):  # too long, or with a NUL character; the function that reads it reports this
             return True
         inside = [place.relative_to(root) for root in self._roots if place.is_relative_to(root)]
         if any(not _hidden(within) for within in inside):
@@ -162,7 +200,11 @@ class NamedFiles:
             content = whole_text(self.folder / named)
         except UnreadableText as error:
             line = f" (line {error.line})" if error.line else ""
-            problems.report(path, f"names {named!r}, which {error.problem.rstrip('.')}{line}.", error.remedy or self._hint())
+            problems.report(
+                path,
+                f"names {named!r}, which {error.problem.rstrip('.')}{line}.",
+                error.remedy or self._hint(),
+            )
             return None
         self.record(named, text_digest(content))
         return content
@@ -173,14 +215,22 @@ class NamedFiles:
         try:
             data = (self.folder / named).read_bytes()
         except (OSError, ValueError) as error:
-            why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else "it holds a NUL character"
+            why = (
+                (error.strerror or str(error)).lower()
+                if isinstance(error, OSError)
+                else "it holds a NUL character"
+            )
             problems.report(path, f"names {named!r}, which cannot be read: {why}.", self._hint())
             return None
         kind = next((kind for start, kind in _PICTURES if data.startswith(start)), None)
         if kind == "image/webp" and data[8:12] != b"WEBP":
             kind = None
         if kind is None or len(data) > LARGEST_IMAGE:
-            what = "is not a PNG, JPEG, GIF or WebP" if kind is None else f"has more than {LARGEST_IMAGE / 2**20:.0f} MB"
+            what = (
+                "is not a PNG, JPEG, GIF or WebP"
+                if kind is None
+                else f"has more than {LARGEST_IMAGE / 2**20:.0f} MB"
+            )
             problems.report(path, f"names {named!r}, which {what}.")
             return None
         encoded = base64.b64encode(data).decode("ascii")
@@ -190,8 +240,12 @@ class NamedFiles:
     def record(self, named: str, content_digest: str) -> None:
         self._digests[named] = content_digest
 
-    def folder_texts(self, named: str, path: Path, problems: Problems) -> list[tuple[str, str]] | None:
-        """Return the text files below a folder as (path within it, content), sorted, without hidden files and caches."""
+    def folder_texts(
+        self, named: str, path: Path, problems: Problems
+    ) -> list[tuple[str, str]] | None:
+        """Return the text files below a folder as (path within it, content), sorted, without hidden
+        files and caches.
+        """
         if not self.within(named, path, problems):
             return None
         root = self.folder / named
@@ -207,7 +261,11 @@ class NamedFiles:
             problems.report(path, f"names {named!r}, which holds no files.")
             return None
         if len(inner) > MOST_FILES:
-            problems.report(path, f"names {named!r}, which holds more than {MOST_FILES:,} files.", "Name the files themselves.")
+            problems.report(
+                path,
+                f"names {named!r}, which holds more than {MOST_FILES:,} files.",
+                "Name the files themselves.",
+            )
             return None
         texts = []
         size = 0
@@ -218,16 +276,26 @@ class NamedFiles:
             size += len(content)
             if size > LARGEST_FOLDER:
                 limit = f"{LARGEST_FOLDER / 2**20:,.0f} MB"
-                problems.report(path, f"names {named!r}, which holds more than {limit}.", "Name the files themselves.")
+                problems.report(
+                    path,
+                    f"names {named!r}, which holds more than {limit}.",
+                    "Name the files themselves.",
+                )
                 return None
             texts.append((name, content))
         return texts
 
     def digest(self, text: str) -> str:
-        return digest([text_digest(text), [[name, self._digests[name]] for name in sorted(self._digests)]])
+        return digest(
+            [text_digest(text), [[name, self._digests[name]] for name in sorted(self._digests)]]
+        )
 
     def _hint(self) -> str:
-        return f"Paths are relative to the {self._owner}'s folder ({self.folder})." if str(self.folder) != "." else ""
+        return (
+            f"Paths are relative to the {self._owner}'s folder ({self.folder})."
+            if str(self.folder) != "."
+            else ""
+        )
 
 
 def _resolved(path: FilePath) -> FilePath:
@@ -245,7 +313,9 @@ def _below(root: FilePath) -> list[str]:
     """Return the sorted paths of the files below a folder; stops shortly after MOST_FILES."""
     paths: list[str] = []
     for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(".") and name != "__pycache__"
+        )
         inner = FilePath(folder).relative_to(root)
         paths.extend((inner / name).as_posix() for name in names if not name.startswith("."))
         if len(paths) > MOST_FILES:

@@ -1,11 +1,12 @@
 """Building blocks for the grammar of suite files.
 
-A `Kind` reads a value and describes it as JSON Schema, so that the reader and the published schema cannot disagree. A `Keys`
-class declares the keys of a mapping, each with its kind.
+A `Kind` reads a value and describes it as JSON Schema, so that the reader and the published schema
+cannot disagree. A `Keys` class declares the keys of a mapping, each with its kind.
 
-When a reader has reported a problem, it returns None and the caller continues, so that an author sees all mistakes at once. A
-key without a value (just `context:`) counts as absent. Pydantic is not used because it does not return a partly read mapping
-that could be checked against the rest of the suite, and because its unions report every branch that did not match.
+When a reader has reported a problem, it returns None and the caller continues, so that an author
+sees all mistakes at once. A key without a value (just `context:`) counts as absent. Pydantic is not
+used because it does not return a partly read mapping that could be checked against the rest of the
+suite, and because its unions report every branch that did not match.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ Schema: TypeAlias = dict[str, JsonValue]
 
 
 class ReadContext(Problems):
-    """The problems found so far, the files that a suite may use, and the checks from other packages."""
+    """The problems found so far, the files that a suite may use, and the checks from other
+    packages.
+    """
 
     __slots__ = ("checks", "files")
 
@@ -45,7 +48,9 @@ class ReadContext(Problems):
         self.files = files
 
     def at(self, locate: Locate, *, files: NamedFiles | None = None) -> ReadContext:
-        """Return a view of the same problems, for paths in another location such as a row of a file."""
+        """Return a view of the same problems, for paths in another location such as a row of a
+        file.
+        """
         view = ReadContext(locate, checks=self.checks, files=files or self.files)
         view._gathered = self._gathered
         return view
@@ -56,18 +61,25 @@ Reader: TypeAlias = Callable[[Value, Path, ReadContext], T | None]
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[T]):
-    """A kind of value. `read` converts a value, or reports a problem and returns None; `schema` describes the kind for editors."""
+    """A kind of value.
+
+    `read` converts a value, or reports a problem and returns None; `schema` describes the kind for
+    editors.
+    """
 
     read: Reader[T]
     schema: Schema
 
 
-# --- mappings of known keys ---------------------------------------------------------------------------------------
+# --- mappings of known keys -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredKey:
-    """A key of a mapping. `required` is the remedy shown if the key is missing; None means that the key is optional."""
+    """A key of a mapping.
+
+    `required` is the remedy shown if the key is missing; None means that the key is optional.
+    """
 
     kind: Kind[Any]
     about: str = ""
@@ -94,10 +106,16 @@ class Table:
 
     def __init__(self, keys: Mapping[str, DeclaredKey]) -> None:
         self.keys = keys
-        self.required = [(name, declared.required) for name, declared in keys.items() if declared.required is not None]
+        self.required = [
+            (name, declared.required)
+            for name, declared in keys.items()
+            if declared.required is not None
+        ]
 
     def read(self, values: Mapping[str, Value], path: Path, context: ReadContext) -> dict[str, Any]:
-        """Read the keys that are present and valid; report missing required keys and unknown keys."""
+        """Read the keys that are present and valid; report missing required keys and unknown
+        keys.
+        """
         contents = {}
         unknown = []
         keys = self.keys
@@ -126,10 +144,21 @@ class Table:
         """Return the JSON Schema of such a mapping; optional keys may also have no value."""
         properties: dict[str, JsonValue] = {}
         for name, declared in self.keys.items():
-            schema = {"description": declared.about, **declared.kind.schema} if declared.about else declared.kind.schema
-            properties[name] = schema if declared.required is not None else {"anyOf": [schema, {"type": "null"}]}
+            schema = (
+                {"description": declared.about, **declared.kind.schema}
+                if declared.about
+                else declared.kind.schema
+            )
+            properties[name] = (
+                schema if declared.required is not None else {"anyOf": [schema, {"type": "null"}]}
+            )
         required: list[JsonValue] = [name for name, _ in self.required]
-        return {"type": "object", "additionalProperties": False, "properties": properties, "required": required}
+        return {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": properties,
+            "required": required,
+        }
 
 
 @dataclass(slots=True)
@@ -156,7 +185,8 @@ class Node:
 class Keys:
     """A mapping with known keys; subclasses declare each key as an attribute with `key(...)`.
 
-    An attribute is None if its key is absent or has an invalid value; `node` contains the mapping as written.
+    An attribute is None if its key is absent or has an invalid value; `node` contains the mapping
+    as written.
     """
 
     node: Node
@@ -195,7 +225,9 @@ class Keys:
 
 
 def mapping_of(keys: Mapping[str, DeclaredKey], make: Callable[..., T]) -> Kind[T]:
-    """Return the kind for a mapping with known keys that `make` converts; `make` receives only the keys with valid values."""
+    """Return the kind for a mapping with known keys that `make` converts; `make` receives only the
+    keys with valid values.
+    """
     table = Table(keys)
 
     def read(value: Value, path: Path, context: ReadContext) -> T | None:
@@ -218,7 +250,10 @@ def made_of(keys: type[K], make: Callable[[K], T | None]) -> Kind[T]:
 
 
 def list_of(kind: Kind[T], *, empty: str = "") -> Kind[list[tuple[Path, T]]]:
-    """Return the kind for a list, read as the paths and values of its valid items. `empty` is the problem with an empty list."""
+    """Return the kind for a list, read as the paths and values of its valid items.
+
+    `empty` is the problem with an empty list.
+    """
 
     def read(value: Value, path: Path, context: ReadContext) -> list[tuple[Path, T]] | None:
         if not isinstance(value, list):
@@ -237,11 +272,14 @@ def list_of(kind: Kind[T], *, empty: str = "") -> Kind[list[tuple[Path, T]]]:
     return Kind(read, {"type": "array", **({"minItems": 1} if empty else {}), "items": kind.schema})
 
 
-# --- single values ------------------------------------------------------------------------------------------------
+# --- single values --------------------------------------------------------------------------------
 
 
 def whole(low: int, high: int | None = None) -> Kind[int]:
-    """Return the kind for a whole number, low <= number <= high. Without `high`, only the store's integer range limits it."""
+    """Return the kind for a whole number, low <= number <= high.
+
+    Without `high`, only the store's integer range limits it.
+    """
     most = 10**9 if high is None else high
 
     def read(value: Value, path: Path, context: ReadContext) -> int | None:
@@ -254,7 +292,9 @@ def whole(low: int, high: int | None = None) -> Kind[int]:
         context.report(path, f"is {shown(value)}, expected a whole number {bounds}.")
         return None
 
-    return Kind(read, {"type": "integer", "minimum": low, **({} if high is None else {"maximum": high})})
+    return Kind(
+        read, {"type": "integer", "minimum": low, **({} if high is None else {"maximum": high})}
+    )
 
 
 def number(low: float, high: float = math.inf) -> Kind[float]:
@@ -267,7 +307,9 @@ def number(low: float, high: float = math.inf) -> Kind[float]:
         context.report(path, f"is {shown(value)}, expected a number {bounds}.")
         return None
 
-    return Kind(read, {"type": "number", "minimum": low, **({} if math.isinf(high) else {"maximum": high})})
+    return Kind(
+        read, {"type": "number", "minimum": low, **({} if math.isinf(high) else {"maximum": high})}
+    )
 
 
 def _read_flag(value: Value, path: Path, context: ReadContext) -> bool | None:
@@ -299,7 +341,10 @@ def member(enum: type[E]) -> Kind[E]:
 
 
 def read_text(value: Value, path: Path, context: ReadContext) -> str | None:
-    """Read text, or a number as it was written. Reports any other value, and characters that the store cannot hold."""
+    """Read text, or a number as it was written.
+
+    Reports any other value, and characters that the store cannot hold.
+    """
     if isinstance(value, str):
         if problem := unfit(value):
             context.report(path, problem)
@@ -333,7 +378,9 @@ def _read_word(value: Value, path: Path, context: ReadContext) -> str | None:
 
 
 def unfit(text: str) -> str | None:
-    """Return why a text cannot be stored: PostgreSQL refuses NUL, and UTF-8 cannot encode a lone surrogate."""
+    """Return why a text cannot be stored: PostgreSQL refuses NUL, and UTF-8 cannot encode a lone
+    surrogate.
+    """
     if "\0" in text:
         return "holds a NUL character, which marks binary data; expected text."
     if not text.isascii():
@@ -361,7 +408,9 @@ def read_free(value: Value, path: Path, context: ReadContext) -> JsonValue:
     return plain(value)
 
 
-def _free_items(values: Mapping[str, Value], path: Path, context: ReadContext) -> dict[str, JsonValue]:
+def _free_items(
+    values: Mapping[str, Value], path: Path, context: ReadContext
+) -> dict[str, JsonValue]:
     items = {}
     for name, value in values.items():
         if problem := unfit(name):
@@ -371,7 +420,9 @@ def _free_items(values: Mapping[str, Value], path: Path, context: ReadContext) -
     return items
 
 
-def _read_free_mapping(value: Value, path: Path, context: ReadContext) -> dict[str, JsonValue] | None:
+def _read_free_mapping(
+    value: Value, path: Path, context: ReadContext
+) -> dict[str, JsonValue] | None:
     if isinstance(value, dict):
         return _free_items(value, path, context)
     context.report(path, f"is {shown(value)}, expected a mapping.")
@@ -383,7 +434,9 @@ def unread(schema: Schema) -> Kind[Value]:
 
 
 TEXT: Final = Kind(read_text, {"type": ["string", "number"]})
-NAME: Final = Kind(read_name, {"type": ["string", "number"], "minLength": 1, "maxLength": LONGEST_NAME})
+NAME: Final = Kind(
+    read_name, {"type": ["string", "number"], "minLength": 1, "maxLength": LONGEST_NAME}
+)
 WORD: Final = Kind(_read_word, NAME.schema)
 """A name that may be empty, which means the same as absent."""
 FLAG: Final = Kind(_read_flag, {"type": "boolean"})

@@ -1,9 +1,10 @@
 """Reads YAML and JSON texts as plain values, and records the line of every value for messages.
 
-YAML is read from its events and resolved by the rules of YAML 1.2: only `true` and `false` are booleans, so `no`, `on` and
-`2024-01-01` stay text. Numbers keep their spelling, because in an identifier `1.0` or an expected answer `007` the exact
-characters matter. Reading events instead of PyYAML's nodes makes hostile files harmless: composing nodes recurses in C and
-crashes the process if the nesting is deep, and aliases can be counted before they multiply.
+YAML is read from its events and resolved by the rules of YAML 1.2: only `true` and `false` are
+booleans, so `no`, `on` and `2024-01-01` stay text. Numbers keep their spelling, because in an
+identifier `1.0` or an expected answer `007` the exact characters matter. Reading events instead of
+PyYAML's nodes makes hostile files harmless: composing nodes recurses in C and crashes the process
+if the nesting is deep, and aliases can be counted before they multiply.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ DEEPEST: Final = 60
 """Maximum levels of nesting in a suite file; suites need six."""
 
 EXPANDED: Final = 100_000
-"""Maximum values that all aliases of a file may expand to; a few kilobytes could otherwise expand to billions."""
+"""Maximum values that all aliases of a file may expand to; a few kilobytes could otherwise expand
+to billions.
+"""
 
 
 class WrittenInt(int):
@@ -42,7 +45,9 @@ class WrittenFloat(float):
 
 
 class UnreadableText(Exception):
-    """Raised if a text is not YAML or JSON, with the 1-based line (None if unknown), the problem and its remedy."""
+    """Raised if a text is not YAML or JSON, with the 1-based line (None if unknown), the problem
+    and its remedy.
+    """
 
     def __init__(self, line: int | None, problem: str, remedy: str = "") -> None:
         super().__init__(problem)
@@ -53,7 +58,9 @@ class UnreadableText(Exception):
 
 @dataclass(slots=True)
 class Marks:
-    """Line of a value, and the lines of the values inside it; `keys` has the line of each key of a mapping."""
+    """Line of a value, and the lines of the values inside it; `keys` has the line of each key of a
+    mapping.
+    """
 
     line: int
     keys: dict[str, int] = field(default_factory=dict)
@@ -73,7 +80,8 @@ class Misuse:
 class LocatedDocument:
     """The value of a text, with line numbers.
 
-    `line_of(path, at_key)` returns the 1-based line of a value or of its key; for a missing path, that of the nearest parent.
+    `line_of(path, at_key)` returns the 1-based line of a value or of its key; for a missing path,
+    that of the nearest parent.
     """
 
     value: Value
@@ -99,7 +107,11 @@ def shown(value: Value) -> str:
         case str():
             return repr(value if len(value) <= 60 else value[:57] + "...")
         case int() | float():
-            written = as_written(value) if not isinstance(value, int) or abs(value) < 10**30 else "a very large number"
+            written = (
+                as_written(value)
+                if not isinstance(value, int) or abs(value) < 10**30
+                else "a very large number"
+            )
             return written if len(written) <= 60 else written[:57] + "..."
         case list():
             return f"a list of {len(value)}" if value else "an empty list"
@@ -113,19 +125,27 @@ def _starts_with_tab(text: str, line: int) -> bool:
 
 
 def deeper_than(value: Value, levels: int) -> bool:
-    """True if lists and mappings are nested more than `levels` deep. Uses a loop, because recursion could overflow."""
+    """True if lists and mappings are nested more than `levels` deep.
+
+    Uses a loop, because recursion could overflow.
+    """
     below = [(value, 1)]
     while below:
         inner, depth = below.pop()
         if isinstance(inner, list | dict):
             if depth > levels:
                 return True
-            below.extend((item, depth + 1) for item in (inner.values() if isinstance(inner, dict) else inner))
+            below.extend(
+                (item, depth + 1) for item in (inner.values() if isinstance(inner, dict) else inner)
+            )
     return False
 
 
 def read_json(text: str) -> LocatedDocument:
-    """Read a JSON text; raises UnreadableText. A second pass finds lines, only when the first problem needs one."""
+    """Read a JSON text; raises UnreadableText.
+
+    A second pass finds lines, only when the first problem needs one.
+    """
     repeated = False
 
     def mapping(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
@@ -141,7 +161,9 @@ def read_json(text: str) -> LocatedDocument:
     except RecursionError as error:
         raise UnreadableText(None, "is nested too deeply to be a suite.") from error
     except ValueError as error:  # a whole number of more than 4,300 digits
-        raise UnreadableText(None, f"holds a number that cannot be read: {_lowered(str(error))}.") from error
+        raise UnreadableText(
+            None, f"holds a number that cannot be read: {_lowered(str(error))}."
+        ) from error
     if deeper_than(value, DEEPEST):
         raise UnreadableText(None, f"is nested deeper than {DEEPEST} levels.")
     scanned: list[Marks] = []
@@ -166,16 +188,20 @@ def unreadable_json(error: json.JSONDecodeError) -> UnreadableText:
         line = before.count("\n") + 1
         column = len(before) - before.rfind("\n") - 1
         return UnreadableText(
-            line, f"is not valid JSON: there is a comma before a closing bracket (column {column}).", "Remove the comma."
+            line,
+            f"is not valid JSON: there is a comma before a closing bracket (column {column}).",
+            "Remove the comma.",
         )
-    return UnreadableText(error.lineno, f"is not valid JSON: {_lowered(error.msg)} (column {error.colno}).")
+    return UnreadableText(
+        error.lineno, f"is not valid JSON: {_lowered(error.msg)} (column {error.colno})."
+    )
 
 
 def read_yaml(text: str) -> LocatedDocument:
     """Read a YAML text of one document.
 
-    Raises UnreadableText if the text is not YAML, has several documents, is nested more than 60 levels deep, or its aliases
-    expand to more than 100,000 values.
+    Raises UnreadableText if the text is not YAML, has several documents, is nested more than 60
+    levels deep, or its aliases expand to more than 100,000 values.
     """
     builder = _YamlBuilder(text)
     try:
@@ -193,7 +219,11 @@ def read_yaml(text: str) -> LocatedDocument:
         line = mark.line + 1 if mark else None
         raise UnreadableText(line, f"is not valid YAML: {problem}.", remedy) from error
     except yaml.reader.ReaderError as error:
-        before = text.encode("utf-8", "replace")[: error.position] if isinstance(error.position, int) else b""
+        before = (
+            text.encode("utf-8", "replace")[: error.position]
+            if isinstance(error.position, int)
+            else b""
+        )
         raise UnreadableText(
             before.count(b"\n") + 1,
             f"is not valid YAML: {error.reason}.",
@@ -201,7 +231,9 @@ def read_yaml(text: str) -> LocatedDocument:
         ) from error
     except yaml.YAMLError as error:
         raise UnreadableText(None, f"is not valid YAML: {error}.") from error
-    return LocatedDocument(value, tuple(builder.misuses), lambda path, at_key: _line(marks, path, at_key))
+    return LocatedDocument(
+        value, tuple(builder.misuses), lambda path, at_key: _line(marks, path, at_key)
+    )
 
 
 def _line(marks: Marks, path: Path, at_key: bool) -> int:
@@ -233,7 +265,7 @@ def _written_int(text: str, digits: str, base: int) -> WrittenInt:
     return number
 
 
-# --- YAML ---------------------------------------------------------------------------------------------------------
+# --- YAML -----------------------------------------------------------------------------------------
 
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE = frozenset({"true", "True", "TRUE"})
@@ -243,7 +275,12 @@ _BASED = re.compile(r"0x[0-9a-fA-F]+|0o[0-7]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _SPECIAL = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
 _TAGS: Final = {"bool", "float", "int", "map", "null", "seq", "str"}
-_HELD: Final[dict[str, type | tuple[type, ...]]] = {"int": int, "float": (int, float), "bool": bool, "null": type(None)}
+_HELD: Final[dict[str, type | tuple[type, ...]]] = {
+    "int": int,
+    "float": (int, float),
+    "bool": bool,
+    "null": type(None),
+}
 _PREFIX: Final = "tag:yaml.org,2002:"
 
 
@@ -269,7 +306,9 @@ def resolved(text: str) -> Value:
 
 
 def _big_int(text: str) -> Value:
-    """Return a whole number that is long or in an unusual notation; return the text if Python cannot convert it."""
+    """Return a whole number that is long or in an unusual notation; return the text if Python
+    cannot convert it.
+    """
     try:
         return _written_int(text, text, 10)
     except ValueError:
@@ -281,7 +320,9 @@ def _line_of(event: yaml.Event) -> int:
 
 
 class _YamlBuilder:
-    """Builds values from the events of one text; `misuses` collects constructs that YAML allows but Assay refuses."""
+    """Builds values from the events of one text; `misuses` collects constructs that YAML allows but
+    Assay refuses.
+    """
 
     def __init__(self, text: str) -> None:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -299,13 +340,17 @@ class _YamlBuilder:
                 if value is not None:
                     line = _line_of(event)
                     raise UnreadableText(
-                        line, "starts a second YAML document; a file holds one suite.", "Remove the line `---`."
+                        line,
+                        "starts a second YAML document; a file holds one suite.",
+                        "Remove the line `---`.",
                     )
                 value, marks, _ = self._node(next(self._events), (), 0)
         return value, marks
 
     def _node(self, event: yaml.Event, path: Path, depth: int) -> tuple[Value, Marks, int]:
-        """Return a value, its lines, and the number of values in it when all aliases are expanded."""
+        """Return a value, its lines, and the number of values in it when all aliases are
+        expanded.
+        """
         line = _line_of(event)
         if depth > DEEPEST:
             raise UnreadableText(line, f"is nested deeper than {DEEPEST} levels.")
@@ -331,13 +376,23 @@ class _YamlBuilder:
 
     def _alias(self, anchor: str, line: int) -> tuple[Value, Marks, int]:
         if anchor in self._open:
-            raise UnreadableText(line, f"uses the alias *{anchor} inside the value it stands for.", "Write the value out.")
+            raise UnreadableText(
+                line,
+                f"uses the alias *{anchor} inside the value it stands for.",
+                "Write the value out.",
+            )
         if anchor not in self._anchors:
-            raise UnreadableText(line, f"uses the alias *{anchor}, but no value above is marked &{anchor}.")
+            raise UnreadableText(
+                line, f"uses the alias *{anchor}, but no value above is marked &{anchor}."
+            )
         value, marks, size = self._anchors[anchor]
         self._expanded += size
         if self._expanded > EXPANDED:
-            raise UnreadableText(line, f"has aliases that stand for more than {EXPANDED:,} values.", "Write the values out.")
+            raise UnreadableText(
+                line,
+                f"has aliases that stand for more than {EXPANDED:,} values.",
+                "Write the values out.",
+            )
         return value, marks, size
 
     def _check_tag(self, event: yaml.NodeEvent, path: Path, line: int) -> None:
@@ -346,7 +401,11 @@ class _YamlBuilder:
             return
         kind = tag.removeprefix(_PREFIX) if tag else ""
         if kind not in _TAGS:
-            raise UnreadableText(line, f"has the tag !{kind.lstrip('!')}, which a suite may not use.", "Remove the tag.")
+            raise UnreadableText(
+                line,
+                f"has the tag !{kind.lstrip('!')}, which a suite may not use.",
+                "Remove the tag.",
+            )
 
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> Value:
         text: str = event.value
@@ -359,7 +418,9 @@ class _YamlBuilder:
         value = resolved(text)
         held: type | tuple[type, ...] | None = _HELD.get(kind)
         if held is None or not isinstance(value, held):
-            raise UnreadableText(line, f"is tagged !!{kind}, but holds {text!r}.", "Remove the tag.")
+            raise UnreadableText(
+                line, f"is tagged !!{kind}, but holds {text!r}.", "Remove the tag."
+            )
         return value
 
     def _sequence(self, marks: Marks, path: Path, depth: int) -> tuple[list[Value], int]:
@@ -402,33 +463,48 @@ class _YamlBuilder:
             if isinstance(value, str):
                 return value, line, False
         if not isinstance(event, yaml.ScalarEvent):
-            raise UnreadableText(line, "has a key that is not text.", "Put text with brackets or braces in quotes.")
+            raise UnreadableText(
+                line, "has a key that is not text.", "Put text with brackets or braces in quotes."
+            )
         if event.anchor is not None:
             self._anchors[event.anchor] = (event.value, Marks(line), 1)
         return event.value, line, event.value == "<<" and event.implicit[0]
 
 
 def _merge(values: dict[str, Value], marks: Marks, value: Value, inner: Marks, line: int) -> None:
-    """Add the keys that `<<` merges into a mapping. The mapping's own keys take precedence, then those of earlier sources."""
+    """Add the keys that `<<` merges into a mapping.
+
+    The mapping's own keys take precedence, then those of earlier sources.
+    """
     if isinstance(value, dict):
         sources = [(value, inner)]
     elif isinstance(value, list) and all(isinstance(item, dict) for item in value):
-        sources = [(item, inner.values[position]) for position, item in enumerate(value) if isinstance(item, dict)]
+        sources = [
+            (item, inner.values[position])
+            for position, item in enumerate(value)
+            if isinstance(item, dict)
+        ]
     else:
         raise UnreadableText(line, "merges (`<<`) something that is not a mapping.")
     for source, lines in sources:
         for key, below in source.items():
             if key not in values:
-                values[key], marks.values[key], marks.keys[key] = below, lines.values[key], lines.keys[key]
+                values[key], marks.values[key], marks.keys[key] = (
+                    below,
+                    lines.values[key],
+                    lines.keys[key],
+                )
 
 
-# --- lines of JSON ------------------------------------------------------------------------------------------------
+# --- lines of JSON --------------------------------------------------------------------------------
 
 
 class _JsonLines:
     """Finds the line of each value in a valid JSON text, and keys that occur twice."""
 
-    _TOKEN = re.compile(r'[ \t\r\n]*(?:([\[\]{}:,])|("(?:[^"\\]|\\.)*+(?:"|\Z))|([^\s\[\]{}:,"]+))', re.DOTALL)
+    _TOKEN = re.compile(
+        r'[ \t\r\n]*(?:([\[\]{}:,])|("(?:[^"\\]|\\.)*+(?:"|\Z))|([^\s\[\]{}:,"]+))', re.DOTALL
+    )
 
     def __init__(self, text: str, misuses: list[Misuse]) -> None:
         self._misuses = misuses

@@ -1,4 +1,6 @@
-"""Reads the candidates and judges of a suite: models by reference, with their parameters, prices and prompts."""
+"""Reads the candidates and judges of a suite: models by reference, with their parameters, prices
+and prompts.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +19,38 @@ from assay.suites import grammar
 from assay.suites.located_yaml import Value, shown
 from assay.suites.problems import Locate, Path
 from assay.suites.programs import ADDRESS, AGENT, COMMAND, HTTP, PYTHON, program_of
-from assay.suites.prompts import JUDGE_TEMPLATE, MESSAGES, SYSTEM_TEMPLATE, USER_TEMPLATE, asks_the_same
+from assay.suites.prompts import (
+    JUDGE_TEMPLATE,
+    MESSAGES,
+    SYSTEM_TEMPLATE,
+    USER_TEMPLATE,
+    asks_the_same,
+)
 
 JUDGE_TEMPERATURE: Final = 0.1
 LARGEST_SEED: Final = 2**31 - 1
 
 
-# --- parameters, prices and addresses -----------------------------------------------------------------------------
+# --- parameters, prices and addresses -------------------------------------------------------------
 
 
 def _read_stop(value: Value, path: Path, context: grammar.ReadContext) -> tuple[str, ...] | None:
     words = value if isinstance(value, list) else [value]
-    texts = tuple(word for word in words if isinstance(word, str) and word and grammar.unfit(word) is None)
+    texts = tuple(
+        word for word in words if isinstance(word, str) and word and grammar.unfit(word) is None
+    )
     if not words or len(texts) < len(words):
-        context.report(path, f"is {shown(value)}, expected text or a list of texts that are not empty.")
+        context.report(
+            path, f"is {shown(value)}, expected text or a list of texts that are not empty."
+        )
         return None
     return texts
 
 
 _STOP_WORD: Final[grammar.Schema] = {"type": "string", "minLength": 1}
-_STOP: Final = grammar.Kind(_read_stop, {"anyOf": [_STOP_WORD, {"type": "array", "minItems": 1, "items": _STOP_WORD}]})
+_STOP: Final = grammar.Kind(
+    _read_stop, {"anyOf": [_STOP_WORD, {"type": "array", "minItems": 1, "items": _STOP_WORD}]}
+)
 
 
 PARAMETERS: Final = grammar.mapping_of(
@@ -57,7 +71,9 @@ _PRICE: Final = grammar.number(0, 1e6)
 
 
 class PriceKeys(grammar.Keys):
-    """The price of a model's tokens; keys with and without the suffix `_usd` have the same meaning."""
+    """The price of a model's tokens; keys with and without the suffix `_usd` have the same
+    meaning.
+    """
 
     input = grammar.key(_PRICE, _DOLLARS)
     output = grammar.key(_PRICE, _DOLLARS)
@@ -68,12 +84,20 @@ class PriceKeys(grammar.Keys):
 def _price(keys: PriceKeys) -> Price | None:
     for side in ("input", "output"):
         if side in keys.node and f"{side}_usd" in keys.node:
-            keys.node.report(side, f"is given twice, as `{side}` and as `{side}_usd`.", "Keep one of them.")
+            keys.node.report(
+                side, f"is given twice, as `{side}` and as `{side}_usd`.", "Keep one of them."
+            )
         elif side not in keys.node and f"{side}_usd" not in keys.node:
-            keys.node.report_missing(side, "Give US dollars per million tokens as {input: 0.15, output: 0.6}.")
+            keys.node.report_missing(
+                side, "Give US dollars per million tokens as {input: 0.15, output: 0.6}."
+            )
     input_usd = keys.input if keys.input is not None else keys.input_usd
     output_usd = keys.output if keys.output is not None else keys.output_usd
-    return None if input_usd is None or output_usd is None else Price(input_usd=input_usd, output_usd=output_usd)
+    return (
+        None
+        if input_usd is None or output_usd is None
+        else Price(input_usd=input_usd, output_usd=output_usd)
+    )
 
 
 class ModelKeys(grammar.Keys):
@@ -100,21 +124,27 @@ def read_model(ref: str, path: Path, context: grammar.ReadContext) -> ModelSpec 
 
 
 def described_model(keys: ModelKeys) -> ModelSpec | None:
-    model = None if keys.model is None else read_model(keys.model, keys.node.at("model"), keys.node.context)
+    model = (
+        None
+        if keys.model is None
+        else read_model(keys.model, keys.node.at("model"), keys.node.context)
+    )
     if model is None:
         return None
-    return replace(model, base_url=keys.base_url, price=keys.price, context_tokens=keys.context_tokens)
+    return replace(
+        model, base_url=keys.base_url, price=keys.price, context_tokens=keys.context_tokens
+    )
 
 
-# --- candidates ---------------------------------------------------------------------------------------------------
+# --- candidates -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
     """An item of `candidates:`.
 
-    A single word without a slash may be the name of a snippet; it is kept in `ref` until the tasks are known. `spec` is None
-    for such a word, and for a model with a problem.
+    A single word without a slash may be the name of a snippet; it is kept in `ref` until the tasks
+    are known. `spec` is None for such a word, and for a model with a problem.
     """
 
     locate: Locate
@@ -125,22 +155,40 @@ class Declared:
 
     @property
     def is_model(self) -> bool:
-        """True if the candidate is a model, even an invalid one, so that tasks are not reported as lacking a candidate."""
+        """True if the candidate is a model, even an invalid one, so that tasks are not reported as
+        lacking a candidate.
+        """
         return self.ref is None and (self.spec is None or self.spec.model is not None)
 
 
 class CandidateKeys(ModelKeys):
-    """The keys of a candidate: a model or program with optional prompts of its own, or a name for snippets."""
+    """The keys of a candidate: a model or program with optional prompts of its own, or a name for
+    snippets.
+    """
 
     python = grammar.key(PYTHON, "A function or class, as FILE.py:NAME or package.module:NAME.")
-    command = grammar.key(COMMAND, "A program with its arguments, started without a shell for each prompt.")
+    command = grammar.key(
+        COMMAND, "A program with its arguments, started without a shell for each prompt."
+    )
     http = grammar.key(HTTP, "An address that answers over HTTP.")
     agent = grammar.key(AGENT, "An agent of an installed package.")
-    timeout = grammar.key(grammar.number(0.01, 86_400), "Seconds after which a call to a program is stopped; 120 by default.")
-    offline = grammar.key(grammar.FLAG, "States that the program uses no network, so that `local_only` allows it.")
-    system_prompt = grammar.key(SYSTEM_TEMPLATE, "Replaces the system prompt of suite and task: a template, or {file: ...}.")
-    prompt = grammar.key(USER_TEMPLATE, "Replaces the task's last user message: a template such as {{prompt}}, or its file.")
-    messages = grammar.key(MESSAGES, "Replaces all messages of the task; their texts are templates.")
+    timeout = grammar.key(
+        grammar.number(0.01, 86_400),
+        "Seconds after which a call to a program is stopped; 120 by default.",
+    )
+    offline = grammar.key(
+        grammar.FLAG, "States that the program uses no network, so that `local_only` allows it."
+    )
+    system_prompt = grammar.key(
+        SYSTEM_TEMPLATE, "Replaces the system prompt of suite and task: a template, or {file: ...}."
+    )
+    prompt = grammar.key(
+        USER_TEMPLATE,
+        "Replaces the task's last user message: a template such as {{prompt}}, or its file.",
+    )
+    messages = grammar.key(
+        MESSAGES, "Replaces all messages of the task; their texts are templates."
+    )
 
 
 def _described_candidate(keys: CandidateKeys) -> Declared | None:
@@ -174,7 +222,15 @@ def _described_candidate(keys: CandidateKeys) -> Declared | None:
     return Declared(locate, node.path, name, spec)
 
 
-_OF_MODELS: Final = ("base_url", "parameters", "price", "context_tokens", "system_prompt", "prompt", "messages")
+_OF_MODELS: Final = (
+    "base_url",
+    "parameters",
+    "price",
+    "context_tokens",
+    "system_prompt",
+    "prompt",
+    "messages",
+)
 """Keys that describe how a model is asked, so they are valid only with a model."""
 
 
@@ -182,23 +238,33 @@ def _report_stray(node: grammar.Node) -> None:
     """Report keys that only models or programs may have, for a candidate without a program."""
     stray = next((name for name in ("timeout", "offline") if name in node), None)
     if stray is not None:
-        node.report(stray, f"describes a program; add {grammar.one_of([f'`{kind}`' for kind in KINDS])}.")
+        node.report(
+            stray, f"describes a program; add {grammar.one_of([f'`{kind}`' for kind in KINDS])}."
+        )
     if "model" not in node:
         stray = next((name for name in _OF_MODELS if name in node), None)
         if stray is not None:
-            node.report_missing("model", f"`{stray}` describes a model; add `model: provider/name`.")
+            node.report_missing(
+                "model", f"`{stray}` describes a model; add `model: provider/name`."
+            )
         elif "name" not in node:
-            node.report_missing("model", "Write {name: ..., model: provider/name}, or {name: ...} for snippets.")
+            node.report_missing(
+                "model", "Write {name: ..., model: provider/name}, or {name: ...} for snippets."
+            )
 
 
 def _check_prompts(spec: CandidateSpec, node: grammar.Node) -> None:
-    """Report templates that cannot be combined, that ask the same for every task, or that reveal the expected answer."""
+    """Report templates that cannot be combined, that ask the same for every task, or that reveal
+    the expected answer.
+    """
     if spec.prompt is not None and spec.messages:
         node.report("messages", "is given together with `prompt`.", "Keep one of them.")
     elif spec.prompt is not None:
         asks_the_same((spec.prompt,), node.at("prompt"), node.context)
     elif spec.messages:
-        asks_the_same([message.content for message in spec.messages], node.at("messages"), node.context)
+        asks_the_same(
+            [message.content for message in spec.messages], node.at("messages"), node.context
+        )
     for name, columns in (
         ("system_prompt", columns_named(spec.system_prompt or "")),
         ("messages" if spec.messages else "prompt", prompt_columns(spec)),
@@ -220,9 +286,12 @@ def _read_candidate(value: Value, path: Path, context: grammar.ReadContext) -> D
     if ref is None:
         return None
     try:
-        return Declared(context.locate, path, ref, CandidateSpec(name=ref, model=context.checks.parse_ref(ref)))
+        return Declared(
+            context.locate, path, ref, CandidateSpec(name=ref, model=context.checks.parse_ref(ref))
+        )
     except (AssayError, ValueError):
-        # A name without a slash may belong to a snippet; this is decided when the tasks are read, which happens later.
+        # A name without a slash may belong to a snippet; this is decided when the tasks are read,
+        # which happens later.
         if "/" not in ref:
             return Declared(context.locate, path, ref, None, ref)
         read_model(ref, path, context)
@@ -231,11 +300,14 @@ def _read_candidate(value: Value, path: Path, context: grammar.ReadContext) -> D
 
 _NAME_OR_MODEL: Final[grammar.Schema] = {"anyOf": [{"required": ["name"]}, {"required": ["model"]}]}
 CANDIDATES: Final = grammar.list_of(
-    grammar.Kind(_read_candidate, {"anyOf": [grammar.NAME.schema, {**_DESCRIBED_CANDIDATE.schema, **_NAME_OR_MODEL}]})
+    grammar.Kind(
+        _read_candidate,
+        {"anyOf": [grammar.NAME.schema, {**_DESCRIBED_CANDIDATE.schema, **_NAME_OR_MODEL}]},
+    )
 )
 
 
-# --- judges -------------------------------------------------------------------------------------------------------
+# --- judges ---------------------------------------------------------------------------------------
 
 
 class JudgeKeys(ModelKeys):
@@ -244,11 +316,18 @@ class JudgeKeys(ModelKeys):
     model = grammar.key(grammar.NAME, required="Add `model: provider/name`.")
     mode = grammar.key(grammar.member(JudgeMode))
     temperature = grammar.key(grammar.number(0, 2))
-    persona = grammar.key(SYSTEM_TEMPLATE, "Who the judge is: neutral, code, a text of your own, or {file: ...}.")
-    prompt = grammar.key(JUDGE_TEMPLATE, "Replaces Assay's prompt: a template with {{candidates}}, or its file.")
-    max_code_chars = grammar.key(grammar.whole(1), "Longer responses are cut off for this judge, and its grades are flagged.")
+    persona = grammar.key(
+        SYSTEM_TEMPLATE, "Who the judge is: neutral, code, a text of your own, or {file: ...}."
+    )
+    prompt = grammar.key(
+        JUDGE_TEMPLATE, "Replaces Assay's prompt: a template with {{candidates}}, or its file."
+    )
+    max_code_chars = grammar.key(
+        grammar.whole(1), "Longer responses are cut off for this judge, and its grades are flagged."
+    )
     require_calibration = grammar.key(
-        grammar.choice([tier.value for tier in DEMANDABLE]), "The tier that `assay calibrate` must have shown before a run."
+        grammar.choice([tier.value for tier in DEMANDABLE]),
+        "The tier that `assay calibrate` must have shown before a run.",
     )
 
 
@@ -257,7 +336,9 @@ def _described_judge(keys: JudgeKeys) -> JudgeSpec | None:
     model = described_model(keys)
     parameters = keys.parameters or Parameters()
     if keys.temperature is not None and parameters.temperature not in (None, keys.temperature):
-        problem = f"is {keys.temperature:g}, but parameters.temperature is {parameters.temperature:g}."
+        problem = (
+            f"is {keys.temperature:g}, but parameters.temperature is {parameters.temperature:g}."
+        )
         node.report("temperature", problem, "Keep one of them.")
     if keys.require_calibration is not None and keys.mode is JudgeMode.PAIRWISE:
         problem = "cannot be used with a pairwise judge, because `assay calibrate` measures scores."
@@ -268,10 +349,16 @@ def _described_judge(keys: JudgeKeys) -> JudgeSpec | None:
             problem = f"is {keys.name!r}, but each decision by a person names its reviewer."
             node.report("name", problem, "Remove it.")
         if keys.mode is JudgeMode.PAIRWISE:
-            node.report("mode", "is pairwise, but people grade on the rubric.", "Use `mode: joint` or `each`.")
+            node.report(
+                "mode",
+                "is pairwise, but people grade on the rubric.",
+                "Use `mode: joint` or `each`.",
+            )
     if model is None:
         return None
-    default = Parameters(temperature=JUDGE_TEMPERATURE if keys.temperature is None else keys.temperature)
+    default = Parameters(
+        temperature=JUDGE_TEMPERATURE if keys.temperature is None else keys.temperature
+    )
     return JudgeSpec(
         name=keys.name or model.ref,
         model=replace(model, metadata=keys.metadata or {}),
@@ -301,7 +388,10 @@ def _read_judge(value: Value, path: Path, context: grammar.ReadContext) -> Judge
     if isinstance(value, dict):
         return _DESCRIBED_JUDGE.read(value, path, context)
     if not isinstance(value, str):
-        context.report(path, f"is {shown(value)}, expected a model as provider/name, or a mapping with `model`.")
+        context.report(
+            path,
+            f"is {shown(value)}, expected a model as provider/name, or a mapping with `model`.",
+        )
         return None
     ref = grammar.read_name(value, path, context)
     model = None if ref is None else read_model(ref, path, context)
@@ -312,13 +402,18 @@ _JUDGE: Final = grammar.Kind(_read_judge, {"anyOf": [grammar.NAME.schema, _DESCR
 _TURNS: Final = grammar.list_of(_JUDGE)
 
 
-def _read_turns(value: Value, path: Path, context: grammar.ReadContext) -> list[tuple[Path, JudgeSpec]] | None:
+def _read_turns(
+    value: Value, path: Path, context: grammar.ReadContext
+) -> list[tuple[Path, JudgeSpec]] | None:
     if not isinstance(value, list) or len(value) < 2:
         context.report(path, f"is {shown(value)}, expected a list of at least two judges.")
         return None
     # Turns are assigned only to judges without problems, so that every trial has a judge.
     judges = _TURNS.read(value, path, context) or []
-    return [(inner, replace(judge, turn=(turn, len(judges)))) for turn, (inner, judge) in enumerate(judges)]
+    return [
+        (inner, replace(judge, turn=(turn, len(judges))))
+        for turn, (inner, judge) in enumerate(judges)
+    ]
 
 
 class RotateKeys(grammar.Keys):
@@ -332,7 +427,9 @@ class RotateKeys(grammar.Keys):
 
 
 def _read_judges(value: Value, path: Path, context: grammar.ReadContext) -> tuple[JudgeSpec, ...]:
-    """Read one judge (a reference or a mapping), `{rotate: [...]}`, or a list of these for a panel."""
+    """Read one judge (a reference or a mapping), `{rotate: [...]}`, or a list of these for a
+    panel.
+    """
     if isinstance(value, list) and not value:
         context.report(path, "is an empty list, expected at least one judge.")
     items: Sequence[tuple[Path, Value]] = [(path, value)]
@@ -342,12 +439,18 @@ def _read_judges(value: Value, path: Path, context: grammar.ReadContext) -> tupl
     for inner, item in items:
         for where, judge in _read_seat(item, inner, context):
             if folded(judge.name) in panel:
-                context.report(where, f"is a second judge named {judge.name!r}.", "Give it a `name` of its own.")
+                context.report(
+                    where,
+                    f"is a second judge named {judge.name!r}.",
+                    "Give it a `name` of its own.",
+                )
             panel.setdefault(folded(judge.name), judge)
     return tuple(panel.values())
 
 
-def _read_seat(value: Value, path: Path, context: grammar.ReadContext) -> list[tuple[Path, JudgeSpec]]:
+def _read_seat(
+    value: Value, path: Path, context: grammar.ReadContext
+) -> list[tuple[Path, JudgeSpec]]:
     """Read a member of a panel: a judge, or several judges that take turns."""
     if isinstance(value, dict) and "rotate" in value:
         keys = RotateKeys.read(value, path, context)
@@ -357,4 +460,7 @@ def _read_seat(value: Value, path: Path, context: grammar.ReadContext) -> list[t
 
 
 _SEAT: Final = [grammar.NAME.schema, _DESCRIBED_JUDGE.schema, RotateKeys.schema()]
-JUDGES: Final = grammar.Kind(_read_judges, {"anyOf": [*_SEAT, {"type": "array", "minItems": 1, "items": {"anyOf": [*_SEAT]}}]})
+JUDGES: Final = grammar.Kind(
+    _read_judges,
+    {"anyOf": [*_SEAT, {"type": "array", "minItems": 1, "items": {"anyOf": [*_SEAT]}}]},
+)

@@ -16,9 +16,11 @@ NAMED: Final = 3
 
 
 def notes_on(suite: Suite, *, trials: int | None = None) -> tuple[str, ...]:
-    """Return notes for the author: gaps in coverage, tasks left out, too few trials for a judge, no candidates.
+    """Return notes for the author: gaps in coverage, tasks left out, too few trials for a judge, no
+    candidates.
 
-    `trials` from the command line takes precedence over the trials of the suite and its tasks. The tasks are read once.
+    `trials` from the command line takes precedence over the trials of the suite and its tasks. The
+    tasks are read once.
     """
     brought = [candidate.name for candidate in suite.candidates if candidate.model is None]
     asked = {candidate.name for candidate in suite.candidates if candidate.model is not None}
@@ -39,13 +41,23 @@ def notes_on(suite: Suite, *, trials: int | None = None) -> tuple[str, ...]:
                 lacking[name].add(task.id)
         for name in sorted(names & asked):
             answered.setdefault(name, _Named()).add(task.id)
-        if task.scoring.method in JUDGED and (trials or task.trials or suite.trials or 1) < FEWEST_JUDGED:
+        if (
+            task.scoring.method in JUDGED
+            and (trials or task.trials or suite.trials or 1) < FEWEST_JUDGED
+        ):
             short.add(task.id)
         body = task.extra.get("body")
         if isinstance(body, dict):
             unused.update(dict.fromkeys(body))
-    notes = [f"{name} has no snippet for {tasks.among(count)}." for name, tasks in lacking.items() if tasks]
-    notes += [f"{name} is a model, but its snippet is used for {tasks.among(count)}." for name, tasks in answered.items()]
+    notes = [
+        f"{name} has no snippet for {tasks.among(count)}."
+        for name, tasks in lacking.items()
+        if tasks
+    ]
+    notes += [
+        f"{name} is a model, but its snippet is used for {tasks.among(count)}."
+        for name, tasks in answered.items()
+    ]
     if left_out:
         notes.append(f"Weight 0 leaves out {left_out.among(count)}.")
     if short and not all(judge.model.provider == PERSON for judge in suite.judges):
@@ -58,7 +70,9 @@ def notes_on(suite: Suite, *, trials: int | None = None) -> tuple[str, ...]:
             "with the right answer scores 0. If candidates answer in sentences, set `score: contains`."
         )
     if unused:
-        notes.append(f"The batch's own settings are not used: {', '.join(sorted(unused))}. Give candidates and parameters.")
+        notes.append(
+            f"The batch's own settings are not used: {', '.join(sorted(unused))}. Give candidates and parameters."
+        )
     if not suite.candidates:
         notes.append("The suite has no candidates; add them with `--candidate provider/name`.")
     return tuple(notes)

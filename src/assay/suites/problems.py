@@ -1,7 +1,7 @@
 """Problems with suite files, collected so that an author sees all of them at once.
 
-A problem stores the path of a value inside its file. The line is looked up only when a problem is reported, because most files
-are correct and looking up lines takes longer than reading them.
+A problem stores the path of a value inside its file. The line is looked up only when a problem is
+reported, because most files are correct and looking up lines takes longer than reading them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ class Location(NamedTuple):
 
 
 Locate: TypeAlias = Callable[[Path, bool], Location]
-"""Function that returns the location of a path; if its second argument is True, of the key instead of its value."""
+"""Function that returns the location of a path; if its second argument is True, of the key instead
+of its value.
+"""
 
 GATHERED: Final = 200
 """Number of problems after which reading stops."""
@@ -61,10 +63,18 @@ class Problems:
 
     def errors(self) -> tuple[SuiteError, ...]:
         """Return all problems with their locations, each once, sorted by file and line."""
-        located = [(locate(path, at_key), problem, remedy) for locate, path, at_key, problem, remedy in self._gathered]
-        files = {location.file: rank for rank, (location, _, _) in reversed(list(enumerate(located)))}
+        located = [
+            (locate(path, at_key), problem, remedy)
+            for locate, path, at_key, problem, remedy in self._gathered
+        ]
+        files = {
+            location.file: rank for rank, (location, _, _) in reversed(list(enumerate(located)))
+        }
         located.sort(key=lambda entry: (files[entry[0].file], entry[0].line))
-        errors = [SuiteError(str(location), problem, remedy=remedy) for location, problem, remedy in located]
+        errors = [
+            SuiteError(str(location), problem, remedy=remedy)
+            for location, problem, remedy in located
+        ]
         return tuple({str(error): error for error in errors}.values())
 
 

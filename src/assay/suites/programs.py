@@ -1,4 +1,7 @@
-"""Reads candidates that are programs: `python`, `command`, `http` and `agent`. Nothing is imported or started here."""
+"""Reads candidates that are programs: `python`, `command`, `http` and `agent`.
+
+Nothing is imported or started here.
+"""
 
 from __future__ import annotations
 
@@ -56,18 +59,24 @@ def _read_path(value: Value, path: Path, context: ReadContext) -> str | None:
 
 _PATH: Final = Kind(_read_path, {"type": "string", "pattern": r"^\$"})
 _USAGE: Final = mapping_of(
-    {name: Declared(_PATH) for name in ("input_tokens", "output_tokens", "cost_usd")}, lambda **paths: paths
+    {name: Declared(_PATH) for name in ("input_tokens", "output_tokens", "cost_usd")},
+    lambda **paths: paths,
 )
 
 
-# --- python and agent ---------------------------------------------------------------------------------------------
+# --- python and agent -----------------------------------------------------------------------------
 
 
 class FunctionKeys(Keys):
     """A Python function or class."""
 
-    function = key(Kind(read_name, _FUNCTION_SCHEMA), required="Write it as FILE.py:NAME or package.module:NAME.")
-    options = key(FREE_MAPPING, "Passed to a parameter named `options`, or to the class as keywords.")
+    function = key(
+        Kind(read_name, _FUNCTION_SCHEMA),
+        required="Write it as FILE.py:NAME or package.module:NAME.",
+    )
+    options = key(
+        FREE_MAPPING, "Passed to a parameter named `options`, or to the class as keywords."
+    )
 
 
 def _read_python(value: Value, path: Path, context: ReadContext) -> Function | None:
@@ -98,11 +107,15 @@ def _read_python(value: Value, path: Path, context: ReadContext) -> Function | N
         return None
     else:
         source = source_of(match["place"], _folder(context))
-    return Function(target=target, options=options, folder=_folder(context), files=files, source=source)
+    return Function(
+        target=target, options=options, folder=_folder(context), files=files, source=source
+    )
 
 
 def _checked_source(named: str, name: str, path: Path, context: ReadContext) -> str | None:
-    """Check that a Python file defines a name, without importing it, and return the file's digest."""
+    """Check that a Python file defines a name, without importing it, and return the file's
+    digest.
+    """
     source = context.files.text(named, path, context)
     if source is None:
         return None
@@ -112,10 +125,17 @@ def _checked_source(named: str, name: str, path: Path, context: ReadContext) -> 
         context.report(path, f"names {named}, which is not valid Python: {error}.")
         return None
     first = name.partition(".")[0]
-    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+    functions = [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    ]
     if first not in _bound_names(tree) and "*" not in _bound_names(tree):
         has = f" It has {', '.join(functions[:8])}." if functions else ""
-        context.report(path, f"names {first!r}, which {named} does not have.{did_you_mean(first, functions) or has}")
+        context.report(
+            path,
+            f"names {first!r}, which {named} does not have.{did_you_mean(first, functions) or has}",
+        )
         return None
     return bytes_digest((context.files.folder / named).read_bytes())
 
@@ -124,7 +144,11 @@ def _bound_names(tree: ast.Module) -> set[str]:
     names: set[str] = set()
     for node in ast.walk(tree):
         match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
                 names.add(name)
             case ast.Name(id=name, ctx=ast.Store()):
                 names.add(name)
@@ -152,9 +176,15 @@ def _read_agent(value: Value, path: Path, context: ReadContext) -> Agent | None:
     if name is None:
         return None
     if name not in context.checks.agents:
-        known = f" Installed are {', '.join(context.checks.agents)}." if context.checks.agents else ""
+        known = (
+            f" Installed are {', '.join(context.checks.agents)}." if context.checks.agents else ""
+        )
         hint = did_you_mean(name, context.checks.agents) or known
-        context.report(path, f"is {shown(name)}, but no installed package offers this agent.{hint}", "Install its package.")
+        context.report(
+            path,
+            f"is {shown(name)}, but no installed package offers this agent.{hint}",
+            "Install its package.",
+        )
         return None
     return Agent(target=name, options=options, folder=_folder(context))
 
@@ -162,13 +192,15 @@ def _read_agent(value: Value, path: Path, context: ReadContext) -> Agent | None:
 AGENT: Final = Kind(_read_agent, {"anyOf": [NAME.schema, AgentKeys.schema()]})
 
 
-# --- command ------------------------------------------------------------------------------------------------------
+# --- command --------------------------------------------------------------------------------------
 
 
 def _read_words(value: Value, path: Path, context: ReadContext) -> tuple[str, ...] | None:
     if not isinstance(value, list) or not value:
         remedy = 'Write a list, such as ["./agent.sh", "{{prompt}}"]; no shell reads it.'
-        context.report(path, f"is {shown(value)}, expected a list of the program and its arguments.", remedy)
+        context.report(
+            path, f"is {shown(value)}, expected a list of the program and its arguments.", remedy
+        )
         return None
     words = [read_text(word, (*path, place), context) for place, word in enumerate(value)]
     if any(word is None for word in words):
@@ -179,14 +211,22 @@ def _read_words(value: Value, path: Path, context: ReadContext) -> tuple[str, ..
     return tuple(map(str, words))
 
 
-_WORDS: Final = Kind(_read_words, {"type": "array", "minItems": 1, "items": {"type": ["string", "number"]}})
+_WORDS: Final = Kind(
+    _read_words, {"type": "array", "minItems": 1, "items": {"type": ["string", "number"]}}
+)
 
 
 class CommandKeys(Keys):
     """A command with its input and output."""
 
-    run = key(_WORDS, "Program and arguments; {{prompt}} and columns are filled in.", required="Name the command.")
-    stdin = key(choice(["text", "json", "none"]), "The prompt, a JSON document with the task, or nothing.")
+    run = key(
+        _WORDS,
+        "Program and arguments; {{prompt}} and columns are filled in.",
+        required="Name the command.",
+    )
+    stdin = key(
+        choice(["text", "json", "none"]), "The prompt, a JSON document with the task, or nothing."
+    )
     response = key(_PATH, "Path of the answer in the JSON on standard output.")
     usage = key(_USAGE, "Paths of token counts and cost in that JSON.")
 
@@ -199,14 +239,20 @@ def _read_command(value: Value, path: Path, context: ReadContext) -> Command | N
     if keys is None or keys.run is None:
         return None
     made = _command(keys.run, context)
-    return replace(made, stdin=keys.stdin or made.stdin, response=keys.response or "", usage=_without_none(keys.usage))
+    return replace(
+        made,
+        stdin=keys.stdin or made.stdin,
+        response=keys.response or "",
+        usage=_without_none(keys.usage),
+    )
 
 
 def _command(words: tuple[str, ...], context: ReadContext) -> Command:
     files = {}
     for word in words:
         place = context.files.folder / word
-        # Only files next to the suite count: others, such as /usr/bin/python3, belong to the machine and not to the candidate.
+        # Only files next to the suite count: others, such as /usr/bin/python3, belong to the
+        # machine and not to the candidate.
         if "{{" not in word and not FilePath(word).is_absolute() and _is_file(place):
             files[word] = bytes_digest(place.read_bytes())
             context.files.record(word, files[word])
@@ -224,13 +270,15 @@ def _is_file(place: FilePath) -> bool:
 COMMAND: Final = Kind(_read_command, {"anyOf": [_WORDS.schema, CommandKeys.schema()]})
 
 
-# --- http ---------------------------------------------------------------------------------------------------------
+# --- http -----------------------------------------------------------------------------------------
 
 
 def _read_url(value: Value, path: Path, context: ReadContext) -> str | None:
     url = read_text(value, path, context)
     if url is not None and not url.startswith(("http://", "https://")):
-        context.report(path, f"is {url!r}, expected an address that starts with http:// or https://.")
+        context.report(
+            path, f"is {url!r}, expected an address that starts with http:// or https://."
+        )
         return None
     return url
 
@@ -248,7 +296,10 @@ def _read_headers(value: Value, path: Path, context: ReadContext) -> dict[str, s
         if text is None:
             continue
         if not _HEADER.fullmatch(name) or not text.isprintable():
-            context.report((*path, name), "is not a header: a name of letters and hyphens, and a value on one line.")
+            context.report(
+                (*path, name),
+                "is not a header: a name of letters and hyphens, and a value on one line.",
+            )
         elif _SECRET_HEADER.search(name) and "{{key}}" not in text:
             context.report(
                 (*path, name),
@@ -266,8 +317,12 @@ class WebServiceKeys(Keys):
     url = key(ADDRESS, required="Give its address.")
     method = key(choice(_METHODS), "POST by default, or GET without a body.")
     headers = key(Kind(_read_headers, {"type": "object", "additionalProperties": TEXT.schema}))
-    body = key(FREE, "Sent as JSON, or as text if it is text; {{prompt}} and columns are filled in.")
-    response = key(_PATH, "Path of the answer in the JSON of the reply; without it, the reply is the answer.")
+    body = key(
+        FREE, "Sent as JSON, or as text if it is text; {{prompt}} and columns are filled in."
+    )
+    response = key(
+        _PATH, "Path of the answer in the JSON of the reply; without it, the reply is the answer."
+    )
     usage = key(_USAGE, "Paths of token counts and cost in that JSON.")
 
 
@@ -276,7 +331,9 @@ def _read_http(value: Value, path: Path, context: ReadContext) -> WebService | N
     if keys is None or keys.url is None:
         return None
     if "{{" not in f"{keys.url}{keys.body}{keys.headers}":
-        keys.node.report_missing("body", 'Put the prompt into the request, such as body: {question: "{{prompt}}"}.')
+        keys.node.report_missing(
+            "body", 'Put the prompt into the request, such as body: {question: "{{prompt}}"}.'
+        )
     return WebService(
         url=keys.url,
         method=keys.method or ("GET" if keys.body is None else "POST"),
@@ -304,7 +361,9 @@ class _ProgramKeys(Protocol):
 
 
 def program_of(keys: _ProgramKeys) -> Program | None:
-    """Return a candidate's program with its time limit; None if it has none, several or an invalid program."""
+    """Return a candidate's program with its time limit; None if it has none, several or an invalid
+    program.
+    """
     node = keys.node
     named = [kind for kind in KINDS if kind in node]
     if not named:
@@ -312,11 +371,15 @@ def program_of(keys: _ProgramKeys) -> Program | None:
     for other in ("model", *named[1:]):
         if other in node:
             node.report(
-                other, f"is given together with `{named[0]}`, but a candidate has only one of these keys.", "Keep one of them."
+                other,
+                f"is given together with `{named[0]}`, but a candidate has only one of these keys.",
+                "Keep one of them.",
             )
     for stray in ("base_url", "context_tokens"):
         if stray in node:
-            node.report(stray, f"describes a model, but the candidate is `{named[0]}`.", "Remove it.")
+            node.report(
+                stray, f"describes a model, but the candidate is `{named[0]}`.", "Remove it."
+            )
     if "name" not in node:
         node.report_missing("name", "Give the candidate a name.")
     program: Program | None = getattr(keys, named[0])

@@ -1,4 +1,6 @@
-"""Reads prompts of tasks and candidates: text, messages with text and images, and templates that use a task's columns."""
+"""Reads prompts of tasks and candidates: text, messages with text and images, and templates that
+use a task's columns.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,14 @@ from assay.suites.located_yaml import Value, shown
 from assay.suites.problems import Path
 
 _ROLES: Final = ("system", "user", "assistant")
-_DATA_IMAGE: Final = re.compile(r"data:(?P<type>image/(?:png|jpeg|gif|webp));base64,(?P<data>[A-Za-z0-9+/=\s]+)")
+_DATA_IMAGE: Final = re.compile(
+    r"data:(?P<type>image/(?:png|jpeg|gif|webp));base64,(?P<data>[A-Za-z0-9+/=\s]+)"
+)
 
 
-def _read_content(value: Value, path: Path, context: ReadContext) -> tuple[str, tuple[Image, ...]] | None:
+def _read_content(
+    value: Value, path: Path, context: ReadContext
+) -> tuple[str, tuple[Image, ...]] | None:
     """Read text, or a list of parts in OpenAI's format; texts are joined, and images are kept."""
     if not isinstance(value, list):
         text = read_text(value, path, context)
@@ -56,7 +62,9 @@ def _read_content(value: Value, path: Path, context: ReadContext) -> tuple[str, 
 
 
 def _read_image(part: dict[str, Value], path: Path, context: ReadContext) -> Image | None:
-    """Read an image from a file next to the suite, or from a `data:` address; nothing is downloaded."""
+    """Read an image from a file next to the suite, or from a `data:` address; nothing is
+    downloaded.
+    """
     named = part.get("file")
     if isinstance(named, str) and named:
         return context.files.image(named, (*path, "file"), context)
@@ -90,7 +98,9 @@ class MessageKeys(Keys):
 
 def _read_message(value: Value, path: Path, context: ReadContext) -> Message | None:
     if isinstance(value, dict) and value.get("tool_calls") is not None:
-        context.report((*path, "tool_calls"), "makes the message a tool call, expected a text message.")
+        context.report(
+            (*path, "tool_calls"), "makes the message a tool call, expected a text message."
+        )
         return None
     keys = MessageKeys.read(value, path, context)
     if keys is None or keys.role is None or keys.content is None:
@@ -121,10 +131,13 @@ def _read_prompt(value: Value, path: Path, context: ReadContext) -> tuple[Messag
     return tuple(messages)
 
 
-PROMPT: Final = Kind(_read_prompt, {"anyOf": [TEXT.schema, {"type": "array", "minItems": 1, "items": MessageKeys.schema()}]})
+PROMPT: Final = Kind(
+    _read_prompt,
+    {"anyOf": [TEXT.schema, {"type": "array", "minItems": 1, "items": MessageKeys.schema()}]},
+)
 
 
-# --- templates of candidates --------------------------------------------------------------------------------------
+# --- templates of candidates ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +151,15 @@ class Template:
 class TemplateFileKeys(Keys):
     """A file that holds a template."""
 
-    file = key(PATH_NAME, "Relative to the suite.", required="Name the file: {file: prompts/terse.txt}.")
+    file = key(
+        PATH_NAME, "Relative to the suite.", required="Name the file: {file: prompts/terse.txt}."
+    )
 
 
 def _template_file(keys: TemplateFileKeys) -> Template | None:
-    return None if keys.file is None else _in_file(keys.file, keys.node.at("file"), keys.node.context)
+    return (
+        None if keys.file is None else _in_file(keys.file, keys.node.at("file"), keys.node.context)
+    )
 
 
 _FILE: Final = made_of(TemplateFileKeys, _template_file)
@@ -168,7 +185,9 @@ def _read_system_template(value: Value, path: Path, context: ReadContext) -> Tem
 
 
 def _read_user_template(value: Value, path: Path, context: ReadContext) -> Template | None:
-    """Read a template, the mapping {file: ...}, or the path of a file, which is a line without a column."""
+    """Read a template, the mapping {file: ...}, or the path of a file, which is a line without a
+    column.
+    """
     template = _read_system_template(value, path, context)
     if template is None or isinstance(value, dict):
         return template
@@ -176,20 +195,29 @@ def _read_user_template(value: Value, path: Path, context: ReadContext) -> Templ
     if not line:
         context.report(path, "is empty, expected a template or the path of its file.")
         return None
-    # Text that names no column asks the same for every task, so such a line must be meant as a path.
+    # Text that names no column asks the same for every task, so such a line must be meant as a
+    # path.
     if "{{" in line or "\n" in line:
         return template
     if any(char.isspace() for char in line) and not (context.files.folder / line).is_file():
-        context.report(path, f"is {shown(line)}, which names no column, so every task would get the same prompt.", _HOW)
+        context.report(
+            path,
+            f"is {shown(line)}, which names no column, so every task would get the same prompt.",
+            _HOW,
+        )
         return None
     return _in_file(line, path, context)
 
 
-_HOW: Final = "Write {{prompt}}, or the name of a column such as {{question}}, where its text belongs."
+_HOW: Final = (
+    "Write {{prompt}}, or the name of a column such as {{question}}, where its text belongs."
+)
 
 
 def asks_the_same(templates: Sequence[str], path: Path, context: ReadContext) -> bool:
-    """True if no template contains a column, so that every task would get the same prompt; reports this at `path`."""
+    """True if no template contains a column, so that every task would get the same prompt; reports
+    this at `path`.
+    """
     if any(columns_named(template) for template in templates):
         return False
     context.report(path, "names no column, so every task would get the same prompt.", _HOW)
@@ -202,7 +230,9 @@ USER_TEMPLATE: Final = Kind(_read_user_template, _TEMPLATE_SCHEMA)
 
 
 def _read_judge_template(value: Value, path: Path, context: ReadContext) -> Template | None:
-    """Read a judge's prompt template, the mapping {file: ...}, or the path of a file, which is a line without a placeholder."""
+    """Read a judge's prompt template, the mapping {file: ...}, or the path of a file, which is a
+    line without a placeholder.
+    """
     if isinstance(value, dict):
         keys = TemplateFileKeys.read(value, path, context)
         named, path = (None if keys is None else keys.file), (*path, "file")
@@ -210,7 +240,8 @@ def _read_judge_template(value: Value, path: Path, context: ReadContext) -> Temp
         named = read_text(value, path, context)
         if named is not None and ("{{" in named or "\n" in named.strip()):
             return Template(named)
-    # Kept to the last character, unlike a candidate's template, because a calibration is valid for exactly this text.
+    # Kept to the last character, unlike a candidate's template, because a calibration is valid for
+    # exactly this text.
     text = None if named is None else context.files.text(named.strip(), path, context)
     if named is None or text is None:
         return None
@@ -230,4 +261,6 @@ def _read_messages(value: Value, path: Path, context: ReadContext) -> tuple[Mess
     return _read_prompt(value, path, context)
 
 
-MESSAGES: Final = Kind(_read_messages, {"type": "array", "minItems": 1, "items": MessageKeys.schema()})
+MESSAGES: Final = Kind(
+    _read_messages, {"type": "array", "minItems": 1, "items": MessageKeys.schema()}
+)

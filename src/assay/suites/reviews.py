@@ -1,4 +1,6 @@
-"""Reads the key `review` of a suite: a policy by name, or the share of trials that are drawn for review by a person."""
+"""Reads the key `review` of a suite: a policy by name, or the share of trials that are drawn for
+review by a person.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ from assay.suites.problems import Path
 class ReviewKeys(Keys):
     """A review sample in a suite: {sample: 0.2, by: tag}."""
 
-    sample = key(number(LEAST_SHARE, 1 - LEAST_SHARE), "Share of trials chosen at random for a person to review.", required="")
+    sample = key(
+        number(LEAST_SHARE, 1 - LEAST_SHARE),
+        "Share of trials chosen at random for a person to review.",
+        required="",
+    )
     by = key(member(SampledBy), "Groups over which the random sample is spread.")
 
 
@@ -38,9 +44,13 @@ def _read_review(value: Value, path: Path, context: ReadContext) -> ReviewRule |
         return parsed_rule(value if isinstance(value, str) else "", where="review")
     except InputError as error:
         word = value.partition(":")[0] if isinstance(value, str) else ""
-        hint = "" if word == "sample" else did_you_mean(word, ("every", "flagged", "none", "sample"))
+        hint = (
+            "" if word == "sample" else did_you_mean(word, ("every", "flagged", "none", "sample"))
+        )
         remedy = error.remedy if word == "sample" else ""
-        context.report(path, f"is {shown(value)}, expected every, flagged, none or sample:0.2.{hint}", remedy)
+        context.report(
+            path, f"is {shown(value)}, expected every, flagged, none or sample:0.2.{hint}", remedy
+        )
         return None
 
 

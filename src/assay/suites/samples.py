@@ -1,4 +1,6 @@
-"""Reads reference samples from a user's file (JSONL, JSON, CSV, TSV or YAML); every problem has its line and a remedy."""
+"""Reads reference samples from a user's file (JSONL, JSON, CSV, TSV or YAML); every problem has its
+line and a remedy.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +59,9 @@ class SampleKeys(Keys):
 def load_samples(path: FilePath) -> tuple[ReferenceSample, ...]:
     """Return the samples in a file, in the order of the file.
 
-    A sample has `prompt`, `response` and `score` (0 to 1, or 7/10); it may have `id`, `kind`, `tolerance` (0.1),
-    `expected` (the reference answer the judge sees), `context` and `twin_of` (the id of a shorter twin).
+    A sample has `prompt`, `response` and `score` (0 to 1, or 7/10); it may have `id`, `kind`,
+    `tolerance` (0.1), `expected` (the reference answer the judge sees), `context` and `twin_of`
+    (the id of a shorter twin).
 
     Raises SuiteErrors if the file cannot be read or is wrong; the error holds every problem.
     """
@@ -67,7 +70,9 @@ def load_samples(path: FilePath) -> tuple[ReferenceSample, ...]:
         return problems.at(lambda inner, _at_key: Location(str(path), line, dotted(inner)))
 
     files = NamedFiles(path.parent)
-    problems = ReadContext(lambda _path, _at_key: Location(str(path), 0, ""), checks=ExternalChecks(), files=files)
+    problems = ReadContext(
+        lambda _path, _at_key: Location(str(path), 0, ""), checks=ExternalChecks(), files=files
+    )
     samples: list[ReferenceSample] = []
     lines: dict[str, int] = {}
     try:
@@ -81,13 +86,20 @@ def load_samples(path: FilePath) -> tuple[ReferenceSample, ...]:
             if sample is None:
                 continue
             if sample.id in lines:
-                here.report(("id",), f"is {sample.id!r}, as on line {lines[sample.id]}.", "Give every sample its own id.")
-            # Kept for the first sample with an id, so that the message names the line that the author should compare with.
+                here.report(
+                    ("id",),
+                    f"is {sample.id!r}, as on line {lines[sample.id]}.",
+                    "Give every sample its own id.",
+                )
+            # Kept for the first sample with an id, so that the message names the line that the
+            # author should compare with.
             lines.setdefault(sample.id, line)
             samples.append(sample)
         for sample in samples:
             if sample.twin_of is not None and sample.twin_of not in lines:
-                problem = f"names no sample: {sample.twin_of!r}.{did_you_mean(sample.twin_of, lines)}"
+                problem = (
+                    f"names no sample: {sample.twin_of!r}.{did_you_mean(sample.twin_of, lines)}"
+                )
                 located(lines[sample.id]).report(("twin_of",), problem)
         if not samples and not problems:
             problems.report((), "holds no sample.", _REMEDY)
@@ -110,12 +122,20 @@ def _rows(path: FilePath) -> Iterator[tuple[int, int, Value]]:
         if suffix in _SEPARATED:
             rows = separated_rows(stream, delimiter=_SEPARATED[suffix], strict=True)
         else:
-            rows = ((line, row_of(written)) for line, written in enumerate(lines_of(stream), 1) if written.strip())
+            rows = (
+                (line, row_of(written))
+                for line, written in enumerate(lines_of(stream), 1)
+                if written.strip()
+            )
         for number, (line, cells) in enumerate(rows, 1):
             if isinstance(cells, str):
                 raise UnreadableText(line, cells)
             # An empty cell counts as an absent value, except that a response may be empty.
-            yield number, line, {key: cell for key, cell in cells.items() if cell != "" or key == "response"}
+            yield (
+                number,
+                line,
+                {key: cell for key, cell in cells.items() if cell != "" or key == "response"},
+            )
     elif text.strip():
         document = read_json(text) if suffix == ".json" else read_yaml(text)
         samples = document.value

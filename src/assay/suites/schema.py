@@ -1,7 +1,7 @@
 """JSON Schemas of suite files, set files and scenarios, for editors that complete and check input.
 
-They describe one value at a time. Problems that can be seen only in the whole suite (an id used twice, a judge without
-candidates to compare) are found by `assay validate`.
+They describe one value at a time. Problems that can be seen only in the whole suite (an id used
+twice, a judge without candidates to compare) are found by `assay validate`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Reads how a task is scored: by a named method, a plug-in's scorer, or a function in a Python file next to the suite."""
+"""Reads how a task is scored: by a named method, a plug-in's scorer, or a function in a Python file
+next to the suite.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +35,18 @@ def _read_score(value: Value, path: Path, context: ReadContext) -> Scoring | Non
         (method, given), *_ = value.items()
         inner = (*path, method)
         if isinstance(given, dict):
-            options = {name: read_free(option, (*inner, name), context) for name, option in given.items()}
+            options = {
+                name: read_free(option, (*inner, name), context) for name, option in given.items()
+            }
         elif given is not None:
             context.report(inner, f"is {shown(given)}, expected a mapping of options.")
             return None
     elif isinstance(value, str):
         method = value
     else:
-        context.report(path, f"is {shown(value)}, expected the name of a method: {one_of(checks.methods)}.")
+        context.report(
+            path, f"is {shown(value)}, expected the name of a method: {one_of(checks.methods)}."
+        )
         return None
     if match := _FILE_SCORER.fullmatch(method):
         source = _read_scorer(match["file"], match["function"], inner, context)
@@ -49,7 +55,11 @@ def _read_score(value: Value, path: Path, context: ReadContext) -> Scoring | Non
         return None
     if method not in checks.methods:
         problem = f"is {shown(method)}, expected {one_of(checks.methods)}.{did_you_mean(method, checks.methods)}"
-        remedy = "" if did_you_mean(method, checks.methods) else "If a package offers it, install that package."
+        remedy = (
+            ""
+            if did_you_mean(method, checks.methods)
+            else "If a package offers it, install that package."
+        )
         context.report(inner, problem, remedy, at_key=isinstance(value, dict))
         return None
     for problem in checks.option_problems(method, options):
@@ -63,7 +73,13 @@ def _read_judge_and_check(value: list[Value], path: Path, context: ReadContext) 
     if None in scorings:
         return None
     judged, *others = (scoring for scoring in scorings if scoring is not None) if value else (None,)
-    if judged is None or not judged.judged or len(others) != 1 or others[0].judged or others[0].method in ("tests", TOOL_CALLS):
+    if (
+        judged is None
+        or not judged.judged
+        or len(others) != 1
+        or others[0].judged
+        or others[0].method in ("tests", TOOL_CALLS)
+    ):
         problem = f"is {shown(value)}, expected `judge` and the scorer that checks the final answers, as in [judge, math]."
         context.report(path, problem)
         return None
@@ -71,7 +87,9 @@ def _read_judge_and_check(value: list[Value], path: Path, context: ReadContext) 
 
 
 def _read_tests(options: dict[str, JsonValue], path: Path, context: ReadContext) -> bool:
-    """Replace the list of test files with their texts, keyed by name in the workspace; return False if one cannot be read."""
+    """Replace the list of test files with their texts, keyed by name in the workspace; return False
+    if one cannot be read.
+    """
     named = options.pop("files", None) if "files" in options else options.pop("file", None)
     if named is None:
         return True
@@ -87,7 +105,9 @@ def _read_tests(options: dict[str, JsonValue], path: Path, context: ReadContext)
 
 
 def _read_scorer(file: str, function: str, path: Path, context: ReadContext) -> str | None:
-    """Return the text of a Python file that has this function; the file never runs in this process."""
+    """Return the text of a Python file that has this function; the file never runs in this
+    process.
+    """
     source = context.files.text(file, path, context)
     if source is None:
         return None
@@ -106,7 +126,12 @@ def _read_scorer(file: str, function: str, path: Path, context: ReadContext) -> 
 
 
 _OPTIONS: Final[Schema] = {"type": ["object", "null"]}
-_ONE_KEY: Final[Schema] = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False}
+_ONE_KEY: Final[Schema] = {
+    "type": "object",
+    "minProperties": 1,
+    "maxProperties": 1,
+    "additionalProperties": False,
+}
 _FILE_PATTERN: Final = r"^[^:]+\.py:[A-Za-z_]\w*$"
 SCORE: Final = Kind(
     _read_score,

@@ -1,4 +1,6 @@
-"""Reads set files: an array of Things with the code of each candidate, a single Thing, or `{name, things}`."""
+"""Reads set files: an array of Things with the code of each candidate, a single Thing, or `{name,
+things}`.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,15 @@ class ThingKeys(Keys):
     language = key(Kind(WORD.read, {"type": "string"}))
     family = key(WORD)
     trials_needed = key(TRIALS, name="trialsNeeded")
-    snippets = key(LISTED_SNIPPETS, required="Add a list of {name, content}, one for each candidate.")
+    snippets = key(
+        LISTED_SNIPPETS, required="Add a list of {name, content}, one for each candidate."
+    )
 
 
 _THING: Final = Kind(ThingKeys.read, ThingKeys.schema())
 _THINGS: Final = list_of(
-    _THING, empty="is an empty list, expected at least one Thing: {thingName, context, language, snippets}."
+    _THING,
+    empty="is an empty list, expected at least one Thing: {thingName, context, language, snippets}.",
 )
 
 
@@ -43,12 +48,17 @@ def is_set(value: Value) -> bool:
     """True if the content of a file is a set, whatever the file is called."""
     if isinstance(value, list):
         return True
-    # A single Thing needs no list around it; `tasks` shows that the file is a suite, even if it also has such a key.
+    # A single Thing needs no list around it; `tasks` shows that the file is a suite, even if it
+    # also has such a key.
     set_keys = ("thingName", "trialsNeeded", "snippets", "things")
-    return isinstance(value, dict) and "tasks" not in value and not value.keys().isdisjoint(set_keys)
+    return (
+        isinstance(value, dict) and "tasks" not in value and not value.keys().isdisjoint(set_keys)
+    )
 
 
-def read_set(value: Value, context: ReadContext, rules: TaskRules) -> tuple[str | None, tuple[Task, ...]]:
+def read_set(
+    value: Value, context: ReadContext, rules: TaskRules
+) -> tuple[str | None, tuple[Task, ...]]:
     """Return the name of a set (None without a name) and a task for each Thing."""
     name: str | None = None
     if isinstance(value, list):
@@ -80,12 +90,21 @@ def _task_of(thing: ThingKeys, rules: TaskRules) -> Task | None:
     snippets = add_snippets(thing.snippets or (), node.context, rules)
     given = node.values.get("snippets")
     if isinstance(given, list) and len(snippets) == len(given) == 1 and rules.joint:
-        problem = f"has one candidate ({snippets[0].candidate}), but a joint judge compares at least two."
-        node.report("snippets", problem, "Add a snippet of another candidate, or give a judge with `mode: each`.")
+        problem = (
+            f"has one candidate ({snippets[0].candidate}), but a joint judge compares at least two."
+        )
+        node.report(
+            "snippets",
+            problem,
+            "Add a snippet of another candidate, or give a judge with `mode: each`.",
+        )
     if thing.thing_name is None:
         return None
     if not slug(thing.thing_name):
-        node.report("thingName", f"is {thing.thing_name!r}, expected a name with at least one letter or digit.")
+        node.report(
+            "thingName",
+            f"is {thing.thing_name!r}, expected a name with at least one letter or digit.",
+        )
         return None
     return Task(
         id=slug(thing.thing_name),

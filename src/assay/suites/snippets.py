@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from assay.domain.suite import SourceFile
-from assay.suites.grammar import NAME, TEXT, Keys, Kind, ReadContext, Schema, key, list_of, made_of, read_name, read_text
+from assay.suites.grammar import (
+    NAME,
+    TEXT,
+    Keys,
+    Kind,
+    ReadContext,
+    Schema,
+    key,
+    list_of,
+    made_of,
+    read_name,
+    read_text,
+)
 from assay.suites.located_yaml import Value, shown
 from assay.suites.problems import Path
 
@@ -21,7 +33,7 @@ class SnippetEntry:
     files: tuple[SourceFile, ...]
 
 
-# --- snippets by the candidate's name -----------------------------------------------------------------------------
+# --- snippets by the candidate's name -------------------------------------------------------------
 
 _FILE_PATH: Final = Kind(read_text, {"type": "string", "minLength": 1})
 
@@ -39,7 +51,9 @@ def _named_files(keys: SnippetFileKeys) -> tuple[SourceFile, ...] | None:
     given = [name for name in ("file", "files", "folder") if name in node]
     if len(given) != 1:
         problem = f"has {' and '.join(f'`{name}`' for name in given)}" if given else "has no `file`"
-        node.context.report(node.path, f"{problem}, expected exactly one of `file`, `files` and `folder`.")
+        node.context.report(
+            node.path, f"{problem}, expected exactly one of `file`, `files` and `folder`."
+        )
         return None
     if keys.folder is not None:
         contents = node.context.files.folder_texts(keys.folder, node.at("folder"), node.context)
@@ -58,10 +72,13 @@ def _named_files(keys: SnippetFileKeys) -> tuple[SourceFile, ...] | None:
     return tuple(SourceFile(path=path, content=content) for path, content in contents)
 
 
-def _contents(listed: Sequence[tuple[Path, str]], context: ReadContext) -> list[tuple[str, str]] | None:
+def _contents(
+    listed: Sequence[tuple[Path, str]], context: ReadContext
+) -> list[tuple[str, str]] | None:
     """Return the contents of all named files; None if no file is named, or if one cannot be read.
 
-    Parent folders that all paths share are removed, because their name is often the candidate's, which a judge must not see.
+    Parent folders that all paths share are removed, because their name is often the candidate's,
+    which a judge must not see.
     """
     texts = [context.files.text(named, path, context) for path, named in listed]
     if not texts or any(text is None for text in texts):
@@ -70,7 +87,9 @@ def _contents(listed: Sequence[tuple[Path, str]], context: ReadContext) -> list[
     shared = 0
     while all(len(steps) > shared + 1 and steps[shared] == parts[0][shared] for steps in parts):
         shared += 1
-    return [("/".join(steps[shared:]), text or "") for steps, text in zip(parts, texts, strict=True)]
+    return [
+        ("/".join(steps[shared:]), text or "") for steps, text in zip(parts, texts, strict=True)
+    ]
 
 
 _FILES: Final = made_of(SnippetFileKeys, _named_files)
@@ -83,7 +102,10 @@ def _read_source(value: Value, path: Path, context: ReadContext) -> tuple[Source
         context.report(path, "is empty, expected the candidate's text.")
         return None
     if isinstance(value, list):
-        context.report(path, f"is {shown(value)}, expected text, {{file: ...}}, {{files: [...]}} or {{folder: ...}}.")
+        context.report(
+            path,
+            f"is {shown(value)}, expected text, {{file: ...}}, {{files: [...]}} or {{folder: ...}}.",
+        )
         return None
     content = read_text(value, path, context)
     return None if content is None else (SourceFile(path="", content=content),)
@@ -105,18 +127,27 @@ def _read_snippets(value: Value, path: Path, context: ReadContext) -> list[Snipp
     return entries
 
 
-_SOURCE: Final[Schema] = {"anyOf": [{**TEXT.schema, "minLength": 1}, {"minProperties": 1, "maxProperties": 1, **_FILES.schema}]}
-SNIPPETS: Final = Kind(_read_snippets, {"type": "object", "minProperties": 1, "additionalProperties": _SOURCE})
+_SOURCE: Final[Schema] = {
+    "anyOf": [
+        {**TEXT.schema, "minLength": 1},
+        {"minProperties": 1, "maxProperties": 1, **_FILES.schema},
+    ]
+}
+SNIPPETS: Final = Kind(
+    _read_snippets, {"type": "object", "minProperties": 1, "additionalProperties": _SOURCE}
+)
 
 
-# --- snippets of set files ----------------------------------------------------------------------------------------
+# --- snippets of set files ------------------------------------------------------------------------
 
 
 class ListedSnippetKeys(Keys):
     """A snippet in a set file."""
 
     name = key(NAME, required="Name the candidate who wrote it.")
-    content = key(Kind(read_text, {**TEXT.schema, "minLength": 1}), required="Give the snippet its text.")
+    content = key(
+        Kind(read_text, {**TEXT.schema, "minLength": 1}), required="Give the snippet its text."
+    )
 
 
 def _listed_snippet(keys: ListedSnippetKeys) -> SnippetEntry | None:
@@ -129,7 +160,8 @@ def _listed_snippet(keys: ListedSnippetKeys) -> SnippetEntry | None:
 
 
 _LISTED: Final = list_of(
-    made_of(ListedSnippetKeys, _listed_snippet), empty="is an empty list, expected {name, content} for each candidate."
+    made_of(ListedSnippetKeys, _listed_snippet),
+    empty="is an empty list, expected {name, content} for each candidate.",
 )
 
 

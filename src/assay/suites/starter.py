@@ -1,4 +1,6 @@
-"""Files to start from: a project with settings and a suite that runs without a key, and scenarios for agents."""
+"""Files to start from: a project with settings and a suite that runs without a key, and scenarios
+for agents.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,15 @@ _FILES: Final = files(__package__) / "starter_files"
 
 
 def starter_files(rubric: str | None = None) -> dict[str, str]:
-    """Return a new project's files by path, in the order of writing. Each ready-made `rubric` has its own starter suite."""
-    judged = {} if rubric is None else {f"suites/{rubric}.yaml": _text("judged.yaml").replace("{rubric}", rubric)}
+    """Return a new project's files by path, in the order of writing.
+
+    Each ready-made `rubric` has its own starter suite.
+    """
+    judged = (
+        {}
+        if rubric is None
+        else {f"suites/{rubric}.yaml": _text("judged.yaml").replace("{rubric}", rubric)}
+    )
     return {
         "assay.yaml": _text("assay.yaml"),
         "suites/first.yaml": _text("first.yaml"),
@@ -24,9 +33,11 @@ def starter_files(rubric: str | None = None) -> dict[str, str]:
 
 
 def example_scenario(name: str) -> dict[str, str]:
-    """Return the contents of an example scenario's files by path; raises `InputError` if it does not exist.
+    """Return the contents of an example scenario's files by path; raises `InputError` if it does
+    not exist.
 
-    Each example is a single text in which a line `-- PATH --` begins a file, because tools would take its code for ours.
+    Each example is a single text in which a line `-- PATH --` begins a file, because tools would
+    take its code for ours.
     """
     names = sorted(file.name.removesuffix(".txt") for file in (_FILES / "scenarios").iterdir())
     if name not in names:

@@ -19,7 +19,20 @@ from assay.domain.tools import CannedTool, expected_calls
 from assay.suites.checks import JSON, JUDGED, TOOL_CALLS
 from assay.suites.conversations import GRADE_BY, TURN, TURNS
 from assay.suites.expected import EXPECTED, EXPECTED_OR_CALLS
-from assay.suites.grammar import FREE, FREE_MAPPING, NAME, TEXT, WORD, Keys, Kind, Node, ReadContext, key, read_name, whole
+from assay.suites.grammar import (
+    FREE,
+    FREE_MAPPING,
+    NAME,
+    TEXT,
+    WORD,
+    Keys,
+    Kind,
+    Node,
+    ReadContext,
+    key,
+    read_name,
+    whole,
+)
 from assay.suites.located_yaml import Value, as_written
 from assay.suites.models import PARAMETERS
 from assay.suites.problems import Path
@@ -47,7 +60,9 @@ _TAGS: Final = Kind(_read_tags, {"anyOf": [NAME.schema, {"type": "array", "items
 
 
 def column_text(value: Value) -> str:
-    """Return a column's value as text for a template: text unchanged, null as nothing, a list or mapping as JSON."""
+    """Return a column's value as text for a template: text unchanged, null as nothing, a list or
+    mapping as JSON.
+    """
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, bool | list | dict):
@@ -71,26 +86,42 @@ class TaskKeys(Keys):
     prompt = key(PROMPT)
     expected = key(EXPECTED_OR_CALLS)
     ideal = key(TEXT, "A solution as it should be written, shown to judges and reviewers.")
-    final_answer = key(EXPECTED, "Only the right result; scorers compare with it if there is no `expected`.")
+    final_answer = key(
+        EXPECTED, "Only the right result; scorers compare with it if there is no `expected`."
+    )
     score = key(SCORE)
     weight = key(WEIGHT, "0 leaves the task out.")
     tags = key(_TAGS)
     language = key(WORD)
-    family = key(WORD, "The source it shares with other tasks: one passage, one repository, one template.")
+    family = key(
+        WORD, "The source it shares with other tasks: one passage, one repository, one template."
+    )
     trials = key(TRIALS)
     snippets = key(SNIPPETS)
     category = key(FREE)
     difficulty = key(FREE)
-    parameters = key(PARAMETERS, "For this task only; replaces those of the candidates and the suite.")
+    parameters = key(
+        PARAMETERS, "For this task only; replaces those of the candidates and the suite."
+    )
     system_prompt = key(TEXT, "For this task only; replaces that of the suite.")
-    columns = key(Kind(_read_columns, FREE_MAPPING.schema), "Further values for the prompts of candidates: {{question}}.")
-    turns = key(TURNS, "What the user says turn by turn: after `prompt`, or from the first turn if there is no `prompt`.")
+    columns = key(
+        Kind(_read_columns, FREE_MAPPING.schema),
+        "Further values for the prompts of candidates: {{question}}.",
+    )
+    turns = key(
+        TURNS,
+        "What the user says turn by turn: after `prompt`, or from the first turn if there is no `prompt`.",
+    )
     grade_by = key(GRADE_BY, "Grade a task with turns as a whole or turn by turn.")
     tools = key(
-        TOOLS, "Tools that candidates may call, and their results; a name refers to a tool of the suite. Replaces the suite's."
+        TOOLS,
+        "Tools that candidates may call, and their results; a name refers to a tool of the suite. Replaces the suite's.",
     )
     tool_turns = key(TOOL_TURNS, "The maximum number of requests for each message of the user.")
-    persona = key(TEXT, "The simulated user's role in this task, replacing the suite's; empty for no simulated user.")
+    persona = key(
+        TEXT,
+        "The simulated user's role in this task, replacing the suite's; empty for no simulated user.",
+    )
 
 
 TASK: Final = Kind(TaskKeys.read, TaskKeys.schema())
@@ -123,10 +154,12 @@ class TaskRules:
         spellings: names of all candidates.
         persona: the persona of the suite's simulated user; None without a simulated user.
         by_turn: True if tasks without this setting are graded turn by turn.
-        tools: the suite's tools by name. `tool_turns`: maximum number of requests for each message of the user.
+        tools: the suite's tools by name. `tool_turns`: maximum number of requests for each message
+            of the user.
         templates: candidates that have their own prompt templates.
         columns: columns that these templates use.
-        same_columns: True if all tasks have the same columns, as in a table, so that a missing column is reported only once.
+        same_columns: True if all tasks have the same columns, as in a table, so that a missing
+            column is reported only once.
         with_snippets: names of candidates that have snippets, in order of appearance.
         judged: scoring method of the tasks read so far that an LLM grades; empty if it grades none.
     """
@@ -161,7 +194,8 @@ def read_task(
     """Read a task; None if it has no usable id or scoring.
 
     Args:
-        columns: columns of the task's row that candidates' prompts use, in addition to the keys of the task.
+        columns: columns of the task's row that candidates' prompts use, in addition to the keys of
+            the task.
         of_row: names of all columns of the row, for messages.
     """
     keys = TaskKeys.read(values, path, context)
@@ -193,24 +227,36 @@ def read_task(
         family=keys.family or "",
         trials=keys.trials,
         snippets=snippets,
-        parameters=NO_PARAMETERS if keys.parameters is None else replace(keys.parameters, seed=None),
+        parameters=NO_PARAMETERS
+        if keys.parameters is None
+        else replace(keys.parameters, seed=None),
         system_prompt=keys.system_prompt,
         columns={**(columns or {}), **(keys.columns or {})},
-        extra={name: content for name in ("category", "difficulty") if (content := getattr(keys, name)) is not None},
+        extra={
+            name: content
+            for name in ("category", "difficulty")
+            if (content := getattr(keys, name)) is not None
+        },
     )
     tools = rules.tools if keys.tools is None else offered_tools(keys.tools, context, rules.tools)
     if tools:
-        task = replace(task, tools=tuple(tools.values()), tool_turns=keys.tool_turns or rules.tool_turns)
+        task = replace(
+            task, tools=tuple(tools.values()), tool_turns=keys.tool_turns or rules.tool_turns
+        )
     task = _with_turns(task, keys, rules)
     _apply_rules(task, keys, rules, of_row)
-    return task if task.prompt or not task.columns else replace(task, prompt=_prompt_of_columns(task))
+    return (
+        task if task.prompt or not task.columns else replace(task, prompt=_prompt_of_columns(task))
+    )
 
 
 def _with_turns(task: Task, keys: TaskKeys, rules: TaskRules) -> Task:
     node, turns = keys.node, keys.turns or ()
     persona = rules.persona if keys.persona is None else keys.persona
     if "persona" in node and persona and rules.persona is None:
-        node.report("persona", "needs a simulated user.", "Add `user: {model: provider/name}` to the suite.")
+        node.report(
+            "persona", "needs a simulated user.", "Add `user: {model: provider/name}` to the suite."
+        )
     if not (turns or persona or task.tools):
         return task
     if turns and not task.prompt:
@@ -228,20 +274,34 @@ def _with_turns(task: Task, keys: TaskKeys, rules: TaskRules) -> Task:
     if not turns or (len(turns) == 1 and not persona and not task.tools):
         return task
     if by_turn and persona:
-        problem = "is `turn`, but with a simulated user the number of turns is not known in advance."
+        problem = (
+            "is `turn`, but with a simulated user the number of turns is not known in advance."
+        )
         node.report("grade_by" if "grade_by" in node else "turns", problem, "Use `conversation`.")
     if not by_turn and any(turn.expected is not None for turn in turns):
         problem = "has `expected` for a turn, which counts only if the task is graded turn by turn."
-        node.report("turns", problem, "Add `grade_by: turn`, or write the `expected` of the last reply in the task.")
+        node.report(
+            "turns",
+            problem,
+            "Add `grade_by: turn`, or write the `expected` of the last reply in the task.",
+        )
     if by_turn and not task.scoring.judged and not any(turn.expected is not None for turn in turns):
-        node.report("turns", "has no `expected` to compare a reply with.", "Add it to at least one turn.")
+        node.report(
+            "turns", "has no `expected` to compare a reply with.", "Add it to at least one turn."
+        )
     return replace(task, turns=turns, persona=filled_in(persona or "", columns), by_turn=by_turn)
 
 
 def _prompt_of_columns(task: Task) -> tuple[Message, ...]:
-    """Return the columns as a prompt that judges and reviewers can read, for a task whose candidates all have their own prompt."""
+    """Return the columns as a prompt that judges and reviewers can read, for a task whose
+    candidates all have their own prompt.
+    """
     texts = {name: text for name, text in task.columns.items() if text.strip()}
-    lines = list(texts.values()) if len(texts) == 1 else [f"{name}: {text}" for name, text in texts.items()]
+    lines = (
+        list(texts.values())
+        if len(texts) == 1
+        else [f"{name}: {text}" for name, text in texts.items()]
+    )
     return (Message(role="user", content="\n".join(lines)),) if lines else ()
 
 
@@ -256,38 +316,70 @@ def _apply_rules(task: Task, keys: TaskKeys, rules: TaskRules, of_row: Iterable[
             node.report("score", problem, f"Put the tasks with {method} into a separate suite.")
     if task.by_turn:
         for place, turn in enumerate(task.turns):
-            for problem in node.context.checks.reference_problems(method, turn.expected) if turn.expected is not None else ():
+            for problem in (
+                node.context.checks.reference_problems(method, turn.expected)
+                if turn.expected is not None
+                else ()
+            ):
                 node.report("turns", f"turn {place + 1}: {problem}")
-    elif all(name not in node for name in ("expected", "final_answer")) or task.reference is not None:
-        name = "final_answer" if task.expected is None and task.final_answer is not None else "expected"
+    elif (
+        all(name not in node for name in ("expected", "final_answer")) or task.reference is not None
+    ):
+        name = (
+            "final_answer"
+            if task.expected is None and task.final_answer is not None
+            else "expected"
+        )
         for problem in node.context.checks.reference_problems(method, task.reference):
             node.report(name, problem)
     given = node.values.get("expected")
     if isinstance(given, dict) and method not in (JSON, *JUDGED):
-        node.report("expected", f"is a mapping, expected text, a number or a list; `score: {JSON}` compares mappings.")
-    elif method not in (TOOL_CALLS, JSON) and isinstance(given, list) and any(isinstance(item, dict) for item in given):
-        node.report("expected", f"is a list with mappings, which only `score: {TOOL_CALLS}` and `score: {JSON}` compare.")
+        node.report(
+            "expected",
+            f"is a mapping, expected text, a number or a list; `score: {JSON}` compares mappings.",
+        )
+    elif (
+        method not in (TOOL_CALLS, JSON)
+        and isinstance(given, list)
+        and any(isinstance(item, dict) for item in given)
+    ):
+        node.report(
+            "expected",
+            f"is a list with mappings, which only `score: {TOOL_CALLS}` and `score: {JSON}` compare.",
+        )
     if method == TOOL_CALLS:
         _check_calls(task, node)
     if method in JUDGED and not rules.has_judge:
-        node.report("score", f"is {method}, but the suite has no judge.", "Add `judge: provider/name` to the suite.")
+        node.report(
+            "score",
+            f"is {method}, but the suite has no judge.",
+            "Add `judge: provider/name` to the suite.",
+        )
     given = node.values.get("snippets")
     if task.weight == 0 or len(task.snippets) < (len(given) if isinstance(given, dict) else 0):
         return
     with_snippet = {snippet.candidate for snippet in task.snippets}
     asked = [name for name in rules.models if name not in with_snippet]
     templates = [candidate for candidate in rules.templates if candidate.name in asked]
-    own = {candidate.name for candidate in templates if candidate.prompt is not None or candidate.messages}
+    own = {
+        candidate.name
+        for candidate in templates
+        if candidate.prompt is not None or candidate.messages
+    }
     plain = [name for name in asked if name not in own]
     if plain and not task.prompt and "prompt" not in node:
-        node.report_missing("prompt", f"{plain[0]} is a model, but the task has no prompt; add `prompt`.")
+        node.report_missing(
+            "prompt", f"{plain[0]} is a model, but the task has no prompt; add `prompt`."
+        )
     for candidate in templates:
         _check_columns(task, candidate, node, rules, of_row)
     if rules.more_candidates:
         return
     count = len(asked) + len(with_snippet)
     if count == 0:
-        remedy = "The suite has no model to answer it; add `snippets` here or `candidates` to the suite."
+        remedy = (
+            "The suite has no model to answer it; add `snippets` here or `candidates` to the suite."
+        )
         node.report_missing("snippets", remedy)
     elif count == 1 and method == "judge" and rules.joint:
         only = (*asked, *with_snippet)[0]
@@ -302,29 +394,50 @@ def _check_calls(task: Task, node: Node) -> None:
     """Report problems that prevent comparing the task's tool calls with the expected calls."""
     names = [canned.tool.name for canned in task.tools]
     if not names:
-        node.report("score", f"is {TOOL_CALLS}, but the task offers no tools.", "Add `tools` to the task or the suite.")
+        node.report(
+            "score",
+            f"is {TOOL_CALLS}, but the task offers no tools.",
+            "Add `tools` to the task or the suite.",
+        )
         return
     if task.by_turn:
-        node.report("grade_by", f"is turn, but `score: {TOOL_CALLS}` compares all calls of a conversation.")
+        node.report(
+            "grade_by", f"is turn, but `score: {TOOL_CALLS}` compares all calls of a conversation."
+        )
     with suppress(ValueError):  # reported with the other problems of `expected`
         for call in expected_calls(task.reference or ""):
             if call.name not in names:
-                node.report("expected", f"names the tool {call.name!r}, which is not offered.{did_you_mean(call.name, names)}")
+                node.report(
+                    "expected",
+                    f"names the tool {call.name!r}, which is not offered.{did_you_mean(call.name, names)}",
+                )
 
 
-def _check_columns(task: Task, candidate: CandidateSpec, node: Node, rules: TaskRules, of_row: Iterable[str]) -> None:
-    """Report columns that a candidate's templates use and the task lacks, and a prompt without any text from the task."""
+def _check_columns(
+    task: Task, candidate: CandidateSpec, node: Node, rules: TaskRules, of_row: Iterable[str]
+) -> None:
+    """Report columns that a candidate's templates use and the task lacks, and a prompt without any
+    text from the task.
+    """
     columns = columns_of(task)
     for name in all_columns(candidate):
-        if name in columns or (name == "prompt" and "prompt" in node) or (candidate.name, name) in rules.lacking:
+        if (
+            name in columns
+            or (name == "prompt" and "prompt" in node)
+            or (candidate.name, name) in rules.lacking
+        ):
             continue
         if rules.same_columns:
             rules.lacking.add((candidate.name, name))
-        own = list(of_row) or [column for column in columns if columns[column] and column != "system_prompt"]
+        own = list(of_row) or [
+            column for column in columns if columns[column] and column != "system_prompt"
+        ]
         hint = did_you_mean(name, own)
         remedy = "" if hint else f"It has: {', '.join(own)}."
         node.context.report(
-            node.path, f"has no column {name!r}, which a prompt of candidate {candidate.name!r} uses.{hint}", remedy
+            node.path,
+            f"has no column {name!r}, which a prompt of candidate {candidate.name!r} uses.{hint}",
+            remedy,
         )
     named = [name for name in prompt_columns(candidate) if name in columns]
     if named and not any(columns[name].strip() for name in named):
@@ -333,8 +446,12 @@ def _check_columns(task: Task, candidate: CandidateSpec, node: Node, rules: Task
         node.context.report(node.path, problem)
 
 
-def add_snippets(given: Sequence[SnippetEntry], context: ReadContext, rules: TaskRules) -> tuple[Snippet, ...]:
-    """Return a task's snippets keyed by the first spelling of each candidate's name; report second snippets of a candidate."""
+def add_snippets(
+    given: Sequence[SnippetEntry], context: ReadContext, rules: TaskRules
+) -> tuple[Snippet, ...]:
+    """Return a task's snippets keyed by the first spelling of each candidate's name; report second
+    snippets of a candidate.
+    """
     snippets: dict[str, Snippet] = {}
     for entry in given:
         name = rules.spellings.spelling(entry.candidate)
@@ -348,6 +465,8 @@ def add_snippets(given: Sequence[SnippetEntry], context: ReadContext, rules: Tas
 
 
 def slug(thing: str) -> str:
-    """Return an id for a display name: lower case, with `-` for every run of characters that are not letters or digits."""
+    """Return an id for a display name: lower case, with `-` for every run of characters that are
+    not letters or digits.
+    """
     spaced = "".join(char if char.isalnum() else " " for char in thing.lower())
     return "-".join(spaced.split())

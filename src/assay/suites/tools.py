@@ -10,7 +10,19 @@ from typing import Final
 from assay.domain.digest import JsonValue
 from assay.domain.errors import did_you_mean
 from assay.domain.tools import CannedAnswer, CannedTool, Tool
-from assay.suites.grammar import FREE_MAPPING, TEXT, Keys, Kind, ReadContext, Schema, key, list_of, read_free, read_text, whole
+from assay.suites.grammar import (
+    FREE_MAPPING,
+    TEXT,
+    Keys,
+    Kind,
+    ReadContext,
+    Schema,
+    key,
+    list_of,
+    read_free,
+    read_text,
+    whole,
+)
 from assay.suites.located_yaml import Value
 from assay.suites.problems import Path
 
@@ -34,7 +46,9 @@ _RESULT: Final = Kind(_read_result, {})
 class AnswerKeys(Keys):
     """One result of a tool."""
 
-    arguments = key(FREE_MAPPING, "The result is for calls with at least these arguments; absent: for any call.")
+    arguments = key(
+        FREE_MAPPING, "The result is for calls with at least these arguments; absent: for any call."
+    )
     result = key(_RESULT, "Text, or a value that is sent as JSON.")
     error = key(TEXT, "In place of `result`: the message of a failed call.")
 
@@ -42,7 +56,9 @@ class AnswerKeys(Keys):
 _ANSWERS: Final = list_of(Kind(AnswerKeys.read, AnswerKeys.schema()))
 
 
-def _read_answers(value: Value, path: Path, context: ReadContext) -> tuple[CannedAnswer, ...] | None:
+def _read_answers(
+    value: Value, path: Path, context: ReadContext
+) -> tuple[CannedAnswer, ...] | None:
     if not isinstance(value, list):
         text = _read_result(value, path, context)
         return None if text is None else (CannedAnswer(text=text),)
@@ -52,7 +68,11 @@ def _read_answers(value: Value, path: Path, context: ReadContext) -> tuple[Canne
         if (keys.result is None) == (keys.error is None):
             context.report(inner, "must have either `result` or `error`.")
         elif text is not None:
-            answers.append(CannedAnswer(text=text, arguments=keys.arguments or {}, is_error=keys.result is None))
+            answers.append(
+                CannedAnswer(
+                    text=text, arguments=keys.arguments or {}, is_error=keys.result is None
+                )
+            )
     return tuple(answers)
 
 
@@ -63,7 +83,8 @@ class ToolKeys(Keys):
     description = key(TEXT, "Tells the model what the tool does.")
     parameters = key(FREE_MAPPING, "The JSON Schema of the arguments, of type object.")
     answers = key(
-        Kind(_read_answers, {}), "One result for every call, or a list of {arguments, result} and {arguments, error}."
+        Kind(_read_answers, {}),
+        "One result for every call, or a list of {arguments, result} and {arguments, error}.",
     )
 
 
@@ -78,23 +99,37 @@ TOOLS: Final = list_of(Kind(_read_tool, _ITEM))
 def offered_tools(
     entries: list[tuple[Path, ToolKeys]], context: ReadContext, known: Mapping[str, CannedTool]
 ) -> dict[str, CannedTool]:
-    """Return a task's tools by name; keys that the task leaves out are taken from the suite's tools, `known`."""
+    """Return a task's tools by name; keys that the task leaves out are taken from the suite's
+    tools, `known`.
+    """
     tools: dict[str, CannedTool] = {}
     for path, keys in entries:
         name, base = keys.name, known.get(keys.name or "")
         if name is None:
             continue
         parameters = keys.parameters or (_NO_ARGUMENTS if base is None else base.tool.parameters)
-        answers = keys.answers if keys.answers is not None else None if base is None else base.answers
+        answers = (
+            keys.answers if keys.answers is not None else None if base is None else base.answers
+        )
         if _NAME.fullmatch(name) is None:
-            context.report(path, f"is named {name!r}, expected up to 64 letters, digits, `_` and `-`.")
+            context.report(
+                path, f"is named {name!r}, expected up to 64 letters, digits, `_` and `-`."
+            )
         elif name in tools:
             context.report(path, f"is a second tool {name!r}.", "Keep one of them.")
         elif answers is None and "answers" not in keys.node:
             hint = did_you_mean(name, known)
-            context.report(path, f"has no `answers`, and the suite has no tool {name!r}.{hint}", "Write the result of a call.")
+            context.report(
+                path,
+                f"has no `answers`, and the suite has no tool {name!r}.{hint}",
+                "Write the result of a call.",
+            )
         elif parameters.get("type") != "object":
-            context.report((*path, "parameters"), "is not of type object.", "Write {type: object, properties: {...}}.")
+            context.report(
+                (*path, "parameters"),
+                "is not of type object.",
+                "Write {type: object, properties: {...}}.",
+            )
         else:
             description = keys.description or ("" if base is None else base.tool.description)
             tool = Tool(name=name, description=description, parameters=parameters)

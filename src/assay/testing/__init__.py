@@ -7,7 +7,8 @@
         right = ("Paris", "Paris")
         wrong = ("London", "Paris")
 
-Assay tests its own plug-ins with the same classes. The package does not import pytest; the tests use only `tmp_path`.
+Assay tests its own plug-ins with the same classes. The package does not import pytest; the tests
+use only `tmp_path`.
 """
 
 from assay.testing.agents import WorkspaceAgentContract

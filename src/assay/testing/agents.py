@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 
 class WorkspaceAgentContract:
-    """Contract tests for one agent: inherit, and set `agent`, its name under `assay.workspace_agents`.
+    """Contract tests for one agent: inherit, and set `agent`, its name under
+    `assay.workspace_agents`.
 
-    The trials run in the first sandbox that works, or in the named one; `none` is a shell without a sandbox. An agent that asks
-    models needs tests of its own.
+    The trials run in the first sandbox that works, or in the named one; `none` is a shell without a
+    sandbox. An agent that asks models needs tests of its own.
 
     Attributes:
         words: text after the agent's name.
@@ -47,7 +48,9 @@ class WorkspaceAgentContract:
         assert report.end.strip(), "an agent returns its last message and the reason why it ended"
 
     def test_odd_prompts_are_no_error(self, tmp_path: Path) -> None:
-        for number, prompt in enumerate(("", "--help", "'; exit 1; \"$(false)`", "Ünïcode \N{SNOWMAN}\n\n", "x" * 90_000)):
+        for number, prompt in enumerate(
+            ("", "--help", "'; exit 1; \"$(false)`", "Ünïcode \N{SNOWMAN}\n\n", "x" * 90_000)
+        ):
             self._report(tmp_path / str(number), prompt)
 
     def _report(self, folder: Path, prompt: str) -> WorkspaceReport:
@@ -55,7 +58,9 @@ class WorkspaceAgentContract:
             return sandbox_of(self.sandbox) if self.sandbox else await working_sandbox()
 
         def no_gate(provider: str, scenario: Scenario) -> ModelGate:
-            raise AssertionError(f"this contract has no models from {provider}; test such an agent with your own server")
+            raise AssertionError(
+                f"this contract has no models from {provider}; test such an agent with your own server"
+            )
 
         for name, text in self.files.items():
             (folder / "repo" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -69,10 +74,21 @@ class WorkspaceAgentContract:
         trials = WorkspaceTrials(
             made,
             program,
-            Workspaces(choose=choose, base=folder, kept=KeptWorkspaces(folder / "kept", most_bytes=10**9), gate=no_gate),
+            Workspaces(
+                choose=choose,
+                base=folder,
+                kept=KeptWorkspaces(folder / "kept", most_bytes=10**9),
+                gate=no_gate,
+            ),
         )
         purpose = Purpose(role=Role.CANDIDATE, task="task", trial=1)
-        request = ModelRequest(model=of_program(program), messages=task.prompt, parameters=DEFAULTS, purpose=purpose, task=task)
+        request = ModelRequest(
+            model=of_program(program),
+            messages=task.prompt,
+            parameters=DEFAULTS,
+            purpose=purpose,
+            task=task,
+        )
         report = WorkspaceReport.from_text(asyncio.run(trials.complete(request)).text)
         assert report is not None
         return report

@@ -26,7 +26,8 @@ class ExporterContract:
     Attributes:
         format: name of the exporter.
         threshold: argument for the exporter; only `junit` needs one.
-        table: scores to export. If a file of the format can contain only one candidate, set a table with that candidate.
+        table: scores to export. If a file of the format can contain only one candidate, set a table
+            with that candidate.
     """
 
     format: ClassVar[str]

@@ -32,13 +32,23 @@ class GraderContract:
 
     def test_every_response_gets_scores_from_0_to_1_with_weights(self) -> None:
         # Models do produce lone surrogates, and answers of any length.
-        for response in (self.good, "", " \n", "{}", "Ünïcode \N{SNOWMAN}", "\ud800", "word " * 10_000):
+        for response in (
+            self.good,
+            "",
+            " \n",
+            "{}",
+            "Ünïcode \N{SNOWMAN}",
+            "\ud800",
+            "word " * 10_000,
+        ):
             criteria = self._criteria(response)
             assert criteria, f"{response[:40]!r} got no criterion"
             for criterion, row in criteria.items():
                 for key in ("score", "confidence"):
                     number = row.get(key, 0.0)
-                    assert isinstance(number, int | float), f"{criterion!r} has the {key} {number!r}"
+                    assert isinstance(number, int | float), (
+                        f"{criterion!r} has the {key} {number!r}"
+                    )
                     assert 0 <= number <= 1, f"{criterion!r} has the {key} {number!r}"
                 weight = row.get("weight", 1.0)
                 assert isinstance(weight, int | float), f"{criterion!r} has the weight {weight!r}"
@@ -51,13 +61,30 @@ class GraderContract:
         rows = self._criteria(response).values()
         weights = [float(row.get("weight", 1.0)) for row in rows]
         scores = [float(row["score"]) for row in rows]
-        return sum(score * weight for score, weight in zip(scores, weights, strict=True)) / sum(weights)
+        return sum(score * weight for score, weight in zip(scores, weights, strict=True)) / sum(
+            weights
+        )
 
     def _criteria(self, response: str) -> dict[str, dict[str, float]]:
-        """Grade a response and convert the result to JSON and back, as Assay does between processes."""
+        """Grade a response and convert the result to JSON and back, as Assay does between
+        processes.
+        """
         plain: dict[str, JsonValue] = dict.fromkeys(("thing", "context", "prompt", "language"), "")
-        plain |= {"id": "task", "expected": None, "ideal": None, "final_answer": None, "messages": [], "tags": []}
-        result = type(self).grader({**plain, "columns": {}, "metadata": {}, **self.task}, response, self.options)
-        assert isinstance(result, Mapping), f"a grader returns a mapping of criteria to scores, not {result!r:.80}"
+        plain |= {
+            "id": "task",
+            "expected": None,
+            "ideal": None,
+            "final_answer": None,
+            "messages": [],
+            "tags": [],
+        }
+        result = type(self).grader(
+            {**plain, "columns": {}, "metadata": {}, **self.task}, response, self.options
+        )
+        assert isinstance(result, Mapping), (
+            f"a grader returns a mapping of criteria to scores, not {result!r:.80}"
+        )
         grades = json.loads(json.dumps({str(criterion): row for criterion, row in result.items()}))
-        return {name: row if isinstance(row, dict) else {"score": row} for name, row in grades.items()}
+        return {
+            name: row if isinstance(row, dict) else {"score": row} for name, row in grades.items()
+        }

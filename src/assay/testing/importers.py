@@ -25,7 +25,17 @@ if TYPE_CHECKING:
 
     from assay.domain.import_records import Found
 
-_RECORDS = (FoundRun, FoundAtEnd, FoundTask, FoundResponse, FoundAssessment, FoundScores, Noted, Skipped, Held)
+_RECORDS = (
+    FoundRun,
+    FoundAtEnd,
+    FoundTask,
+    FoundResponse,
+    FoundAssessment,
+    FoundScores,
+    Noted,
+    Skipped,
+    Held,
+)
 _FOREIGN = {
     "empty.txt": b"",
     "prose.txt": b"Dear colleagues,\n\nthe results are in.\n",
@@ -54,7 +64,9 @@ class ImporterContract:
         raise NotImplementedError
 
     def test_its_sample_is_recognised(self, tmp_path: Path) -> None:
-        recognised = [self.importer.recognise(source.sample) for source in _files(self.write_sample(tmp_path))]
+        recognised = [
+            self.importer.recognise(source.sample) for source in _files(self.write_sample(tmp_path))
+        ]
         certain = [certainty for certainty in recognised if certainty is not None]
         assert bool(certain) is self.by_content
         assert all(0 < certainty <= 1 for certainty in certain)
@@ -74,7 +86,9 @@ class ImporterContract:
         for record in records:
             assert isinstance(record, _RECORDS)
             opened = opened or isinstance(record, FoundRun)
-            assert opened or isinstance(record, Noted | Skipped | Held), "a record came before its run"
+            assert opened or isinstance(record, Noted | Skipped | Held), (
+                "a record came before its run"
+            )
             _assert_sound(record)
 
     def test_reading_twice_gives_the_same_records(self, tmp_path: Path) -> None:
@@ -97,7 +111,11 @@ class ImporterContract:
     def _read(self, target: Path) -> list[Found]:
         sources = [(source, self.importer) for source in _files(target) if self._fits(source)]
         groups, rest = group_files(sources, self.options)
-        return [record for group in (*groups, *rest) for record in self.importer.read(group.source, group.options)]
+        return [
+            record
+            for group in (*groups, *rest)
+            for record in self.importer.read(group.source, group.options)
+        ]
 
     def _fits(self, source: InputFile) -> bool:
         return not self.by_content or self.importer.recognise(source.sample) is not None

@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 class ProviderContract:
     """Contract tests for one provider: inherit, and set `model`.
 
-    `model` is a model that answers. Override `environment` if the model needs variables, such as a key or an address.
+    `model` is a model that answers. Override `environment` if the model needs variables, such as a
+    key or an address.
     """
 
     model: ClassVar[ModelSpec]
 
     def environment(self, folder: Path, /) -> Mapping[str, str]:
-        """Return the environment variables that the provider needs, and write any files that it reads to the folder."""
+        """Return the environment variables that the provider needs, and write any files that it
+        reads to the folder.
+        """
         return {}
 
     def test_it_is_registered(self) -> None:

@@ -49,7 +49,9 @@ class ScorerContract:
         assert self._outcome(*self.right) == self._outcome(*self.right)
 
     def _outcome(self, response: str, reference: str) -> Outcome:
-        """Score a response and convert the result to JSON and back; a result of Assay's own type is not converted."""
+        """Score a response and convert the result to JSON and back; a result of Assay's own type is
+        not converted.
+        """
         result = type(self).scorer(response, reference, self.options)
         if isinstance(result, Score | Unscored):
             return result

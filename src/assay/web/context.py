@@ -60,15 +60,20 @@ def rooms_of(request: Request) -> Rooms:
 def reviewer_of(request: Request, named: str | None = None) -> str:
     """Return the reviewer's name for a request.
 
-    An invited person has a fixed name. The owner's name is the one in the request, otherwise the one chosen in this browser,
-    otherwise the workspace's.
+    An invited person has a fixed name. The owner's name is the one in the request, otherwise the
+    one chosen in this browser, otherwise the workspace's.
 
-    Raises Refused if an invited person sends another person's decision, such as one left in this browser by an earlier visitor.
+    Raises Refused if an invited person sends another person's decision, such as one left in this
+    browser by an earlier visitor.
     """
     invited = visitor_of(request).name
     if invited is not None:
         if named not in {None, invited}:
-            raise Refused("reviewer", f"is {named}, and you are signed in as {invited}.", remedy=f"Sign in as {named}.")
+            raise Refused(
+                "reviewer",
+                f"is {named}, and you are signed in as {invited}.",
+                remedy=f"Sign in as {named}.",
+            )
         return invited
     chosen = named or unquote(request.cookies.get(REVIEWER_COOKIE, "")).strip()
     # A cookie can be edited by hand; every other input of a name accepts at most 120 characters.
@@ -100,7 +105,9 @@ def sender_of(request: Request, named: str | None = None) -> Sender:
 
 
 async def same_store(request: Request) -> None:
-    """Refuse requests from a page of another store, because an address may serve one store after another with the same ids."""
+    """Refuse requests from a page of another store, because an address may serve one store after
+    another with the same ids.
+    """
     came_from = request.headers.get(STORE_HEADER)
     if came_from not in {None, rooms_of(request).workspace.store_id}:
         raise Refused(

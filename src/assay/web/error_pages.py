@@ -1,6 +1,7 @@
 """Pages for failed requests, with the invalid value, valid values, and a helpful link.
 
-Programs get the same facts as JSON; see `errors`. Where a message for a terminal names a command, a page shows a link.
+Programs get the same facts as JSON; see `errors`. Where a message for a terminal names a command, a
+page shows a link.
 """
 
 from __future__ import annotations
@@ -31,8 +32,11 @@ _LIST_NAMES: Final = WORDS["list_names"]
 _STATUS_TITLES: Final = {int(status): title for status, title in WORDS["status_titles"].items()}
 
 _RUN: Final = re.compile(r"run (\S+)")
-# Most problems continue a sentence that begins with the location; the others are complete sentences.
-_GOES_ON: Final = re.compile(r"(is|are|has|was|were|cannot|comes|carries|holds|would|does|must|broke)\b")
+# Most problems continue a sentence that begins with the location; the others are complete
+# sentences.
+_GOES_ON: Final = re.compile(
+    r"(is|are|has|was|were|cannot|comes|carries|holds|would|does|must|broke)\b"
+)
 _MOST_CHARS: Final = 300
 _CHOICE_OF_RUNS: Final = frozenset({"run", "suite", "batch_id", "all_runs", "pool_anyway"})
 
@@ -41,7 +45,10 @@ Link = tuple[str, str]
 
 
 def problem_page(scope: MutableMapping[str, Any], status: int, error: AssayError) -> Response:
-    """Return the page for an expected error. The path and query in the ASGI scope may hold anything."""
+    """Return the page for an expected error.
+
+    The path and query in the ASGI scope may hold anything.
+    """
     if isinstance(error, UnknownName):
         return _page(scope, status, **_unknown(scope, error))
     if status == 404:
@@ -55,7 +62,13 @@ def problem_page(scope: MutableMapping[str, Any], status: int, error: AssayError
         return _page(scope, status, title="Something went wrong", lead=lead, links=[_again(scope)])
     if isinstance(error, DifferentRuns):
         title = "These runs cannot be pooled"
-        return _page(scope, status, title=title, lead=_sentence(error), links=_other_runs(scope, error.newest))
+        return _page(
+            scope,
+            status,
+            title=title,
+            lead=_sentence(error),
+            links=_other_runs(scope, error.newest),
+        )
     links: list[Link] = []
     named = _RUN.fullmatch(error.where)
     if isinstance(error, Refused) and named:
@@ -66,7 +79,14 @@ def problem_page(scope: MutableMapping[str, Any], status: int, error: AssayError
     elif status == 422 and scope.get("query_string"):
         links = [("Open the page without filters", _path(scope))]
     title = _STATUS_TITLES.get(status, "The request failed")
-    return _page(scope, status, title=title, lead=_sentence(error), more=_for_pages(error.remedy), links=links)
+    return _page(
+        scope,
+        status,
+        title=title,
+        lead=_sentence(error),
+        more=_for_pages(error.remedy),
+        links=links,
+    )
 
 
 def malformed_page(scope: MutableMapping[str, Any], error: Mapping[str, Any]) -> Response:
@@ -77,7 +97,10 @@ def malformed_page(scope: MutableMapping[str, Any], error: Mapping[str, Any]) ->
     links = []
     if any(key == name for key, _ in query):
         links = [("Open the page without this", _path(scope) + (f"?{without}" if without else ""))]
-    facts = [("Value", f"{name} = {_shown(error.get('input'))}"), ("Expected", right(error) or str(error["msg"]))]
+    facts = [
+        ("Value", f"{name} = {_shown(error.get('input'))}"),
+        ("Expected", right(error) or str(error["msg"])),
+    ]
     return _page(scope, 422, title="The address is not valid", facts=facts, links=links)
 
 
@@ -86,11 +109,17 @@ def in_words(error: Mapping[str, Any]) -> str:
     wanted = right(error)
     if not wanted:
         return f"{error['msg']}."
-    return "is missing." if error["type"] == "missing" else f"is {_shown(error.get('input'))}, and must be {wanted}."
+    return (
+        "is missing."
+        if error["type"] == "missing"
+        else f"is {_shown(error.get('input'))}, and must be {wanted}."
+    )
 
 
 def right(error: Mapping[str, Any]) -> str:
-    """Describe the valid input for a pydantic error; empty if no page can cause this kind of error."""
+    """Describe the valid input for a pydantic error; empty if no page can cause this kind of
+    error.
+    """
     bounds = error.get("ctx", {})
     match error["type"]:
         case "int_parsing" | "int_type" | "int_from_float" | "int_parsing_size":
@@ -134,7 +163,10 @@ def _other_runs(scope: MutableMapping[str, Any], newest: str) -> list[Link]:
     """Return links that read the newest run alone, and that pool the runs nevertheless."""
     rest = [(key, value) for key, value in _query(scope) if key not in _CHOICE_OF_RUNS]
     links = [("Read the newest run", f"{_path(scope)}?{urlencode([*rest, ('run', newest)])}")]
-    pooled = [*((key, value) for key, value in _query(scope) if key != "pool_anyway"), ("pool_anyway", "1")]
+    pooled = [
+        *((key, value) for key, value in _query(scope) if key != "pool_anyway"),
+        ("pool_anyway", "1"),
+    ]
     return [*links, ("Pool them anyway, labelled as mixed", f"{_path(scope)}?{urlencode(pooled)}")]
 
 
@@ -150,7 +182,9 @@ def _no_page(scope: MutableMapping[str, Any]) -> Mapping[str, object]:
 
 
 def _instead(scope: MutableMapping[str, Any], name: str, near: str) -> str | None:
-    """Return the request's address with the unknown name replaced; None if the address does not contain it."""
+    """Return the request's address with the unknown name replaced; None if the address does not
+    contain it.
+    """
     parts = str(scope["path"]).split("/")
     query = _query(scope)
     if name not in (*parts, *(value for _, value in query)):
@@ -168,9 +202,15 @@ def _sentence(error: AssayError) -> str:
 
 
 def _for_pages(remedy: str) -> str:
-    """Return a remedy without its sentences about commands and addresses, which pages show as links."""
+    """Return a remedy without its sentences about commands and addresses, which pages show as
+    links.
+    """
     sentences = re.split(r"(?<=[.:])\s+|;\s+", remedy)
-    text = in_http(" ".join(part for part in sentences if part and "`assay" not in part and not part.startswith("/")))
+    text = in_http(
+        " ".join(
+            part for part in sentences if part and "`assay" not in part and not part.startswith("/")
+        )
+    )
     return text if not text or text.endswith((".", ":", "…", "?", "!")) else f"{text}."
 
 

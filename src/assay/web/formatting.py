@@ -17,22 +17,31 @@ def when(at: str) -> str:
 
 
 def time_element(at: str, precision: Literal["day", "minute", "second"] = "minute") -> Markup:
-    """Return a UTC time as an HTML element, which the script `frame/times.js` converts to the reader's time zone."""
+    """Return a UTC time as an HTML element, which the script `frame/times.js` converts to the
+    reader's time zone.
+    """
     text = {"day": at[:10], "minute": when(at), "second": f"{at[:10]} {at[11:19]} UTC"}[precision]
-    return Markup('<time datetime="{}" title="{}" data-{}>{}</time>').format(at, when(at), precision, text)
+    return Markup('<time datetime="{}" title="{}" data-{}>{}</time>').format(
+        at, when(at), precision, text
+    )
 
 
 def with_time_elements(text: str, times: Iterable[str]) -> Markup:
-    """Return a sentence as HTML, with an element in place of each of these times that it states to the minute."""
+    """Return a sentence as HTML, with an element in place of each of these times that it states to
+    the minute.
+    """
     html = escape(text)
-    # Two times in one minute are the same words; replacing them twice would put an element into an element.
+    # Two times in one minute are the same words; replacing them twice would put an element into an
+    # element.
     for minute, at in {when(at): at for at in times}.items():
         html = html.replace(minute, time_element(at))
     return html
 
 
 def ago(at: str, now: str) -> Markup:
-    """Return the time since `at` as an HTML element, in minutes, hours or days; after a week, the date."""
+    """Return the time since `at` as an HTML element, in minutes, hours or days; after a week, the
+    date.
+    """
     try:
         passed = (datetime.fromisoformat(now) - datetime.fromisoformat(at)).total_seconds()
     except (ValueError, TypeError):  # an imported log may state any time
@@ -41,7 +50,9 @@ def ago(at: str, now: str) -> Markup:
         number = int(passed // length)
         if number < most:
             text = f"{number} {plural(number, unit, unit + 's')} ago" if number > 0 else "just now"
-            return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(at, when(at), text)
+            return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(
+                at, when(at), text
+            )
     return time_element(at, "day")
 
 

@@ -1,7 +1,8 @@
 """Keyboard shortcuts of all pages, read from `keyboard.toml`.
 
-House rules: nothing is bound to Backspace, Delete or Space, and Enter alone never approves. An action that discards grades
-or costs a model call takes two keys. `keys` are values of `KeyboardEvent.key`; the keys of a sequence are separated by a space.
+House rules: nothing is bound to Backspace, Delete or Space, and Enter alone never approves. An
+action that discards grades or costs a model call takes two keys. `keys` are values of
+`KeyboardEvent.key`; the keys of a sequence are separated by a space.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ COMPARISON: Final = _bindings("arena")
 BESIDE: Final = _bindings("beside")
 """The keys of the pages that show grades or answers side by side."""
 
-# In another review tool, Backspace discarded the record when a text field had lost the focus (argilla#5113).
+# In another review tool, Backspace discarded the record when a text field had lost the focus
+# (argilla#5113).
 NEVER_BOUND: Final = frozenset({"Backspace", "Delete", " ", "Enter"})
 
 
@@ -65,6 +67,12 @@ def groups(registry: tuple[KeyBinding, ...] = REGISTRY) -> dict[str, list[KeyBin
 
 def for_script(registry: tuple[KeyBinding, ...]) -> list[dict[str, object]]:
     return [
-        {"action": key.action, "keys": key.keys, "in_fields": key.in_fields, "badge": key.shown, "about": key.about}
+        {
+            "action": key.action,
+            "keys": key.keys,
+            "in_fields": key.in_fields,
+            "badge": key.shown,
+            "about": key.about,
+        }
         for key in registry
     ]

@@ -23,6 +23,12 @@ def shown_column(column: AnswerColumn) -> str:
 
 
 def side_by_side(summaries: Iterable[RunSummary]) -> str:
-    """Return the address of the page that compares these runs' candidates, with up to `MOST_COLUMNS` columns."""
-    columns = [AnswerColumn(run=summary.id, candidate=name) for summary in summaries for name in summary.candidates]
+    """Return the address of the page that compares these runs' candidates, with up to
+    `MOST_COLUMNS` columns.
+    """
+    columns = [
+        AnswerColumn(run=summary.id, candidate=name)
+        for summary in summaries
+        for name in summary.candidates
+    ]
     return f"/compare?{urlencode([('col', shown_column(column)) for column in columns[:MOST_COLUMNS]])}"

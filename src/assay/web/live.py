@@ -1,4 +1,7 @@
-"""Live updates of the list of runs. The store is read once per second for all open pages together."""
+"""Live updates of the list of runs.
+
+The store is read once per second for all open pages together.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ BREATH_S: Final = 15.0
 """Seconds between keep-alive comments, which also reveal closed pages."""
 
 MOST_LISTENERS: Final = 500
-"""Maximum number of streams, because each keeps a connection open, and a process may open about a thousand."""
+"""Maximum number of streams, because each keeps a connection open, and a process may open about a
+thousand.
+"""
 
 SHOWN: Final = 50
 """Number of runs that are watched, newest first."""
@@ -38,7 +43,9 @@ NEW_VERDICTS: Final = 2
 class Live:
     """The current state of the runs, which is read from the store only while a page listens."""
 
-    def __init__(self, workspace: Workspace, verdicts: RunVerdicts, runner: Runner | None = None) -> None:
+    def __init__(
+        self, workspace: Workspace, verdicts: RunVerdicts, runner: Runner | None = None
+    ) -> None:
         self._workspace = workspace
         self._verdicts = verdicts
         self._runner = runner
@@ -61,25 +68,34 @@ class Live:
         summaries = self._workspace.archive.runs.newest(limit=SHOWN)
         verdicts = self._verdicts.of(summaries, most=NEW_VERDICTS)
         by_run = approvals_of_runs(self._workspace, summaries)
-        rows = [looked_at(self._workspace, run, by_run[run.id], self._runner, verdict=verdicts[run.id]) for run in summaries]
-        return rows, self._workspace.archive.assessments.tally(Selection()).get(AssessmentState.PENDING, 0)
+        rows = [
+            looked_at(self._workspace, run, by_run[run.id], self._runner, verdict=verdicts[run.id])
+            for run in summaries
+        ]
+        return rows, self._workspace.archive.assessments.tally(Selection()).get(
+            AssessmentState.PENDING, 0
+        )
 
     def _newest_decision(self) -> int:
         """Return a value that changes with every decision."""
         return self._workspace.archive.trials.decided_since(None)[0]
 
     async def listen(self) -> AsyncIterator[bytes]:
-        """Stream server-sent events: first all runs, then changed runs, pending assessments, and a signal after each decision."""
+        """Stream server-sent events: first all runs, then changed runs, pending assessments, and a
+        signal after each decision.
+        """
         self._listeners += 1
         if self._looking is None or self._looking.done():
-            # The state is as old as the last listener, and a page would reload if it contained a deleted run.
+            # The state is as old as the last listener, and a page would reload if it contained a
+            # deleted run.
             self._rows = {}
             self._looking = asyncio.create_task(self._look())
         seen: dict[str, bytes] = {}
         told: int | None = None
         waiting: int | None = None
         try:
-            # A browser that loses the stream, for example at a server restart, reconnects after two seconds.
+            # A browser that loses the stream, for example at a server restart, reconnects after two
+            # seconds.
             yield b"retry: 2000\n\n"
             while not self._stopped:
                 news = [row for run, row in self._rows.items() if seen.get(run) != row]
@@ -91,8 +107,8 @@ class Live:
                     yield b"event: waiting\ndata: %d\n\n" % waiting
                 if told != self._turn:
                     told = self._turn
-                    # Turns restart at 0 with the server; the random part distinguishes them from those before the
-                    # restart.
+                    # Turns restart at 0 with the server; the random part distinguishes them from
+                    # those before the restart.
                     yield f"event: decided\ndata: {self._begun}-{told}\n\n".encode()
                 try:
                     async with self._changed:

@@ -1,4 +1,6 @@
-"""Settings of the C library's allocator for a server with many threads, so that freed memory returns to the system."""
+"""Settings of the C library's allocator for a server with many threads, so that freed memory
+returns to the system.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,18 @@ _LARGE: Final = 256 * 1024
 def bound_allocator() -> None:
     """Limit the memory that this process keeps after use; does nothing without the GNU C library.
 
-    By default each thread gets an arena of its own, up to eight for each core, and each keeps the most it ever used. The
-    threshold above which a block is returned rises with every large array that is freed.
+    By default each thread gets an arena of its own, up to eight for each core, and each keeps the
+    most it ever used. The threshold above which a block is returned rises with every large array
+    that is freed.
     """
     if sys.platform != "linux":
         return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return
-    for parameter, value in ((_ARENA_MAX, _ARENAS), (_MMAP_THRESHOLD, _LARGE), (_TRIM_THRESHOLD, _LARGE)):
+    for parameter, value in (
+        (_ARENA_MAX, _ARENAS),
+        (_MMAP_THRESHOLD, _LARGE),
+        (_TRIM_THRESHOLD, _LARGE),
+    ):
         mallopt(parameter, value)

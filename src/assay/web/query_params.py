@@ -15,36 +15,58 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound="Callable[..., Any]")
 
 READ: Final[dict[tuple[str, str], frozenset[str]]] = {}
-"""Query parameters that a page reads from the request itself, by the name and module of its function."""
+"""Query parameters that a page reads from the request itself, by the name and module of its
+function.
+"""
 
 LISTED: Final = 8
 """Maximum number of names in a message."""
 
 
 def one_of(name: str, value: str, known: Iterable[str]) -> str:
-    """Return a value if it is valid; otherwise raise `InputError` with the nearest valid value and a list of all."""
+    """Return a value if it is valid; otherwise raise `InputError` with the nearest valid value and
+    a list of all.
+    """
     values = tuple(known)
     if value in values:
         return value
-    raise InputError(name, f"is {value!r}.{did_you_mean(value, values)}", remedy=f"Use one of {', '.join(values)}.")
+    raise InputError(
+        name,
+        f"is {value!r}.{did_you_mean(value, values)}",
+        remedy=f"Use one of {', '.join(values)}.",
+    )
 
 
 def whole(name: str, text: str, *, low: int = 0, high: int = 10**9) -> int:
-    """Parse a whole number; raises `InputError` with the bounds if the text is not a number within them."""
+    """Parse a whole number; raises `InputError` with the bounds if the text is not a number within
+    them.
+    """
     # Length first: Python itself raises an error for numbers with more than 4,300 digits.
     if text.isascii() and text.isdecimal() and len(text) <= 19 and low <= int(text) <= high:
         return int(text)
-    raise InputError(name, f"is {text!r}, expected a whole number from {low} to {high}.", remedy=f"Remove {name}.")
+    raise InputError(
+        name,
+        f"is {text!r}, expected a whole number from {low} to {high}.",
+        remedy=f"Remove {name}.",
+    )
 
 
 def place_of(name: str, text: str) -> tuple[int, int] | None:
-    """Parse the start position of a page, two whole numbers separated by a dot; None if the text is empty."""
+    """Parse the start position of a page, two whole numbers separated by a dot; None if the text is
+    empty.
+    """
     if not text:
         return None
     first, dot, second = text.partition(".")
-    if dot and all(part.isascii() and part.isdecimal() and len(part) <= 12 for part in (first, second)):
+    if dot and all(
+        part.isascii() and part.isdecimal() and len(part) <= 12 for part in (first, second)
+    ):
         return int(first), int(second)
-    raise InputError(name, f"is {text!r}, which is not a valid page position.", remedy="Remove it from the address.")
+    raise InputError(
+        name,
+        f"is {text!r}, which is not a valid page position.",
+        remedy="Remove it from the address.",
+    )
 
 
 def known(kind: str, value: str, names: Iterable[str]) -> str:
@@ -54,13 +76,17 @@ def known(kind: str, value: str, names: Iterable[str]) -> str:
     if choice is not None:
         return choice
     listed = ", ".join(choices[:LISTED]) + (", …" if len(choices) > LISTED else "")
-    raise UnknownName(kind, value, choices, remedy=f"Known: {listed}." if choices else "None are stored yet.")
+    raise UnknownName(
+        kind, value, choices, remedy=f"Known: {listed}." if choices else "None are stored yet."
+    )
 
 
 def within(name: str, start: int, of: int) -> int:
     """Return a list position if it is valid; raises `UnknownName` if the list is shorter."""
     if start and start >= of:
-        raise UnknownName(f"row {start + 1} in a list of {of}; {name} =", str(start), remedy=f"Remove {name}.")
+        raise UnknownName(
+            f"row {start + 1} in a list of {of}; {name} =", str(start), remedy=f"Remove {name}."
+        )
     return start
 
 
@@ -84,7 +110,8 @@ def reads(*names: str) -> Callable[[F], F]:
 
 
 def known_names(request: Request) -> None:
-    """Raise an error for query parameters that a page does not read, because a silently ignored filter is misleading.
+    """Raise an error for query parameters that a page does not read, because a silently ignored
+    filter is misleading.
 
     Addresses below `/api` are described in `/openapi.json` and are not checked.
     """

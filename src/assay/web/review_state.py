@@ -24,7 +24,10 @@ MOST_COUNTED = 2_000
 
 
 def selection_of(
-    run: str | None = None, suite: str | None = None, task: str | None = None, judge: str | None = None
+    run: str | None = None,
+    suite: str | None = None,
+    task: str | None = None,
+    judge: str | None = None,
 ) -> Selection:
     return Selection(
         runs=(run,) if run else (),
@@ -45,18 +48,30 @@ def progress(rooms: Rooms, selection: Selection) -> dict[str, int]:
 
 
 def on_the_desk(rooms: Rooms, selection: Selection, *, reviewer: str) -> dict[str, int] | None:
-    """Count this reviewer's items, other reviewers' items, and decided items; None if counting would take too long."""
-    counts = progress(rooms, selection) if not (selection.tasks or selection.judges) else _narrowed(rooms, selection)
+    """Count this reviewer's items, other reviewers' items, and decided items; None if counting
+    would take too long.
+    """
+    counts = (
+        progress(rooms, selection)
+        if not (selection.tasks or selection.judges)
+        else _narrowed(rooms, selection)
+    )
     if counts is None:
         return None
-    others = min(counts["waiting"], rooms.review.opinions.waits_for_others(selection, reviewer=reviewer))
+    others = min(
+        counts["waiting"], rooms.review.opinions.waits_for_others(selection, reviewer=reviewer)
+    )
     return {"waiting": counts["waiting"] - others, "decided": counts["decided"], "others": others}
 
 
 def _narrowed(rooms: Rooms, selection: Selection) -> dict[str, int] | None:
-    """Count one task's or judge's assessments; None if too many, or if the counts would reveal a run's control items."""
+    """Count one task's or judge's assessments; None if too many, or if the counts would reveal a
+    run's control items.
+    """
     covered = rooms.concealment.covered()
-    if covered and any(summary.id in covered for summary in rooms.workspace.archive.runs.matching(selection)):
+    if covered and any(
+        summary.id in covered for summary in rooms.workspace.archive.runs.matching(selection)
+    ):
         return None
     totals = rooms.workspace.archive.assessments.tally_within(selection, most=MOST_COUNTED)
     if totals is None:
@@ -67,7 +82,9 @@ def _narrowed(rooms: Rooms, selection: Selection) -> dict[str, int] | None:
 
 @contextmanager
 def by_its_name(name: str, key: AssessmentKey) -> Iterator[None]:
-    """Replace the assessment's number in error messages by the id in the request, because reviewers may not see numbers."""
+    """Replace the assessment's number in error messages by the id in the request, because reviewers
+    may not see numbers.
+    """
     number = re.compile(rf"\b{shown_assessment(key)}\b")
     try:
         yield
@@ -81,17 +98,23 @@ def by_its_name(name: str, key: AssessmentKey) -> Iterator[None]:
 
 
 def is_sealed(request: Request) -> bool:
-    """True if the visitor sees opaque item ids, and can therefore open only items from the queue."""
+    """True if the visitor sees opaque item ids, and can therefore open only items from the
+    queue.
+    """
     return visitor_of(request).role is VisitorRole.REVIEWER
 
 
 def key_of(request: Request, text: str) -> AssessmentKey:
-    """Return the key of the item with this id; raises `UnknownName` for other texts, such as a number sent by a reviewer."""
+    """Return the key of the item with this id; raises `UnknownName` for other texts, such as a
+    number sent by a reviewer.
+    """
     return rooms_of(request).concealment.key_of(text, sealed=is_sealed(request))
 
 
 def as_named(request: Request, item: Item) -> Item:
-    """Return an item with the ids that the visitor may see; for an invited reviewer, they are opaque."""
+    """Return an item with the ids that the visitor may see; for an invited reviewer, they are
+    opaque.
+    """
     if not is_sealed(request):
         return item
     names = rooms_of(request).concealment
@@ -111,4 +134,6 @@ def shown(request: Request, assessment_id: str, *, whole: bool = False) -> Item:
     """Return an item as the visitor may see it; raises `UnknownName`."""
     key = key_of(request, assessment_id)
     with by_its_name(assessment_id, key):
-        return as_named(request, rooms_of(request).review.item(key, reviewer=reviewer_of(request), whole=whole))
+        return as_named(
+            request, rooms_of(request).review.item(key, reviewer=reviewer_of(request), whole=whole)
+        )

@@ -37,7 +37,9 @@ DRAWN: Final = ("approved", "corrected", "not_required", "exempt", "rejected", "
 """States that the bar of a run shows; the rest of the bar is empty."""
 
 SUCCESS: Final = 0.7
-"""Minimum weighted score at which an agent's run counts as successful, if its harness did not report success or failure."""
+"""Minimum weighted score at which an agent's run counts as successful, if its harness did not
+report success or failure.
+"""
 
 _CORRECTED_ARE: Final = {"graded": "graded", "either": "corrected_or_graded"}
 
@@ -58,8 +60,8 @@ class TrialUnderWayDocument:
 class RunRowDocument:
     """A run in a list.
 
-    `approvals` counts its grades that people approved or corrected. `shares` are the lengths of its bar's parts, in percent of
-    all planned assessments.
+    `approvals` counts its grades that people approved or corrected. `shares` are the lengths of its
+    bar's parts, in percent of all planned assessments.
     """
 
     id: str
@@ -106,7 +108,9 @@ class RunListDocument:
 
 @document
 class AtProviderDocument:
-    """Trials that wait for a batch: their number, the provider's host, and the start in UTC and id of the oldest batch."""
+    """Trials that wait for a batch: their number, the provider's host, and the start in UTC and id
+    of the oldest batch.
+    """
 
     n: int
     place: str
@@ -118,9 +122,10 @@ class AtProviderDocument:
 class LiveRunDocument(RunRowDocument):
     """A run as the list of runs and its own page show it.
 
-    `ending` is true while calls of a cancelled run are in progress. `tally` counts assessments by state, and trials without
-    assessments, in drawing order; `tally_words` has the texts to show. `verdict` is null until it is computed. `action` is the
-    next step: `review`, `retry`, `resume`, `results` or `open`.
+    `ending` is true while calls of a cancelled run are in progress. `tally` counts assessments by
+    state, and trials without assessments, in drawing order; `tally_words` has the texts to show.
+    `verdict` is null until it is computed. `action` is the next step: `review`, `retry`, `resume`,
+    `results` or `open`.
     """
 
     candidates: tuple[str, ...]
@@ -136,8 +141,9 @@ class LiveRunDocument(RunRowDocument):
 class AgentRunDocument(RunRowDocument):
     """A run that also has the field names of agent harnesses.
 
-    For an agent's run, `totalScore` is Σ(score · weight) over its evaluators, and `weightedScore` the score of the trial in the
-    statistics. Both are null until every grade is decided, and so is `isSuccessful`.
+    For an agent's run, `totalScore` is Σ(score · weight) over its evaluators, and `weightedScore`
+    the score of the trial in the statistics. Both are null until every grade is decided, and so is
+    `isSuccessful`.
     """
 
     candidates: tuple[str, ...] | Absent = optional()
@@ -197,7 +203,9 @@ class TelemetryDocument:
 
 @document
 class RunWithEvaluationsDocument:
-    """A run with its evaluations and telemetry; `agentRuns` has each graded trial of an agent as `POST /api/runs` receives it."""
+    """A run with its evaluations and telemetry; `agentRuns` has each graded trial of an agent as
+    `POST /api/runs` receives it.
+    """
 
     run: AgentRunDocument
     evaluations: tuple[ListedAssessmentDocument, ...]
@@ -237,8 +245,8 @@ def run_row(
 ) -> RunRowDocument:
     """Return the row of a run in a list.
 
-    `given`: number of its approvals. `now`: current time for estimating the time left; None omits the estimate. `trouble`: the
-    error that ended the run.
+    `given`: number of its approvals. `now`: current time for estimating the time left; None omits
+    the estimate. `trouble`: the error that ended the run.
     """
     trials = trial_counts(summary)
     counts = {str(state): summary.assessments.get(state, 0) for state in AssessmentState}
@@ -265,22 +273,33 @@ def run_row(
     )
 
 
-def approvals_of_runs(workspace: Workspace, summaries: Iterable[RunSummary]) -> dict[RunId, Approvals]:
+def approvals_of_runs(
+    workspace: Workspace, summaries: Iterable[RunSummary]
+) -> dict[RunId, Approvals]:
     """Count the approvals of runs, for all rows of a list at once."""
     return workspace.archive.scores.approvals_by_run([summary.id for summary in summaries])
 
 
 def _corrected_are(judges: Collection[str]) -> str:
-    """Return the meaning of `corrected` in a run: `graded` if only people grade, `either` if judges and people grade."""
+    """Return the meaning of `corrected` in a run: `graded` if only people grade, `either` if judges
+    and people grade.
+    """
     if PERSON not in judges:
         return "corrected"
     return "graded" if set(judges) == {PERSON} else "either"
 
 
 def looked_at(
-    workspace: Workspace, summary: RunSummary, given: Approvals, runner: Runner | None = None, *, verdict: str | None = None
+    workspace: Workspace,
+    summary: RunSummary,
+    given: Approvals,
+    runner: Runner | None = None,
+    *,
+    verdict: str | None = None,
 ) -> LiveRunDocument:
-    """Return the row of a run with its current trial; the cost does not depend on the size of the run."""
+    """Return the row of a run with its current trial; the cost does not depend on the size of the
+    run.
+    """
     under_way = failed = None
     if summary.state is RunState.RUNNING or summary.trials.get(TrialState.FAILED):
         under_way, failed = workspace.archive.trials.under_way(summary.id)
@@ -328,7 +347,9 @@ def _action(summary: RunSummary, row: RunRowDocument) -> str:
 
 
 def _error(failed: TrialRow | None, trouble: AssayError | None) -> str | None:
-    """Return the error that stopped the run, otherwise the failure of a trial, as one short line; None if there is neither."""
+    """Return the error that stopped the run, otherwise the failure of a trial, as one short line;
+    None if there is neither.
+    """
     if trouble is not None:
         return shortened(f"{trouble.problem} {trouble.remedy}".strip())
     if failed is not None and failed.failure is not None:
@@ -342,10 +363,17 @@ def shortened(text: str, most: int = 160) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def run_document(workspace: Workspace, summary: RunSummary, *, limit: int, after: str | None) -> RunWithEvaluationsDocument:
-    """Return a run for other programs. A pending assessment has no scores, so that no program can count them."""
+def run_document(
+    workspace: Workspace, summary: RunSummary, *, limit: int, after: str | None
+) -> RunWithEvaluationsDocument:
+    """Return a run for other programs.
+
+    A pending assessment has no scores, so that no program can count them.
+    """
     start = decisions.assessment_key(after) if after else None
-    rows = list(decisions.assessments(workspace, Selection(runs=(summary.id,)), after=start, limit=limit))
+    rows = list(
+        decisions.assessments(workspace, Selection(runs=(summary.id,)), after=start, limit=limit)
+    )
     plan = workspace.journal.plan_of(summary.id)
     stored = plan.environment.get("agent_run")
     agent_run: Mapping[str, JsonValue] = stored if isinstance(stored, dict) else {}
@@ -355,7 +383,9 @@ def run_document(workspace: Workspace, summary: RunSummary, *, limit: int, after
             run_row(summary, approvals_of_runs(workspace, [summary])[summary.id]),
             candidates=summary.candidates,
             judges=summary.judges,
-            **_as_agent_run(summary, agent_run, specialist_of(plan.candidates[0]) if agent_run else None),
+            **_as_agent_run(
+                summary, agent_run, specialist_of(plan.candidates[0]) if agent_run else None
+            ),
             **(_totals(summary, rows, agent_run) if agent_run else {}),
         ),
         evaluations=tuple(entry for row in rows for entry in _evaluations(row)),
@@ -366,12 +396,19 @@ def run_document(workspace: Workspace, summary: RunSummary, *, limit: int, after
 
 
 def agent_runs(workspace: Workspace, summary: RunSummary) -> list[dict[str, Any]]:
-    """Return the graded trials of a run on scenarios as `POST /api/runs` receives them; empty for any other run."""
-    return finished_runs(summary, () if summary.imported else outcomes(workspace, RunId(summary.id)))
+    """Return the graded trials of a run on scenarios as `POST /api/runs` receives them; empty for
+    any other run.
+    """
+    return finished_runs(
+        summary, () if summary.imported else outcomes(workspace, RunId(summary.id))
+    )
 
 
 def telemetry(summaries: Sequence[RunSummary], stated: object = None) -> TelemetryDocument:
-    """Sum the usage of runs. `stated` contains the harness's own figures, for values that Assay did not measure."""
+    """Sum the usage of runs.
+
+    `stated` contains the harness's own figures, for values that Assay did not measure.
+    """
     costs = [summary.cost_usd for summary in summaries if summary.cost_usd is not None]
     # If one cost is unknown, the total is unknown: a partial sum would be too low.
     cost = sum(costs) if len(costs) == len(summaries) else None
@@ -397,12 +434,20 @@ def _seconds(summary: RunSummary) -> float | None:
     """Return the seconds from a run's start to its end; None while it has not ended."""
     if summary.finished is None:
         return None
-    return (datetime.fromisoformat(summary.finished) - datetime.fromisoformat(summary.started)).total_seconds()
+    return (
+        datetime.fromisoformat(summary.finished) - datetime.fromisoformat(summary.started)
+    ).total_seconds()
 
 
-def _as_agent_run(summary: RunSummary, agent_run: Mapping[str, JsonValue], specialist: Specialist | None) -> dict[str, object]:
-    """Return a run's fields with the names that agent harnesses use; `agent_run` is the harness's own data."""
-    own: dict[str, object] = {name: agent_run.get(name) for name in ("scenario", "tier", "agent", "model", "metadata")}
+def _as_agent_run(
+    summary: RunSummary, agent_run: Mapping[str, JsonValue], specialist: Specialist | None
+) -> dict[str, object]:
+    """Return a run's fields with the names that agent harnesses use; `agent_run` is the harness's
+    own data.
+    """
+    own: dict[str, object] = {
+        name: agent_run.get(name) for name in ("scenario", "tier", "agent", "model", "metadata")
+    }
     own |= {
         "specialistEnabled": specialist is not None,
         "specialistName": specialist and specialist.name,
@@ -421,7 +466,9 @@ def _as_agent_run(summary: RunSummary, agent_run: Mapping[str, JsonValue], speci
 def _totals(
     summary: RunSummary, rows: Sequence[AssessmentRow], agent_run: Mapping[str, JsonValue]
 ) -> dict[str, float | bool | None]:
-    """Return the totals of an agent's run; None while a grade of it is pending, or if none counts."""
+    """Return the totals of an agent's run; None while a grade of it is pending, or if none
+    counts.
+    """
     counted = [row.assessment for row in rows if row.state in COUNTS]
     scores = [score for part in counted for score in part.scores.values()]
     if not scores or None in scores or summary.assessments.get(AssessmentState.PENDING):
@@ -430,7 +477,9 @@ def _totals(
     stated = agent_run.get("isSuccessful", agent_run.get("is_successful"))
     return {
         "totalScore": sum(
-            part.weights.get(grade.criterion, 1.0) * (grade.score or 0.0) for part in counted for grade in part.grades
+            part.weights.get(grade.criterion, 1.0) * (grade.score or 0.0)
+            for part in counted
+            for grade in part.grades
         ),
         "weightedScore": weighted,
         "isSuccessful": stated if isinstance(stated, bool) else weighted >= SUCCESS,
@@ -438,8 +487,14 @@ def _totals(
 
 
 def _evaluations(row: AssessmentRow) -> list[ListedAssessmentDocument]:
-    """Return an assessment as entries: one per criterion for an agent's evaluators, otherwise a single entry."""
-    assessment = None if row.state in {AssessmentState.PENDING, AssessmentState.SUPERSEDED} else row.assessment
+    """Return an assessment as entries: one per criterion for an agent's evaluators, otherwise a
+    single entry.
+    """
+    assessment = (
+        None
+        if row.state in {AssessmentState.PENDING, AssessmentState.SUPERSEDED}
+        else row.assessment
+    )
     scores = {} if assessment is None else assessment.scores
     whole = fill(
         ListedAssessmentDocument,
@@ -457,13 +512,22 @@ def _evaluations(row: AssessmentRow) -> list[ListedAssessmentDocument]:
     if assessment is None or row.grader != EVALUATORS:
         return [whole]
     return [
-        replace(whole, evaluatorName=grade.criterion, score=grade.score, weight=assessment.weights.get(grade.criterion))
+        replace(
+            whole,
+            evaluatorName=grade.criterion,
+            score=grade.score,
+            weight=assessment.weights.get(grade.criterion),
+        )
         for grade in assessment.grades
     ]
 
 
-def matrix(trials: Iterable[TrialRow], *, not_graded: bool = False) -> tuple[MatrixRowDocument, ...]:
-    """Arrange trials in plan order as one row per task; `not_graded`: the answers have no grades, so no trial awaits review."""
+def matrix(
+    trials: Iterable[TrialRow], *, not_graded: bool = False
+) -> tuple[MatrixRowDocument, ...]:
+    """Arrange trials in plan order as one row per task; `not_graded`: the answers have no grades,
+    so no trial awaits review.
+    """
     first: dict[str, TrialRow] = {}
     cells: dict[str, list[MatrixCellDocument]] = {}
     for trial in trials:
@@ -473,20 +537,40 @@ def matrix(trials: Iterable[TrialRow], *, not_graded: bool = False) -> tuple[Mat
         first.setdefault(trial.task, trial)
         cell = MatrixCellDocument(id=shown_trial(trial.key), k=trial.k, state=state, score=None)
         cells.setdefault(trial.task, []).append(cell)
-    return tuple(fill(MatrixRowDocument, trial, cells=tuple(cells[task])) for task, trial in first.items())
+    return tuple(
+        fill(MatrixRowDocument, trial, cells=tuple(cells[task])) for task, trial in first.items()
+    )
 
 
 def _tally(summary: RunSummary, trials: dict[str, int]) -> list[tuple[str, int]]:
-    """Count a run's current assessments by state, and its trials without assessments: failed, not graded or planned."""
+    """Count a run's current assessments by state, and its trials without assessments: failed, not
+    graded or planned.
+    """
     counts = {str(state): summary.assessments.get(state, 0) for state in AssessmentState}
     counts["failed"], counts["not_graded"] = trials["failed"], summary.not_graded
     counts["planned"] = trials["total"] - trials["done"] - trials["failed"]
-    order = ("approved", "corrected", "not_required", "exempt", "rejected", "failed", "pending", "left_out")
-    return [(state, counts[state]) for state in (*order, "not_graded", "planned") if counts.get(state)]
+    order = (
+        "approved",
+        "corrected",
+        "not_required",
+        "exempt",
+        "rejected",
+        "failed",
+        "pending",
+        "left_out",
+    )
+    return [
+        (state, counts[state]) for state in (*order, "not_graded", "planned") if counts.get(state)
+    ]
 
 
-def _tally_words(tally: list[tuple[str, int]], given: Approvals, corrected_are: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a tally. People's grades are stated together, by how their decisions came about."""
+def _tally_words(
+    tally: list[tuple[str, int]], given: Approvals, corrected_are: str
+) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a tally.
+
+    People's grades are stated together, by how their decisions came about.
+    """
     if given.total:
         yield "approved", wording.approvals(given)
     numbers = dict(tally)
@@ -506,11 +590,19 @@ def _shares(tally: list[tuple[str, int]]) -> list[tuple[str, float]]:
 
 
 def _left_s(summary: RunSummary, trials: dict[str, int], now: str | None) -> float | None:
-    """Estimate the seconds until a running run ends, from its pace since its last start; None if unknown."""
+    """Estimate the seconds until a running run ends, from its pace since its last start; None if
+    unknown.
+    """
     left = trials["total"] - trials["done"] - trials["failed"]
     # The time while the run was stopped must not count.
     done = trials["total"] - left - summary.done_before
-    if now is None or summary.since is None or summary.state is not RunState.RUNNING or done < 3 or left <= 0:
+    if (
+        now is None
+        or summary.since is None
+        or summary.state is not RunState.RUNNING
+        or done < 3
+        or left <= 0
+    ):
         return None
     spent = (datetime.fromisoformat(now) - datetime.fromisoformat(summary.since)).total_seconds()
     return round(spent / done * left, 1) if spent > 0 else None

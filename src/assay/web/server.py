@@ -48,7 +48,16 @@ from assay.web.live import Live
 from assay.web.memory import bound_allocator
 from assay.web.pages import arena
 from assay.web.query_params import known_names
-from assay.web.security.access import HEADERS, Entrance, Guard, Token, check_exposure, is_loopback, known_hosts, visitor_of
+from assay.web.security.access import (
+    HEADERS,
+    Entrance,
+    Guard,
+    Token,
+    check_exposure,
+    is_loopback,
+    known_hosts,
+    visitor_of,
+)
 from assay.web.security.body_limit import BodyLimit
 from assay.web.security.connection_limit import TimedConnection
 from assay.web.security.sandboxed_frames import Previews
@@ -65,7 +74,9 @@ if TYPE_CHECKING:
 
 FOREVER: Final = "public, max-age=31536000, immutable"
 RESULTS_IDLE_S: Final = 2.0
-"""Seconds from a decision to the update of the results folder, which includes all decisions made by then."""
+"""Seconds from a decision to the update of the results folder, which includes all decisions made by
+then.
+"""
 
 MOST_PROBLEMS: Final = 100  # problems of one request that its response lists
 KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
@@ -75,7 +86,9 @@ DEPENDENCIES: Final = (Depends(known_names), Depends(context.same_store))
 
 
 def routers(*packages: ModuleType) -> Iterator[APIRouter]:
-    """Yield the `router` of every module in the packages, so that a new page or endpoint needs only a new file."""
+    """Yield the `router` of every module in the packages, so that a new page or endpoint needs only
+    a new file.
+    """
     for package in packages:
         for module in iter_modules(package.__path__):
             router = getattr(import_module(f"{package.__name__}.{module.name}"), "router", None)
@@ -87,7 +100,8 @@ def routers(*packages: ModuleType) -> Iterator[APIRouter]:
 def shared_routes() -> tuple[BaseRoute, ...]:
     """Return the routes of all pages and endpoints, which every app of this process shares.
 
-    FastAPI analyses each endpoint when a request is first matched with it, which takes 0.1 s for all.
+    FastAPI analyses each endpoint when a request is first matched with it, which takes 0.1 s for
+    all.
     """
     router = APIRouter()
     for part in routers(api, pages):
@@ -96,7 +110,11 @@ def shared_routes() -> tuple[BaseRoute, ...]:
 
 
 def create_app(
-    workspace: Workspace, *, host: str = "127.0.0.1", token: str | None = None, code: Token | None = None
+    workspace: Workspace,
+    *,
+    host: str = "127.0.0.1",
+    token: str | None = None,
+    code: Token | None = None,
 ) -> FastAPI:
     """Return the web app of a workspace.
 
@@ -111,7 +129,9 @@ def create_app(
     check_exposure(host, token)
     check_webhook(workspace.settings)
     known = code or (Token(token) if token else None)
-    queue = ReviewQueue(workspace.archive.assessments, workspace.leases, workspace.clock, order_seeds(workspace))
+    queue = ReviewQueue(
+        workspace.archive.assessments, workspace.leases, workspace.clock, order_seeds(workspace)
+    )
     workspace.results.idle_s = RESULTS_IDLE_S
 
     runner = Runner(workspace)
@@ -119,7 +139,8 @@ def create_app(
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
-        # Clients were told that their evaluations are accepted, so a new server finishes those that a stopped one left.
+        # Clients were told that their evaluations are accepted, so a new server finishes those that
+        # a stopped one left.
         await asyncio.to_thread(_resume_evaluations, workspace, runner)
         yield
         await asyncio.to_thread(runner.stop)
@@ -164,13 +185,19 @@ def create_app(
     app.state.judging = judging(workspace)
     app.state.arena = arena.ArenaServices(voting=ArenaVoting(workspace), previews=Previews())
     app.state.problem_page = error_pages.problem_page
-    app.add_api_route("/static/{digest}/{name:path}", static_file, include_in_schema=False, dependencies=DEPENDENCIES)
+    app.add_api_route(
+        "/static/{digest}/{name:path}",
+        static_file,
+        include_in_schema=False,
+        dependencies=DEPENDENCIES,
+    )
     app.exception_handler(AssayError)(_expected)
     app.exception_handler(RequestValidationError)(_malformed)
     app.exception_handler(HTTPException)(_plain)
     app.exception_handler(Exception)(_unexpected)
     app.add_middleware(BodyLimit)
-    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=4)  # leaves event streams uncompressed
+    # leaves event streams uncompressed
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=4)
     # Added last, so it runs first and reads nothing of a request that it refuses.
     hosts = known_hosts(host, workspace.settings.environment.get("ASSAY_HOSTS"))
     app.add_middleware(Guard, hosts=hosts, entrance=entrance)
@@ -206,7 +233,9 @@ def serve(
     bound_allocator()
     listening = _listening(host, port)
     shown = host if is_loopback(host) or host not in {"0.0.0.0", "::"} else socket.gethostname()
-    workspace.notices.base = f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}"
+    workspace.notices.base = (
+        f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}"
+    )
     address = workspace.notices.base + path
     if known is not None and known.code:
         address += ("&" if "?" in path else "?") + urlencode({"token": known.code})
@@ -231,7 +260,9 @@ def serve(
 
 
 def _prepare_results_page() -> None:
-    """Load parts of the results page before its first visit, and exempt all that is loaded from garbage collection."""
+    """Load parts of the results page before its first visit, and exempt all that is loaded from
+    garbage collection.
+    """
     import_module("scipy.special")
     for name in ("frame/base.html", "statistics/results.html", "statistics/statistics_parts.html"):
         templating.templates().get_template(name)
@@ -242,9 +273,13 @@ def _prepare_results_page() -> None:
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
-    """True unless the error comes from a request that was cut off at shutdown, which is harmless."""
+    """True unless the error comes from a request that was cut off at shutdown, which is
+    harmless.
+    """
     error = record.exc_info[1] if record.exc_info else None
-    return not isinstance(error, asyncio.CancelledError) and not str(record.msg).startswith("Cancel %s running task")
+    return not isinstance(error, asyncio.CancelledError) and not str(record.msg).startswith(
+        "Cancel %s running task"
+    )
 
 
 class _Server(uvicorn.Server):
@@ -260,11 +295,19 @@ class _Server(uvicorn.Server):
 def static_file(request: Request, digest: str, name: str) -> Response:
     """Return a script, a style sheet or a picture; its address changes with its content."""
     kind = KINDS.get(PurePosixPath(name).suffix)
-    if digest != templating.static_digest() or name not in templating.static_files() or kind is None:
+    if (
+        digest != templating.static_digest()
+        or name not in templating.static_files()
+        or kind is None
+    ):
         raise UnknownName("file", name)
     headers = {"cache-control": FOREVER, "vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(templating.compressed_content(name), media_type=kind, headers=headers | {"content-encoding": "gzip"})
+        return Response(
+            templating.compressed_content(name),
+            media_type=kind,
+            headers=headers | {"content-encoding": "gzip"},
+        )
     return Response(templating.static_content(name), media_type=kind, headers=headers)
 
 
@@ -278,8 +321,8 @@ def _version() -> str:
 def _listening(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        # Nagle's algorithm delayed each response on a kept-alive connection by 40 ms. asyncio disables it only for a
-        # socket created with IPPROTO_TCP.
+        # Nagle's algorithm delayed each response on a kept-alive connection by 40 ms. asyncio
+        # disables it only for a socket created with IPPROTO_TCP.
         listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host.strip("[]"), port))
@@ -315,16 +358,22 @@ def _expected(request: Request, error: AssayError) -> Response:
 def _malformed(request: Request, error: RequestValidationError) -> Response:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
-        return problem_response(request.scope, 400, "body", f"is not valid JSON: {first['ctx']['error']}.")
+        return problem_response(
+            request.scope, 400, "body", f"is not valid JSON: {first['ctx']['error']}."
+        )
     if first["loc"][0] == "body":
         each = [_body_problem(fault) for fault in error.errors()[:MOST_PROBLEMS]]
-        return JSONResponse({**each[0], "problems": [body["error"] for body in each]}, status_code=422)
+        return JSONResponse(
+            {**each[0], "problems": [body["error"] for body in each]}, status_code=422
+        )
     if _wants_page(request):
         return error_pages.malformed_page(request.scope, first)
     if first["loc"][0] == "query":
         name = str(first["loc"][1])
         remedy = f"Write {name}=…." if first["type"] == "missing" else f"Remove or correct {name}."
-        return problem_response(request.scope, 422, name, error_pages.in_words(first), remedy=remedy)
+        return problem_response(
+            request.scope, 422, name, error_pages.in_words(first), remedy=remedy
+        )
     return problem_response(request.scope, 422, _named(first), error_pages.in_words(first))
 
 
@@ -342,18 +391,24 @@ def _named(error: Mapping[str, Any]) -> str:
 def _plain(request: Request, error: HTTPException) -> Response:
     message = f"{error.detail}."
     if _wants_page(request):
-        return error_pages.problem_page(request.scope, error.status_code, AssayError(request.url.path, message))
+        return error_pages.problem_page(
+            request.scope, error.status_code, AssayError(request.url.path, message)
+        )
     remedy = "/openapi.json lists the addresses for programs." if error.status_code == 404 else ""
     return JSONResponse(problem(request.url.path, message, remedy), status_code=error.status_code)
 
 
 def _unexpected(request: Request, error: Exception) -> Response:
-    """Return the response for an unexpected error, with the security headers, because middleware does not run for it."""
+    """Return the response for an unexpected error, with the security headers, because middleware
+    does not run for it.
+    """
     message = "an internal error occurred; the server's log has the details."
     answer: Response = JSONResponse(problem(request.url.path, message), status_code=500)
     if _wants_page(request):
         with suppress(Exception):  # rendering a page may itself fail
-            answer = error_pages.problem_page(request.scope, 500, AssayError(request.url.path, message))
+            answer = error_pages.problem_page(
+                request.scope, 500, AssayError(request.url.path, message)
+            )
     answer.headers.update({name.decode(): value.decode() for name, value in HEADERS})
     return answer
 

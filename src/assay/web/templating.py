@@ -60,7 +60,9 @@ SETTINGS: Final = (
 BELONGS: Final = WORDS["belongs"]
 """Pages without their own entry in the navigation, and the entry that is highlighted for each."""
 
-_PAGES: Final[dict[str, dict[str, str]]] = tomllib.loads((resources.files("assay.web") / "pages.toml").read_text("utf-8"))
+_PAGES: Final[dict[str, dict[str, str]]] = tomllib.loads(
+    (resources.files("assay.web") / "pages.toml").read_text("utf-8")
+)
 
 
 def folder(name: str) -> Path:
@@ -71,7 +73,11 @@ def folder(name: str) -> Path:
 def static_files() -> dict[str, Path]:
     """Return every static file by its path below `static/`, sorted by path."""
     root = folder("static")
-    return {file.relative_to(root).as_posix(): file for file in sorted(root.rglob("*")) if file.is_file()}
+    return {
+        file.relative_to(root).as_posix(): file
+        for file in sorted(root.rglob("*"))
+        if file.is_file()
+    }
 
 
 @cache
@@ -81,7 +87,8 @@ def static_content(name: str) -> bytes:
     Args:
         name: path below `static/`, such as `review/item.js`.
 
-    Raises KeyError for an unknown file. The path is only looked up, so it cannot lead outside the folder.
+    Raises KeyError for an unknown file. The path is only looked up, so it cannot lead outside the
+    folder.
     """
     file = static_files()[name]
     minify = {".js": rjsmin.jsmin, ".css": rcssmin.cssmin}.get(file.suffix)
@@ -96,7 +103,10 @@ def compressed_content(name: str) -> bytes:
 
 @cache
 def static_digest() -> str:
-    """Return a digest of all static files. Their addresses contain it, so browsers may cache them forever."""
+    """Return a digest of all static files.
+
+    Their addresses contain it, so browsers may cache them forever.
+    """
     whole = sha256()
     for name, file in static_files().items():
         whole.update(name.encode() + b"\0" + file.read_bytes())
@@ -105,7 +115,9 @@ def static_digest() -> str:
 
 @cache
 def templates() -> Environment:
-    """Return the template environment, which escapes every value and treats an undefined name as an error."""
+    """Return the template environment, which escapes every value and treats an undefined name as an
+    error.
+    """
     environment = Environment(
         loader=FileSystemLoader(folder("templates")),
         autoescape=True,
@@ -126,7 +138,15 @@ def templates() -> Environment:
         reject_reasons=REJECT_REASONS,
         rerun_reasons=RERUN_REASONS,
     )
-    environment.filters.update(visible=visible, data=_data, usd=money, count=count, duration=duration, at=time_element, ago=ago)
+    environment.filters.update(
+        visible=visible,
+        data=_data,
+        usd=money,
+        count=count,
+        duration=duration,
+        at=time_element,
+        ago=ago,
+    )
     return environment
 
 
@@ -142,8 +162,15 @@ def frame_of(visitor: Visitor | None, headers: Mapping[str, str]) -> dict[str, o
         return visitor is not None and visitor.may_open("GET", address)
 
     nav = [entry for entry in NAV if can(entry[1])]
-    if visitor is not None and visitor.name is not None and can(own := f"/reviewers/{visitor.name}"):
-        nav += [("decisions", quote(f"{own}/decisions"), "My decisions"), ("reviewer", quote(own), "My figures")]
+    if (
+        visitor is not None
+        and visitor.name is not None
+        and can(own := f"/reviewers/{visitor.name}")
+    ):
+        nav += [
+            ("decisions", quote(f"{own}/decisions"), "My decisions"),
+            ("reviewer", quote(own), "My figures"),
+        ]
     return {
         "can": can,
         "home": "/" if visitor is None else visitor.home,
@@ -155,7 +182,12 @@ def frame_of(visitor: Visitor | None, headers: Mapping[str, str]) -> dict[str, o
 
 
 def page_of(
-    request: Request, template: str, *, twin: str | None, boot: Mapping[str, object] | None = None, **values: Any
+    request: Request,
+    template: str,
+    *,
+    twin: str | None,
+    boot: Mapping[str, object] | None = None,
+    **values: Any,
 ) -> Response:
     """Render a page with the theme and reviewer name of this browser.
 
@@ -165,12 +197,18 @@ def page_of(
         values: values for the template; `page`, `title` and `texts` replace those in `pages.toml`.
     """
     theme = request.cookies.get("assay_theme", "auto")
-    visitor: Visitor | None = request.scope.get(VISITOR)  # nobody has signed in yet on the sign-in page
+    # nobody has signed in yet on the sign-in page
+    visitor: Visitor | None = request.scope.get(VISITOR)
     reviewer = None if visitor is None else reviewer_of(request)
     workspace = rooms_of(request).workspace
     values = {"texts": "", **_PAGES[template], **values}
-    script: dict[str, object] = {"texts": for_script(values["texts"]), "page": values["page"], **(boot or {})}
-    # Scripts send the store's id with each request, because another project may later use this address with the same ids.
+    script: dict[str, object] = {
+        "texts": for_script(values["texts"]),
+        "page": values["page"],
+        **(boot or {}),
+    }
+    # Scripts send the store's id with each request, because another project may later use this
+    # address with the same ids.
     script |= {"store": workspace.store_id, "reviewer": reviewer, "glyphs": GLYPHS}
     values = {
         **frame_of(visitor, request.headers),
@@ -188,4 +226,5 @@ def page_of(
 def _data(value: object) -> Markup:
     """Return JSON for use inside a script element; no value can end the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=to_json)
-    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))  # escaped
+    # escaped
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))

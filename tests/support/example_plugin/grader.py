@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
 
 
-def manners(task: Mapping[str, JsonValue], response: str, options: Mapping[str, JsonValue], /) -> object:
+def manners(
+    task: Mapping[str, JsonValue], response: str, options: Mapping[str, JsonValue], /
+) -> object:
     """Return two criteria; `longest` is the most words that a short answer has."""
     words, longest = len(response.split()), options.get("longest", 10)
     short = {"score": float(words <= int(str(longest))), "reason": f"{words} words", "weight": 3}

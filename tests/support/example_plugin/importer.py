@@ -33,4 +33,6 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             yield Skipped(where=where, why="is not a line of three cells that ends in a number.")
             continue
         grade = FoundGrade(candidate=candidate, score=score)
-        yield FoundAssessment(task=task, trial=1, judge=NAME, by=GradedBy.RULE, where=where, grades=(grade,))
+        yield FoundAssessment(
+            task=task, trial=1, judge=NAME, by=GradedBy.RULE, where=where, grades=(grade,)
+        )

@@ -27,5 +27,7 @@ class Shouting:
 def open_shouting(model: ModelSpec, context: ProviderContext, /) -> Shouting:
     """Open the provider; `SHOUT_KEY` must be set."""
     if not context.environment.get("SHOUT_KEY"):
-        raise SettingsError("SHOUT_KEY", "is not set, but models of shout need it.", remedy="Set it.")
+        raise SettingsError(
+            "SHOUT_KEY", "is not set, but models of shout need it.", remedy="Set it."
+        )
     return Shouting()

@@ -14,4 +14,8 @@ def words_present(response: str, reference: str, options: Mapping[str, JsonValue
     """Return the share with a note."""
     words = reference.lower().split()
     present = [word for word in words if word in response.lower()]
-    return {"score": len(present) / len(words), "note": f"{len(present)} of {len(words)} words"} if words else None
+    return (
+        {"score": len(present) / len(words), "note": f"{len(present)} of {len(words)} words"}
+        if words
+        else None
+    )

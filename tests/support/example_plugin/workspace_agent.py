@@ -21,7 +21,9 @@ class Scribe:
     def __init__(self, words: str, folder: Path) -> None:
         self._file = words.strip() or "done.txt"
 
-    async def work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
+    async def work(
+        self, prompt: str, scenario: Scenario, workspace: OpenWorkspace
+    ) -> tuple[str, str]:
         """Write the file by a command, because only commands run in the sandbox."""
         result = await workspace.shell.run(f'printf %s "${PROMPT}" > {shlex.quote(self._file)}')
         return f"Wrote {self._file}.", "done" if result.succeeded else "failed"

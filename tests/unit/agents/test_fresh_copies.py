@@ -1,4 +1,6 @@
-"""Fresh copies for the validation: what the diff shows is applied, and nothing else that an agent left."""
+"""Fresh copies for the validation: what the diff shows is applied, and nothing else that an agent
+left.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from assay.agents.files import Snapshot, changed_paths, copy_fixture, difference, parts_of_difference, within
+from assay.agents.files import (
+    Snapshot,
+    changed_paths,
+    copy_fixture,
+    difference,
+    parts_of_difference,
+    within,
+)
 from assay.agents.fresh_copies import agent_changes, fresh_copy, restore_checks
 from assay.domain.scenarios import CheckCommand, Scenario
 
@@ -27,7 +36,11 @@ class Trial:
     """A fixture, and a workspace with a copy of it in which a test plays the agent."""
 
     def __init__(self, folder: Path, *commands: str, allowed: tuple[str, ...] = ()) -> None:
-        self.fixture, self.workspace, self.target = folder / "fixture", folder / "workspace", folder / "validated"
+        self.fixture, self.workspace, self.target = (
+            folder / "fixture",
+            folder / "workspace",
+            folder / "validated",
+        )
         for name, content in FIXTURE.items():
             (self.fixture / name).parent.mkdir(parents=True, exist_ok=True)
             (self.fixture / name).write_bytes(content)
@@ -50,7 +63,9 @@ class Trial:
     def validated(self, *, prepared: bool = False) -> tuple[list[str], tuple[str, ...]]:
         """Make the fresh copy; return its files and the violations."""
         now = Snapshot(self.workspace)
-        self.changes = agent_changes(self.scenario, self.base, now, self.workspace, changed_paths(self.base, now))
+        self.changes = agent_changes(
+            self.scenario, self.base, now, self.workspace, changed_paths(self.base, now)
+        )
         fresh_copy(self.fixture, self.target, self.changes, prepared=prepared)
         names = {
             path.relative_to(self.target).as_posix()
@@ -96,7 +111,14 @@ def test_file_and_folder_that_change_places_are_applied(trial: Trial) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        *("__pycache__/work.cpython-311.pyc", "work.pyc", ".git/config", "pkg/.git", "dist/work.py", ".venv/bin/python"),
+        *(
+            "__pycache__/work.cpython-311.pyc",
+            "work.pyc",
+            ".git/config",
+            "pkg/.git",
+            "dist/work.py",
+            ".venv/bin/python",
+        ),
         "node_modules/.bin/jest",
     ],
 )
@@ -143,7 +165,9 @@ def test_content_that_the_diff_cannot_tell_apart_is_shown(trial: Trial) -> None:
         (".npmrc", "steers npm"),
     ],
 )
-def test_additions_that_decide_the_checks_are_violations(trial: Trial, path: str, reason: str) -> None:
+def test_additions_that_decide_the_checks_are_violations(
+    trial: Trial, path: str, reason: str
+) -> None:
     trial.write(path, "import os; os._exit(0)")
     added, violations = trial.validated()
     assert added == [], "the validation runs without it"
@@ -181,7 +205,10 @@ def test_files_of_tools_that_no_command_runs_are_validated(tmp_path: Path) -> No
 
 
 def test_scripts_that_a_command_runs_stay_those_of_the_fixture(trial: Trial) -> None:
-    changed = {"scripts": {"test": "true", "pretest": "true", "docs": "none"}, "dependencies": {"left-pad": "1"}}
+    changed = {
+        "scripts": {"test": "true", "pretest": "true", "docs": "none"},
+        "dependencies": {"left-pad": "1"},
+    }
     trial.write("package.json", json.dumps(changed))
     _, violations = trial.validated()
     assert json.loads((trial.target / "package.json").read_text()) == {
@@ -219,7 +246,11 @@ def test_a_command_cannot_change_the_checks_of_the_next(trial: Trial) -> None:
         (trial.target / name).parent.mkdir(exist_ok=True)
         (trial.target / name).write_text("forged")
     restore_checks(trial.scenario, trial.fixture, trial.target, trial.changes.applied)
-    present = {path.relative_to(trial.target).as_posix() for path in trial.target.rglob("*") if path.is_file()}
+    present = {
+        path.relative_to(trial.target).as_posix()
+        for path in trial.target.rglob("*")
+        if path.is_file()
+    }
     assert present == FIXTURE.keys() | {"built/out.txt"}
     assert (trial.target / "tests" / "test_work.py").read_bytes() == b"original"
     assert (trial.target / "work.py").read_text() == "changed"

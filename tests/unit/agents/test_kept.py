@@ -14,8 +14,23 @@ from assay.agents.kept import MOST_KEPT, KeptWorkspaces, disarm
 @pytest.mark.parametrize(
     "path",
     [
-        *(".git/config", ".GIT/config", "pkg/.git", "repo.git/HEAD", ".husky/pre-commit", ".githooks/post-checkout", ".envrc"),
-        *(".vscode/tasks.json", "node_modules/x.js", "pkg/__pycache__/x.pyc", "dist/x", ".venv/bin/python", "x.pyc"),
+        *(
+            ".git/config",
+            ".GIT/config",
+            "pkg/.git",
+            "repo.git/HEAD",
+            ".husky/pre-commit",
+            ".githooks/post-checkout",
+            ".envrc",
+        ),
+        *(
+            ".vscode/tasks.json",
+            "node_modules/x.js",
+            "pkg/__pycache__/x.pyc",
+            "dist/x",
+            ".venv/bin/python",
+            "x.pyc",
+        ),
     ],
 )
 def test_nothing_armed_is_left(tmp_path: Path, path: str) -> None:

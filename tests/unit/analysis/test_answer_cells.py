@@ -23,8 +23,12 @@ def test_the_four_states_are_told_apart() -> None:
 
 
 def test_answers_without_a_mapping_are_compared_by_words() -> None:
-    assert summarise_row([answer_cell(text="a  b\n"), answer_cell(text="a b")]).state is RowState.AGREE
-    assert summarise_row([answer_cell(text="a b"), answer_cell(text="a c")]).state is RowState.DISAGREE
+    assert (
+        summarise_row([answer_cell(text="a  b\n"), answer_cell(text="a b")]).state is RowState.AGREE
+    )
+    assert (
+        summarise_row([answer_cell(text="a b"), answer_cell(text="a c")]).state is RowState.DISAGREE
+    )
 
 
 def test_an_error_is_no_answer_that_could_differ() -> None:

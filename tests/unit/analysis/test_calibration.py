@@ -1,4 +1,6 @@
-"""Figures of a judge's trust, against independent calculations, and tiers read at the cautious end."""
+"""Figures of a judge's trust, against independent calculations, and tiers read at the cautious
+end.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,16 @@ from assay.domain.calibration import Tier
 
 def judged(pairs: list[tuple[float, float]], *, tolerance: float = 0.1) -> list[JudgedReference]:
     return [
-        JudgedReference(id=f"s{n}", kind="own", source="sample", reference=b, tolerance=tolerance, judged=a)
+        JudgedReference(
+            id=f"s{n}", kind="own", source="sample", reference=b, tolerance=tolerance, judged=a
+        )
         for n, (a, b) in enumerate(pairs)
     ]
 
 
-def spread(n: int, *, off: float = 0.0, seed: int = 1, noise: float = 0.02) -> list[tuple[float, float]]:
+def spread(
+    n: int, *, off: float = 0.0, seed: int = 1, noise: float = 0.02
+) -> list[tuple[float, float]]:
     dice = np.random.default_rng(seed)
     truth = np.linspace(0.05, 0.9, n)
     return [(float(np.clip(x + off + dice.normal(0, noise), 0, 1)), float(x)) for x in truth]
@@ -60,7 +66,9 @@ def test_figures_equal_scipy_s() -> None:
         (1.00, 0.26, 0.99, Tier.POOR),
     ],
 )
-def test_a_tier_needs_all_three(pass_rate: float, mae: float, correlation: float, tier: Tier) -> None:
+def test_a_tier_needs_all_three(
+    pass_rate: float, mae: float, correlation: float, tier: Tier
+) -> None:
     assert tier_of(pass_rate, mae, correlation) is tier
 
 
@@ -96,7 +104,9 @@ def test_equal_references_give_no_correlation_and_no_tier() -> None:
 
 
 def test_an_unread_reply_is_a_miss_and_has_no_error() -> None:
-    lost = JudgedReference(id="lost", kind="own", source="sample", reference=1.0, tolerance=0.1, judged=None)
+    lost = JudgedReference(
+        id="lost", kind="own", source="sample", reference=1.0, tolerance=0.1, judged=None
+    )
     found = trust([*judged(spread(9)), lost])
     assert (found.n, found.unread) == (9, 1)
     assert found.pass_rate.value == pytest.approx(0.9)
@@ -104,7 +114,15 @@ def test_an_unread_reply_is_a_miss_and_has_no_error() -> None:
 
 
 def test_items_without_a_judge_count_in_one_rate_only() -> None:
-    empty = JudgedReference(id="e", kind="empty", source="sample", reference=0.0, tolerance=0.05, judged=0.0, bypassed=True)
+    empty = JudgedReference(
+        id="e",
+        kind="empty",
+        source="sample",
+        reference=0.0,
+        tolerance=0.05,
+        judged=0.0,
+        bypassed=True,
+    )
     pairs = [(0.5, 0.9), *spread(9)]
     found = trust([*judged(pairs), empty])
     assert found.pass_rate.value == pytest.approx(9 / 10)
@@ -127,8 +145,18 @@ def test_a_flip_is_a_winner_that_changes_with_the_order() -> None:
 
 
 def test_length_bias_is_the_extra_score_of_a_wordy_twin() -> None:
-    short = JudgedReference(id="a", kind="right", source="sample", reference=0.9, tolerance=0.1, judged=0.8)
-    wordy = JudgedReference(id="b", kind="verbose", source="sample", reference=0.8, tolerance=0.1, judged=0.9, twin_of="a")
+    short = JudgedReference(
+        id="a", kind="right", source="sample", reference=0.9, tolerance=0.1, judged=0.8
+    )
+    wordy = JudgedReference(
+        id="b",
+        kind="verbose",
+        source="sample",
+        reference=0.8,
+        tolerance=0.1,
+        judged=0.9,
+        twin_of="a",
+    )
     assert trust([short, wordy]).length_bias.value == pytest.approx(0.2)
     assert trust([short]).length_bias.reason == "no_twins"
 
@@ -137,7 +165,13 @@ def test_self_preference_is_a_difference_of_means_with_welch_interval() -> None:
     own, others = [0.2, 0.1, 0.25, 0.15], [0.0, 0.05, -0.1]
     rows = [
         JudgedReference(
-            id=f"{mine}{n}", kind="c", source="correction", reference=0.5, tolerance=0.1, judged=0.5 + e, own_family=mine
+            id=f"{mine}{n}",
+            kind="c",
+            source="correction",
+            reference=0.5,
+            tolerance=0.1,
+            judged=0.5 + e,
+            own_family=mine,
         )
         for mine, errors in ((True, own), (False, others))
         for n, e in enumerate(errors)
@@ -151,7 +185,15 @@ def test_self_preference_is_a_difference_of_means_with_welch_interval() -> None:
 
 def test_the_spread_of_repeats_is_pooled_within_references() -> None:
     rows = [
-        JudgedReference(id=str(n), kind="r", source="sample", reference=0.5, tolerance=0.1, judged=0.5, repeats=repeats)
+        JudgedReference(
+            id=str(n),
+            kind="r",
+            source="sample",
+            reference=0.5,
+            tolerance=0.1,
+            judged=0.5,
+            repeats=repeats,
+        )
         for n, repeats in enumerate([(0.4, 0.6), (0.9, 0.9, 0.9), (0.1,)])
     ]
     assert trust(rows).repeat_sd.value == pytest.approx((0.02 / 3) ** 0.5)

@@ -14,8 +14,13 @@ CRITERION = Criterion(name="tone", low=0, high=4)
 
 def facts(**more: object) -> CriterionFacts:
     given: dict[str, object] = {
-        "counted": (), "decided": (), "corrected": (), "blind": (), "blind_assessments": frozenset(), "graded": {"tone": 1},
-    }  # fmt: skip
+        "counted": (),
+        "decided": (),
+        "corrected": (),
+        "blind": (),
+        "blind_assessments": frozenset(),
+        "graded": {"tone": 1},
+    }
     return CriterionFacts(**{**given, **more})  # type: ignore[arg-type]
 
 
@@ -24,7 +29,11 @@ def counted(thousandths: int, n: int, assessment: int = 1) -> GradeCount:
 
 
 def test_counted_grades_stand_at_their_places_of_the_scale() -> None:
-    one = analyse_criterion(CRITERION, facts(counted=(counted(250, 3, 7), counted(1000, 1, 9))), rng=np.random.default_rng(1))
+    one = analyse_criterion(
+        CRITERION,
+        facts(counted=(counted(250, 3, 7), counted(1000, 1, 9))),
+        rng=np.random.default_rng(1),
+    )
     assert [(step.low, step.n) for step in one.steps] == [(0, 0), (1, 3), (2, 0), (3, 0), (4, 1)]
     assert one.n == 4
     assert one.mean == pytest.approx((3 * 0.25 + 1) / 4)
@@ -43,14 +52,18 @@ def test_counted_grades_stand_at_their_places_of_the_scale() -> None:
         (0, 0.5, 500, 10),
     ],
 )
-def test_a_scale_is_shown_place_by_place_where_that_is_exact(low: float, high: float, given: int, shown: int) -> None:
+def test_a_scale_is_shown_place_by_place_where_that_is_exact(
+    low: float, high: float, given: int, shown: int
+) -> None:
     laid = steps(Criterion(name="tone", low=low, high=high), [counted(given, 5)])
     assert len(laid) == shown
     assert sum(step.n for step in laid) == 5
 
 
 def test_the_highest_grade_lies_in_the_last_part() -> None:
-    laid = steps(Criterion(name="tone", low=0, high=100), [counted(1000, 2), counted(999, 1), counted(0, 1)])
+    laid = steps(
+        Criterion(name="tone", low=0, high=100), [counted(1000, 2), counted(999, 1), counted(0, 1)]
+    )
     assert [step.n for step in laid] == [1, *[0] * 8, 3]
 
 
@@ -63,18 +76,23 @@ def test_acceptance_skips_blind_verdicts_and_agreement_uses_only_them() -> None:
     one = analyse_criterion(
         CRITERION,
         facts(
-            blind=blind, blind_assessments=frozenset({1, 2, 3, 4}), decided=decided,
+            blind=blind,
+            blind_assessments=frozenset({1, 2, 3, 4}),
+            decided=decided,
             corrected=tuple(
-                CorrectedGrade(criterion="tone", assessment=key, change=change) for key, change in ((5, -0.5), (1, 0.25))
+                CorrectedGrade(criterion="tone", assessment=key, change=change)
+                for key, change in ((5, -0.5), (1, 0.25))
             ),
         ),
         rng=np.random.default_rng(1),
-    )  # fmt: skip
+    )
     assert one.alpha.value == pytest.approx(1.0)
     assert one.alpha.ci95 is None, "twenty grades at least for a range"
     assert one.alike.value == 1.0
     assert one.apart.value == 0.0
-    assert (one.acceptance.value, one.acceptance.n) == (0.5, 4), "of 5 to 8, one was changed and one rejected"
+    assert (one.acceptance.value, one.acceptance.n) == (0.5, 4), (
+        "of 5 to 8, one was changed and one rejected"
+    )
     assert one.corrected.value == pytest.approx(2 / 7)
     assert one.corrected.n == 7
     assert (one.up, one.down) == (1, 1)
@@ -83,8 +101,12 @@ def test_acceptance_skips_blind_verdicts_and_agreement_uses_only_them() -> None:
 
 def test_drift_is_the_second_half_less_the_first() -> None:
     decided = tuple((key, False) for key in range(20))
-    corrected = tuple(CorrectedGrade(criterion="tone", assessment=key, change=0.1) for key in (1, 12, 13, 14, 15))
-    one = analyse_criterion(CRITERION, facts(decided=decided, corrected=corrected), rng=np.random.default_rng(1))
+    corrected = tuple(
+        CorrectedGrade(criterion="tone", assessment=key, change=0.1) for key in (1, 12, 13, 14, 15)
+    )
+    one = analyse_criterion(
+        CRITERION, facts(decided=decided, corrected=corrected), rng=np.random.default_rng(1)
+    )
     assert one.first_half.value == pytest.approx(0.1)
     assert one.second_half.value == pytest.approx(0.4)
     assert one.drift.value == pytest.approx(0.3)
@@ -96,10 +118,14 @@ def test_drift_is_the_second_half_less_the_first() -> None:
 
 
 def test_changes_of_one_assessment_are_one_case() -> None:
-    corrected = [CorrectedGrade(criterion="tone", assessment=1, change=change) for change in (0.1, 0.2, 0.3)]
+    corrected = [
+        CorrectedGrade(criterion="tone", assessment=1, change=change) for change in (0.1, 0.2, 0.3)
+    ]
     corrected.append(CorrectedGrade(criterion="tone", assessment=2, change=0.4))
     one = analyse_criterion(
-        CRITERION, facts(decided=((1, False), (2, False)), corrected=tuple(corrected)), rng=np.random.default_rng(1)
+        CRITERION,
+        facts(decided=((1, False), (2, False)), corrected=tuple(corrected)),
+        rng=np.random.default_rng(1),
     )
     assert one.change.value == pytest.approx(0.3)
     assert one.change.n == 2
@@ -109,8 +135,18 @@ def test_changes_of_one_assessment_are_one_case() -> None:
 def test_without_anything_there_is_no_number_anywhere() -> None:
     one = analyse_criterion(CRITERION, facts(graded={}), rng=np.random.default_rng(1))
     assert (one.n, one.mean, one.spread, one.lowest, one.highest) == (0, None, None, None, None)
-    for figure in (one.alpha, one.alike, one.apart, one.acceptance, one.corrected, one.change, one.drift):
+    for figure in (
+        one.alpha,
+        one.alike,
+        one.apart,
+        one.acceptance,
+        one.corrected,
+        one.change,
+        one.drift,
+    ):
         assert figure.value is None
         assert figure.reason
-    other = analyse_criterion(CRITERION, facts(graded={}, decided=((1, False),)), rng=np.random.default_rng(1))
+    other = analyse_criterion(
+        CRITERION, facts(graded={}, decided=((1, False),)), rng=np.random.default_rng(1)
+    )
     assert other.acceptance.n == 0, "the judge gave no grade on it"

@@ -17,7 +17,14 @@ from assay.analysis.coverage import coverages
 from assay.analysis.diagnostics import diagnose_comparison
 from assay.analysis.fair_play import fair_play
 from assay.analysis.partial_review import ReviewDraw, partly_reviewed
-from assay.analysis.review_tables import as_judged, attempts, counts, rejected_as, table_of, with_rejected
+from assay.analysis.review_tables import (
+    as_judged,
+    attempts,
+    counts,
+    rejected_as,
+    table_of,
+    with_rejected,
+)
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import Excluded, RunSummary
@@ -30,9 +37,15 @@ Row = tuple[str, int, int, str, float | None, float | None]
 
 
 def columns(
-    rows: Sequence[Row], *, joint: bool = True, final: dict[tuple[int, str], float] | None = None, planned: int = 5
+    rows: Sequence[Row],
+    *,
+    joint: bool = True,
+    final: dict[tuple[int, str], float] | None = None,
+    planned: int = 5,
 ) -> ReviewColumns:
-    """Columns of two candidates; `final` holds what a person put in place of the judged score, by (trial, candidate)."""
+    """Columns of two candidates; `final` holds what a person put in place of the judged score, by
+    (trial, candidate).
+    """
     tasks = sorted({row[0] for row in rows})
     flat: list[dict[str, Any]] = []
     key = 0
@@ -44,15 +57,27 @@ def columns(
             if not joint:
                 key += 1
             put = (final or {}).get((trial, ("ann", "bob")[place]), score)
-            flat.append({"task": tasks.index(task), "trial": trial, "attempt": attempt, "candidate": place, "key": key,
-                         "state": STATES.index(STATE(state)), "judged": score, "final": put})  # fmt: skip
+            flat.append(
+                {
+                    "task": tasks.index(task),
+                    "trial": trial,
+                    "attempt": attempt,
+                    "candidate": place,
+                    "key": key,
+                    "state": STATES.index(STATE(state)),
+                    "judged": score,
+                    "final": put,
+                }
+            )
 
     def ints(name: str) -> Any:
         return np.array([row[name] for row in flat], dtype=np.int64)
 
     n = len(flat)
     return ReviewColumns(
-        tasks=tuple(TaskLabel(suite="s", task=name, digest="d", thing=name, weight=1.0) for name in tasks),
+        tasks=tuple(
+            TaskLabel(suite="s", task=name, digest="d", thing=name, weight=1.0) for name in tasks
+        ),
         candidates=("ann", "bob"),
         judges=("j",),
         task=ints("task"),
@@ -85,9 +110,13 @@ def test_unequal_approval_rates_are_warned_about_when_graded_apart() -> None:
     rows: list[Row] = [("t", k, 1, "approved", 0.8, None) for k in range(12)]
     rows += [("t", 20 + k, 1, "rejected" if k < 6 else "approved", None, 0.7) for k in range(12)]
     found = fair_play(columns(rows, joint=False), rng=rng())
-    assert [(one.candidate, one.approved, one.rejected) for one in found.rates] == [("ann", 12, 0), ("bob", 6, 6)]
+    assert [(one.candidate, one.approved, one.rejected) for one in found.rates] == [
+        ("ann", 12, 0),
+        ("bob", 6, 6),
+    ]
     assert found.approval is not None
-    assert found.approval.p_value == pytest.approx(0.0137, abs=1e-3)  # Fisher's exact test of 12/0 against 6/6
+    # Fisher's exact test of 12/0 against 6/6
+    assert found.approval.p_value == pytest.approx(0.0137, abs=1e-3)
     (warning,) = found.cautions
     assert warning.code == "unequal_approval"
     assert "6 of 12 of bob" in warning.text
@@ -98,7 +127,16 @@ def test_joint_trials_overturned_by_reviewers_are_warned_about() -> None:
     for task in range(4):
         for k in range(6):
             leads = k < 3
-            rows.append((f"t{task}", 10 * task + k, 1, "rejected" if leads else "approved", 0.6, 0.8 if leads else 0.5))
+            rows.append(
+                (
+                    f"t{task}",
+                    10 * task + k,
+                    1,
+                    "rejected" if leads else "approved",
+                    0.6,
+                    0.8 if leads else 0.5,
+                )
+            )
     found = fair_play(columns(rows), rng=rng())
     assert found.approval is None
     (pair,) = found.joint
@@ -113,7 +151,14 @@ def test_joint_trials_overturned_by_reviewers_are_warned_about() -> None:
 
 def test_rejecting_whatever_the_scores_is_no_cause_for_alarm() -> None:
     rows: list[Row] = [
-        (f"t{task}", 10 * task + k, 1, "rejected" if k == task else "approved", 0.6, 0.5 + 0.01 * ((k * 5) % 6))
+        (
+            f"t{task}",
+            10 * task + k,
+            1,
+            "rejected" if k == task else "approved",
+            0.6,
+            0.5 + 0.01 * ((k * 5) % 6),
+        )
         for task in range(5)
         for k in range(6)
     ]
@@ -133,7 +178,9 @@ def test_rates_of_reruns_are_counted_by_slot() -> None:
 def test_grades_by_people_alone_are_not_corrections() -> None:
     rows: list[Row] = [("t", k, 1, "corrected", 0.5, 0.5) for k in (1, 2, 3)]
     of_judges = columns(rows)
-    of_both = replace(of_judges, judges=("judge", PERSON), judge=(of_judges.trial == 1).astype(np.int64))
+    of_both = replace(
+        of_judges, judges=("judge", PERSON), judge=(of_judges.trial == 1).astype(np.int64)
+    )
     for given, by_person in ((of_judges, 0), (of_both, 1)):
         (ann, _) = fair_play(given, rng=rng()).rates
         assert (ann.n_decided, ann.corrected, ann.by_person) == (3, 3, by_person)
@@ -143,8 +190,13 @@ def test_grades_by_people_alone_are_not_corrections() -> None:
 
 
 def test_sensitivity_restores_rejected_trials_at_the_judge_s_score() -> None:
-    rows: list[Row] = [("t", 1, 1, "approved", 0.8, 0.8), ("t", 2, 1, "rejected", 0.2, 0.4), ("t", 3, 1, "pending", 0.0, 0.0),
-                       ("t", 4, 1, "superseded", 0.0, 0.0), ("t", 4, 2, "corrected", 0.6, 0.6)]  # fmt: skip
+    rows: list[Row] = [
+        ("t", 1, 1, "approved", 0.8, 0.8),
+        ("t", 2, 1, "rejected", 0.2, 0.4),
+        ("t", 3, 1, "pending", 0.0, 0.0),
+        ("t", 4, 1, "superseded", 0.0, 0.0),
+        ("t", 4, 2, "corrected", 0.6, 0.6),
+    ]
     given = columns(rows, final={(4, "ann"): 1.0})
     assert estimate(counted(given), "ann").mean == pytest.approx(0.9)
     assert estimate(with_rejected(given), "ann").mean == pytest.approx((0.8 + 0.2 + 1.0) / 3)
@@ -162,7 +214,9 @@ def test_a_conclusion_that_hangs_on_rejections_is_warned_of() -> None:
     for task in range(8):
         wobble = 0.01 * (task % 3)
         rows.append((f"t{task}", 10 * task, 1, "approved", 0.8 + wobble, 0.6))
-        rows.append((f"t{task}", 10 * task + 1, 1, "rejected", 0.3 + 0.2 * (task % 2), 0.5 + 3 * wobble))
+        rows.append(
+            (f"t{task}", 10 * task + 1, 1, "rejected", 0.3 + 0.2 * (task % 2), 0.5 + 3 * wobble)
+        )
     given = columns(rows)
     table = counted(given)
     found = compare(table, "ann", "bob")
@@ -185,7 +239,9 @@ def test_coverage_counts_the_candidate_s_planned_trials() -> None:
 
 
 def test_a_judge_is_set_against_people_only_where_someone_corrected_it() -> None:
-    rows: list[Row] = [("t", k, 1, "corrected" if k % 2 else "approved", 0.1 * k, 0.5) for k in range(1, 9)]
+    rows: list[Row] = [
+        ("t", k, 1, "corrected" if k % 2 else "approved", 0.1 * k, 0.5) for k in range(1, 9)
+    ]
     final = {(k, "ann"): 0.1 * k - 0.1 for k in (1, 3, 5, 7)}
     (found,) = judges_against_people(columns(rows, final=final))
     assert (found.judge, found.n_corrected, found.calibration.n) == ("j", 4, 16)
@@ -199,7 +255,14 @@ def test_a_judge_is_set_against_people_only_where_someone_corrected_it() -> None
 
 def half_reviewed(n_tasks: int) -> ReviewColumns:
     rows: list[Row] = [
-        (f"t{task}", 10 * task + k, 1, "approved" if k < 2 else "pending", 0.5 + 0.04 * task + 0.01 * k, 0.4)
+        (
+            f"t{task}",
+            10 * task + k,
+            1,
+            "approved" if k < 2 else "pending",
+            0.5 + 0.04 * task + 0.01 * k,
+            0.4,
+        )
         for task in range(n_tasks)
         for k in range(5)
     ]
@@ -214,8 +277,12 @@ def test_the_calibrated_number_is_refused_unless_chance_chose() -> None:
     assert ann.review.calibrated.mean is None
     assert ann.review.calibrated.reason == "not_random_review"
     chosen, _ = partly_reviewed(given, found, ReviewDraw())
-    # Each task had the same share of its trials reviewed, so the judge's scores of the rest tell nothing new.
-    assert (chosen.review.calibrated.method, chosen.review.calibrated.lam) == ("prediction_powered", 0.0)
+    # Each task had the same share of its trials reviewed, so the judge's scores of the rest tell
+    # nothing new.
+    assert (chosen.review.calibrated.method, chosen.review.calibrated.lam) == (
+        "prediction_powered",
+        0.0,
+    )
     assert chosen.review.calibrated.mean == pytest.approx(chosen.review.vetted_only.mean)
     assert chosen.vetted.mean == pytest.approx(chosen.review.vetted_only.mean)
 
@@ -231,7 +298,9 @@ def test_a_few_reviews_calibrate_nothing() -> None:
 
 def test_for_tasks_like_these_the_units_are_tasks() -> None:
     rows: list[Row] = [
-        (f"t{t}", 10 * t + k, 1, "approved", 0.7 + 0.01 * t, 0.5 + 0.002 * k) for t in range(7) for k in range(2)
+        (f"t{t}", 10 * t + k, 1, "approved", 0.7 + 0.01 * t, 0.5 + 0.002 * k)
+        for t in range(7)
+        for k in range(2)
     ]
     table = counted(columns(rows))
     found = anytime_difference(table, compare(table, "ann", "bob"))
@@ -247,7 +316,9 @@ def test_for_tasks_like_these_the_units_are_tasks() -> None:
 
 def test_for_these_tasks_the_units_are_rounds_of_all_of_them() -> None:
     rows: list[Row] = [
-        (f"t{t}", 10 * t + k, 1, "approved", 0.7 + 0.01 * ((t * 3 + k * 2) % 5), 0.5) for t in range(3) for k in range(6)
+        (f"t{t}", 10 * t + k, 1, "approved", 0.7 + 0.01 * ((t * 3 + k * 2) % 5), 0.5)
+        for t in range(3)
+        for k in range(6)
     ]
     table = counted(columns([*rows, ("t0", 9, 1, "approved", 0.9, 0.1)]))
     found = anytime_difference(table, compare(table, "ann", "bob"))
@@ -281,11 +352,21 @@ def test_planned_looks_are_reached_by_the_share_that_is_decided() -> None:
 
 def a_run(cost: float | None, *, unpriced: int = 0, tokens: int = 100) -> RunSummary:
     return RunSummary(
-        id=RunId("r"), suite="s", state=RunState.FINISHED, started="", finished=None, batch_id=None, candidates=("a", "b"),
-        judges=("j",), trials={TrialState.APPROVED: 8, TrialState.REJECTED: 2, TrialState.FAILED: 1},
-        assessments={STATE.APPROVED: 8, STATE.REJECTED: 2}, input_tokens=tokens, output_tokens=0, cost_usd=cost,
+        id=RunId("r"),
+        suite="s",
+        state=RunState.FINISHED,
+        started="",
+        finished=None,
+        batch_id=None,
+        candidates=("a", "b"),
+        judges=("j",),
+        trials={TrialState.APPROVED: 8, TrialState.REJECTED: 2, TrialState.FAILED: 1},
+        assessments={STATE.APPROVED: 8, STATE.REJECTED: 2},
+        input_tokens=tokens,
+        output_tokens=0,
+        cost_usd=cost,
         unpriced_calls=unpriced,
-    )  # fmt: skip
+    )
 
 
 def test_cost_per_trial_divides_all_calls_by_judged_trials() -> None:
@@ -297,7 +378,11 @@ def test_cost_per_trial_divides_all_calls_by_judged_trials() -> None:
 
 @pytest.mark.parametrize(
     ("run", "reason"),
-    [(a_run(None), "price_unknown"), (a_run(1.0, unpriced=1), "price_unknown"), (a_run(0.0, tokens=0), "no_calls_recorded")],
+    [
+        (a_run(None), "price_unknown"),
+        (a_run(1.0, unpriced=1), "price_unknown"),
+        (a_run(0.0, tokens=0), "no_calls_recorded"),
+    ],
 )
 def test_an_unknown_price_stays_unknown(run: RunSummary, reason: str) -> None:
     found = trial_cost([run], Excluded(pending=0, rejected=0, failed=0, superseded=0), counted=8)

@@ -8,17 +8,31 @@ import numpy as np
 import pytest
 
 from assay.analysis.columns import STATES, ReviewColumns, TaskLabel
-from assay.analysis.grade_rows import GradeRows, of_attempts, of_judges, of_people, state_of, together
+from assay.analysis.grade_rows import (
+    GradeRows,
+    of_attempts,
+    of_judges,
+    of_people,
+    state_of,
+    together,
+)
 from assay.domain.lifecycle import AssessmentState as State
 
 NAN = float("nan")
 
 
 def columns(*rows: tuple[int, int, int, int, State, float, float]) -> ReviewColumns:
-    """Rows of (trial, candidate, judge, attempt, state, judged, final), each an assessment of its own."""
-    task, candidate, judge, attempt, state, judged, final = zip(*((r[0] // 10, *r[1:]) for r in rows), strict=True)
+    """Rows of (trial, candidate, judge, attempt, state, judged, final), each an assessment of its
+    own.
+    """
+    task, candidate, judge, attempt, state, judged, final = zip(
+        *((r[0] // 10, *r[1:]) for r in rows), strict=True
+    )
     return ReviewColumns(
-        tasks=tuple(TaskLabel(suite="s", task=f"t{n}", digest="", thing=f"T{n}", weight=1.0) for n in range(4)),
+        tasks=tuple(
+            TaskLabel(suite="s", task=f"t{n}", digest="", thing=f"T{n}", weight=1.0)
+            for n in range(4)
+        ),
         candidates=("ada", "bob"),
         judges=("strict", "mild"),
         task=np.array(task, np.int64),
@@ -41,10 +55,14 @@ def judges(found: ReviewColumns) -> GradeRows:
 
 
 def test_two_judges_of_a_trial_share_a_row_with_their_gap() -> None:
-    found = judges(columns(
-        (11, 0, 0, 1, State.APPROVED, 0.4, 0.4), (11, 0, 1, 1, State.APPROVED, 0.9, 0.9),
-        (11, 1, 0, 1, State.APPROVED, 0.5, 0.5), (12, 0, 1, 1, State.CORRECTED, 0.7, 0.2),
-    ))  # fmt: skip
+    found = judges(
+        columns(
+            (11, 0, 0, 1, State.APPROVED, 0.4, 0.4),
+            (11, 0, 1, 1, State.APPROVED, 0.9, 0.9),
+            (11, 1, 0, 1, State.APPROVED, 0.5, 0.5),
+            (12, 0, 1, 1, State.CORRECTED, 0.7, 0.2),
+        )
+    )
     assert found.score.tolist()[0] == [0.4, 0.9]
     assert found.gap[0] == pytest.approx(0.5)
     assert np.isnan(found.gap[1:]).all(), "one judge alone is no gap"
@@ -53,27 +71,35 @@ def test_two_judges_of_a_trial_share_a_row_with_their_gap() -> None:
 
 
 def test_pending_trials_are_left_out_and_counted() -> None:
-    found = judges(columns(
-        (11, 0, 0, 1, State.APPROVED, 0.4, 0.4), (11, 0, 1, 1, State.PENDING, 0.9, 0.9),
-        (12, 0, 0, 1, State.APPROVED, 0.4, 0.4),
-    ))  # fmt: skip
+    found = judges(
+        columns(
+            (11, 0, 0, 1, State.APPROVED, 0.4, 0.4),
+            (11, 0, 1, 1, State.PENDING, 0.9, 0.9),
+            (12, 0, 0, 1, State.APPROVED, 0.4, 0.4),
+        )
+    )
     assert (found.trial.tolist(), found.waiting) == ([12], 1)
 
 
 def test_a_superseded_attempt_is_no_judge_s_word_any_more() -> None:
-    found = judges(columns((11, 0, 0, 1, State.SUPERSEDED, 0.1, 0.1), (11, 0, 0, 2, State.APPROVED, 0.6, 0.6)))
+    found = judges(
+        columns((11, 0, 0, 1, State.SUPERSEDED, 0.1, 0.1), (11, 0, 0, 2, State.APPROVED, 0.6, 0.6))
+    )
     assert found.score[0, 0] == 0.6
 
 
 def test_attempts_are_those_of_trials_that_were_judged_anew() -> None:
     found = of_attempts(
         columns(
-            (11, 0, 0, 1, State.SUPERSEDED, 0.1, 0.1), (11, 0, 0, 2, State.APPROVED, 0.6, 0.6),
-            (12, 0, 0, 1, State.APPROVED, 0.5, 0.5), (13, 0, 0, 1, State.SUPERSEDED, 0.5, 0.5),
+            (11, 0, 0, 1, State.SUPERSEDED, 0.1, 0.1),
+            (11, 0, 0, 2, State.APPROVED, 0.6, 0.6),
+            (12, 0, 0, 1, State.APPROVED, 0.5, 0.5),
+            (13, 0, 0, 1, State.SUPERSEDED, 0.5, 0.5),
             (13, 0, 0, 2, State.PENDING, 0.5, 0.5),
         ),
-        "strict", most=2,
-    )  # fmt: skip
+        "strict",
+        most=2,
+    )
     assert found.panes == ("attempt 1", "attempt 2")
     assert found.score.tolist() == [[0.1, 0.6]]
     assert found.waiting == 1
@@ -81,10 +107,12 @@ def test_attempts_are_those_of_trials_that_were_judged_anew() -> None:
 
 def test_person_s_score_is_the_approved_or_corrected_one() -> None:
     data = columns(
-        (11, 0, 0, 1, State.APPROVED, 0.4, 0.4), (12, 0, 0, 1, State.CORRECTED, 0.4, 0.9),
-        (13, 0, 0, 1, State.REJECTED, 0.4, 0.4), (14, 0, 0, 1, State.PENDING, 0.4, 0.4),
+        (11, 0, 0, 1, State.APPROVED, 0.4, 0.4),
+        (12, 0, 0, 1, State.CORRECTED, 0.4, 0.9),
+        (13, 0, 0, 1, State.REJECTED, 0.4, 0.4),
+        (14, 0, 0, 1, State.PENDING, 0.4, 0.4),
         (15, 0, 0, 1, State.EXEMPT, 0.4, 0.4),
-    )  # fmt: skip
+    )
     found = of_people(data, "strict")
     assert found.panes == ("strict", "person")
     assert np.array_equal(found.score, [[0.4, 0.4], [0.4, 0.9], [0.4, NAN]], equal_nan=True)
@@ -94,7 +122,9 @@ def test_person_s_score_is_the_approved_or_corrected_one() -> None:
 
 def test_trials_of_two_runs_match_by_task_and_candidate() -> None:
     one = columns((11, 0, 0, 1, State.APPROVED, 0.4, 0.4), (12, 1, 0, 1, State.APPROVED, 0.3, 0.3))
-    other = columns((31, 0, 0, 1, State.APPROVED, 0.7, 0.7), (32, 0, 0, 1, State.APPROVED, 0.1, 0.1))
+    other = columns(
+        (31, 0, 0, 1, State.APPROVED, 0.7, 0.7), (32, 0, 0, 1, State.APPROVED, 0.1, 0.1)
+    )
     other = replace(other, candidates=("bob", "cleo"), assessment=np.array([8, 9]))
     joined = together(one, other, trials={31: 12}, ends=(" · a", " · b"))
     found = of_judges(joined, ("strict · a", "strict · b"))

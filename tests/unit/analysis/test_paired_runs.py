@@ -40,5 +40,7 @@ def test_copies_in_different_declared_families_are_one_family() -> None:
 
 
 def test_tasks_that_share_nothing_are_their_own_families() -> None:
-    labels = [TaskLabel(suite="s", task=f"t{n}", digest="d", thing="", weight=1.0) for n in range(3)]
+    labels = [
+        TaskLabel(suite="s", task=f"t{n}", digest="d", thing="", weight=1.0) for n in range(3)
+    ]
     assert paired_table(side("before", labels), side("after", labels)).cells.family is None

@@ -1,4 +1,6 @@
-"""Figures of reviewers: each with a range from a printed source, and none where nothing is known."""
+"""Figures of reviewers: each with a range from a printed source, and none where nothing is
+known.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,14 @@ def test_the_range_of_a_median_covers_it() -> None:
 
 def test_unknown_reviewer_figures_have_a_reason_and_no_number() -> None:
     found = reviewer_of(ReviewerEvidence(), rng=np.random.default_rng(1))
-    for figure in (found.catch_rate, found.self_alpha, found.anchoring, found.active_s, found.drift, found.others_alike):
+    for figure in (
+        found.catch_rate,
+        found.self_alpha,
+        found.anchoring,
+        found.active_s,
+        found.drift,
+        found.others_alike,
+    ):
         assert figure.value is None
         assert figure.ci95 is None
         assert figure.reason
@@ -57,7 +66,10 @@ def test_unknown_reviewer_figures_have_a_reason_and_no_number() -> None:
 
 def test_reviewer_who_approves_more_when_seeing_grades_is_anchored() -> None:
     taken = [ReviewerDecision(verb="approve", arm="assisted", active_s=5.0)] * 40
-    taken += [ReviewerDecision(verb=verb, arm="blind", active_s=20.0) for verb in ("approve", "correct") * 20]
+    taken += [
+        ReviewerDecision(verb=verb, arm="blind", active_s=20.0)
+        for verb in ("approve", "correct") * 20
+    ]
     found = reviewer_of(ReviewerEvidence(taken=taken), rng=np.random.default_rng(1))
     assert found.anchoring.value == pytest.approx(0.5)
     assert found.anchoring.ci95 is not None
@@ -79,7 +91,9 @@ def of(material: ReviewerEvidence) -> Reviewer:
 
 
 def test_sensitivity_and_caution_by_hand() -> None:
-    """20 of 25 found, 10 of 25 suspected: rates 20.5/26 and 10.5/26; z .8005 and -.2425 (tables of the normal)."""
+    """20 of 25 found, 10 of 25 suspected: rates 20.5/26 and 10.5/26; z .8005 and -.2425 (tables of
+    the normal).
+    """
     d, c = detection([True] * 20 + [False] * 5, [True] * 10 + [False] * 15)
     assert d.value == pytest.approx(1.043, abs=2e-3)
     assert c.value == pytest.approx(-0.279, abs=2e-3)
@@ -96,7 +110,11 @@ def test_all_found_and_none_suspected_is_a_number() -> None:
 
 def test_no_rate_under_twenty() -> None:
     found = of(ReviewerEvidence(plants=[("moved_score", True)] * 19, good=[False] * 25))
-    assert (found.catch_rate.value, found.catch_rate.n, found.catch_rate.reason) == (None, 19, "fewer_than_20")
+    assert (found.catch_rate.value, found.catch_rate.n, found.catch_rate.reason) == (
+        None,
+        19,
+        "fewer_than_20",
+    )
     assert found.sensitivity.reason == found.caution.reason == "fewer_than_20"
     assert found.false_alarms.value == 0
     assert not found.enough_plants
@@ -130,10 +148,17 @@ def test_drift_band_is_left_by_a_milder_reviewer_only() -> None:
 
 def test_moves_after_seeing_the_judge_s_scores() -> None:
     def blind(before: float, after: float) -> ReviewerDecision:
-        return ReviewerDecision(verb="correct", arm="blind", active_s=None, before=before, apart=after)
+        return ReviewerDecision(
+            verb="correct", arm="blind", active_s=None, before=before, apart=after
+        )
 
     found = of(
-        ReviewerEvidence(taken=[blind(0.2, 0.0)] * 6 + [blind(0.2, 0.2)] * 3 + [blind(0.2, 0.3)] + [blind(0.0, 0.0)] * 5)
+        ReviewerEvidence(
+            taken=[blind(0.2, 0.0)] * 6
+            + [blind(0.2, 0.2)] * 3
+            + [blind(0.2, 0.3)]
+            + [blind(0.0, 0.0)] * 5
+        )
     )
     assert (found.toward.value, found.toward.n) == (0.6, 10)
     assert found.away.value == 0.1
@@ -142,7 +167,10 @@ def test_moves_after_seeing_the_judge_s_scores() -> None:
 
 
 def test_position_rejections_and_reruns_are_shares_with_ranges() -> None:
-    taken = [ReviewerDecision(verb="approve", arm="assisted", active_s=None, left=place % 4 > 0) for place in range(40)]
+    taken = [
+        ReviewerDecision(verb="approve", arm="assisted", active_s=None, left=place % 4 > 0)
+        for place in range(40)
+    ]
     taken += [ReviewerDecision(verb="reject", arm="assisted", active_s=None)] * 10
     found = of(ReviewerEvidence(taken=taken, reruns=10))
     assert (found.position.value, found.position.n) == (0.75, 40)
@@ -156,11 +184,15 @@ def test_a_stamp_needs_its_signs_to_agree() -> None:
     quick = [ReviewerDecision(verb="approve", arm="assisted", active_s=1.0, size=9000)] * 40
     missed = [("moved_score", False)] * 20
     assert of(ReviewerEvidence(taken=quick, plants=missed, quickest=3000)).stamp.raised
-    assert not of(ReviewerEvidence(taken=quick, plants=[("moved_score", True)] * 20, quickest=3000)).stamp.raised
+    assert not of(
+        ReviewerEvidence(taken=quick, plants=[("moved_score", True)] * 20, quickest=3000)
+    ).stamp.raised
     assert not of(ReviewerEvidence(taken=quick, plants=missed[:19], quickest=3000)).stamp.raised
     assert not of(ReviewerEvidence(taken=quick, plants=missed, quickest=10_000)).stamp.raised
     some = [ReviewerDecision(verb="correct", arm="assisted", active_s=1.0, size=9000)] * 2
-    assert not of(ReviewerEvidence(taken=[*quick, *some], plants=missed, quickest=3000)).stamp.raised
+    assert not of(
+        ReviewerEvidence(taken=[*quick, *some], plants=missed, quickest=3000)
+    ).stamp.raised
     assert of(ReviewerEvidence(taken=quick, quickest=3000)).hasty.value == 1.0
     assert quickest([1.0] * 29) is None
     assert quickest([float(n) for n in range(101)]) == 95

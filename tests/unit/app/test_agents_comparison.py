@@ -14,7 +14,9 @@ from assay.domain.lifecycle import RunState
 from assay.domain.selection import RunSummary
 
 
-def trials(agent: str, tier: str, *scores: tuple[str, float | None], cost: float | None = 0.5) -> list[AgentTrialDocument]:
+def trials(
+    agent: str, tier: str, *scores: tuple[str, float | None], cost: float | None = 0.5
+) -> list[AgentTrialDocument]:
     return [
         AgentTrialDocument(
             id=f"{agent}{tier}{n}",
@@ -47,8 +49,13 @@ def test_repeated_success_and_telemetry_are_means_over_scenarios() -> None:
     (agent,) = compare_agents(trials("a", "L0", *scored)).agents
     assert (agent.n_scenarios, agent.n_trials, agent.successes) == (2, 5, 3)
     assert agent.mean == pytest.approx((0.6 + 0.7) / 2)
-    assert agent.pass_at == {"1": pytest.approx((2 / 3 + 1 / 2) / 2), "2": 1.0}, "k ends with the fewest trials of a scenario"
-    assert agent.pass_all == {"1": pytest.approx((2 / 3 + 1 / 2) / 2), "2": pytest.approx((1 / 3 + 0) / 2)}
+    assert agent.pass_at == {"1": pytest.approx((2 / 3 + 1 / 2) / 2), "2": 1.0}, (
+        "k ends with the fewest trials of a scenario"
+    )
+    assert agent.pass_all == {
+        "1": pytest.approx((2 / 3 + 1 / 2) / 2),
+        "2": pytest.approx((1 / 3 + 0) / 2),
+    }
     assert (agent.seconds, agent.tool_calls, agent.cost_usd) == (6.0, 3.0, 0.5)
     unpriced = trials("a", "L0", ("x", 1.0)) + trials("a", "L0", ("y", 1.0), cost=None)
     assert compare_agents(unpriced).agents[0].cost_usd is None
@@ -61,7 +68,11 @@ def test_pairs_share_the_agent_or_the_tier() -> None:
         *trials("b", "L0", ("x", 0.1), ("y", 0.1)),
     ]
     compared = compare_agents(rows)
-    assert [(agent.agent, agent.tier) for agent in compared.agents] == [("a", "L3"), ("a", "L0"), ("b", "L0")]
+    assert [(agent.agent, agent.tier) for agent in compared.agents] == [
+        ("a", "L3"),
+        ("a", "L0"),
+        ("b", "L0"),
+    ]
     by_pair = {(pair.a, pair.b): pair for pair in compared.pairs}
     assert set(by_pair) == {("a L3", "a L0"), ("a L0", "b L0")}
     assert by_pair["a L3", "a L0"].difference == pytest.approx(0.6)
@@ -69,13 +80,29 @@ def test_pairs_share_the_agent_or_the_tier() -> None:
 
 
 def test_sent_trial_keeps_its_id_when_another_agent_is_approved_later() -> None:
-    """An id by position would send the second agent's trial again, and lose the first agent's as already there."""
+    """An id by position would send the second agent's trial again, and lose the first agent's as
+    already there.
+    """
     summary = RunSummary(
-        id=RunId("r"), suite="s", state=RunState.FINISHED, started="2026-01-01T00:00:00Z", finished=None, batch_id=None,
-        candidates=("b", "a"), judges=(), trials={}, assessments={}, input_tokens=0, output_tokens=0, cost_usd=None,
+        id=RunId("r"),
+        suite="s",
+        state=RunState.FINISHED,
+        started="2026-01-01T00:00:00Z",
+        finished=None,
+        batch_id=None,
+        candidates=("b", "a"),
+        judges=(),
+        trials={},
+        assessments={},
+        input_tokens=0,
+        output_tokens=0,
+        cost_usd=None,
         unpriced_calls=0,
-    )  # fmt: skip
-    (a,), (b,) = ([replace(trial, id="t1") for trial in trials(agent, "L0", ("x", 1.0))] for agent in ("a", "b"))
+    )
+    (a,), (b,) = (
+        [replace(trial, id="t1") for trial in trials(agent, "L0", ("x", 1.0))]
+        for agent in ("a", "b")
+    )
     ids = [[row["runId"] for row in finished_runs(summary, sent)] for sent in ([b], [a, b])]
     assert ids[0] == ids[1][1:]
     assert len(set(ids[1])) == 2

@@ -21,9 +21,21 @@ from assay.domain.names import name_problem
 from assay.domain.suite import Criterion, Message
 
 HOSTILE = [
-    "a\0b", "a\x1bb", "a\x7fb", "a\x85b", "a\nb", "a\u2028b", "a\u202eb", "a\u2066b", "a\ud800b", "a\ufffeb", "a\uffffb",
-    "a\ufdd0b", "a\U0010ffffb", "x" * 201,
-]  # fmt: skip
+    "a\0b",
+    "a\x1bb",
+    "a\x7fb",
+    "a\x85b",
+    "a\nb",
+    "a\u2028b",
+    "a\u202eb",
+    "a\u2066b",
+    "a\ud800b",
+    "a\ufffeb",
+    "a\uffffb",
+    "a\ufdd0b",
+    "a\U0010ffffb",
+    "x" * 201,
+]
 FAIR = ["Ann", "gpt-4o (2024)", "Zoë", "模型", "👩\u200d💻", "می\u200cخواهم", "a\u00a0b", "x" * 200]
 
 
@@ -32,13 +44,27 @@ def run(**changes: object) -> FoundRun:
 
 
 def response(**changes: object) -> FoundResponse:
-    values: dict[str, object] = {"task": "t", "candidate": "c", "trial": 1, "where": "f:2", "content": "x"}
+    values: dict[str, object] = {
+        "task": "t",
+        "candidate": "c",
+        "trial": 1,
+        "where": "f:2",
+        "content": "x",
+    }
     return FoundResponse(**values | changes)  # type: ignore[arg-type]
 
 
-def graded(*, candidate: str = "c", criterion: str = "", reason: str = "", **changes: object) -> FoundAssessment:
+def graded(
+    *, candidate: str = "c", criterion: str = "", reason: str = "", **changes: object
+) -> FoundAssessment:
     grades = (FoundGrade(candidate=candidate, score=1.0, criterion=criterion, reason=reason),)
-    values: dict[str, object] = {"task": "t", "trial": 1, "judge": "j", "by": GradedBy.RULE, "where": "f:2"}
+    values: dict[str, object] = {
+        "task": "t",
+        "trial": 1,
+        "judge": "j",
+        "by": GradedBy.RULE,
+        "where": "f:2",
+    }
     return FoundAssessment(**values | {"grades": grades} | changes)  # type: ignore[arg-type]
 
 
@@ -86,7 +112,14 @@ def test_a_run_loses_only_the_parts_with_hostile_names() -> None:
 
 
 def test_the_records_of_a_refused_run_are_left_out_with_it() -> None:
-    records: list[Found] = [run(suite="a\0"), FoundTask(id="t"), response(), graded(), run(), response()]
+    records: list[Found] = [
+        run(suite="a\0"),
+        FoundTask(id="t"),
+        response(),
+        graded(),
+        run(),
+        response(),
+    ]
     message, *kept = checked(records, source="f")
     assert isinstance(message, Skipped)
     assert kept == records[-2:]

@@ -9,9 +9,18 @@ from assay.domain.suite import Message, Scoring, Task
 
 
 def test_a_long_prompt_travels_as_its_beginning_and_a_short_task_as_it_is() -> None:
-    short = Task(id="t", thing="T", prompt=(Message(role="user", content="short"),), scoring=Scoring(method="judge"))
+    short = Task(
+        id="t",
+        thing="T",
+        prompt=(Message(role="user", content="short"),),
+        scoring=Scoring(method="judge"),
+    )
     assert _beginning(short) is short
-    long = replace(short, prompt=(Message(role="user", content="a line\n" * MOST_TEXT),), expected="x" * 2 * MOST_TEXT)
+    long = replace(
+        short,
+        prompt=(Message(role="user", content="a line\n" * MOST_TEXT),),
+        expected="x" * 2 * MOST_TEXT,
+    )
     begun = _beginning(long)
     assert begun.prompt[0].content.endswith("a line\n")
     assert len(begun.prompt[0].content) <= MOST_TEXT

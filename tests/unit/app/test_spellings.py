@@ -1,4 +1,6 @@
-"""Options in messages are respelled for Python and HTTP; commands, paths and quoted texts stay as they are."""
+"""Options in messages are respelled for Python and HTTP; commands, paths and quoted texts stay as
+they are.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,16 @@ CASES = [
         'Use threshold=0.7 (or 70pts), or against="NAME" with margin="3pts".',
         "Use threshold=0.7 (or 70pts), or against=NAME with margin=3pts.",
     ),
-    ("Choose another run, or use --run.", "Choose another run, or use `runs`.", "Choose another run, or use `run`."),
-    ("Use --criterion verdict alone.", 'Use criteria="verdict" alone.', "Use criterion=verdict alone."),
+    (
+        "Choose another run, or use --run.",
+        "Choose another run, or use `runs`.",
+        "Choose another run, or use `run`.",
+    ),
+    (
+        "Use --criterion verdict alone.",
+        'Use criteria="verdict" alone.',
+        "Use criterion=verdict alone.",
+    ),
     (
         "Reject or correct it, or add --force with a reason.",
         "Reject or correct it, or add force=True with a reason.",
@@ -30,9 +40,21 @@ CASES = [
     ),
     ("--force replaces it.", "force=True replaces it.", "force=1 replaces it."),
     ("Use `--judge provider/name`.", 'Use `judge="provider/name"`.', "Use `judge=provider/name`."),
-    ("Describe the file with `--map`.", "Describe the file with `mapping`.", "Describe the file with `map`."),
-    ("Give --trials N or --review sample:0.4.", 'Give trials=N or review="sample:0.4".', "Give trials=N or review=sample:0.4."),
-    ("For example: --score contains", 'For example: score="contains"', "For example: score=contains"),
+    (
+        "Describe the file with `--map`.",
+        "Describe the file with `mapping`.",
+        "Describe the file with `map`.",
+    ),
+    (
+        "Give --trials N or --review sample:0.4.",
+        'Give trials=N or review="sample:0.4".',
+        "Give trials=N or review=sample:0.4.",
+    ),
+    (
+        "For example: --score contains",
+        'For example: score="contains"',
+        "For example: score=contains",
+    ),
     ("--judge: is 'gpt'.", "judge: is 'gpt'.", "judge: is 'gpt'."),
     ("Use --suite FILE.", 'Use suite="FILE".', "Use suite=FILE."),
     ("Use --output FILE.svg.", 'Use output="FILE.svg".', "Use output=FILE.svg."),

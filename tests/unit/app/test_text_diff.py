@@ -7,13 +7,25 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from assay.app.text_diff import MOST_FIELDS, MOST_LINES, MOST_WORDS, Part, document_of, field_rows, marked, too_long
+from assay.app.text_diff import (
+    MOST_FIELDS,
+    MOST_LINES,
+    MOST_WORDS,
+    Part,
+    document_of,
+    field_rows,
+    marked,
+    too_long,
+)
 
 
 def test_diff_marks_words_and_lines_missing_in_the_other_text() -> None:
     assert marked("the quick brown fox", "the slow brown dog") == (
-        Part("the "), Part("quick", True), Part(" brown "), Part("fox", True),
-    )  # fmt: skip
+        Part("the "),
+        Part("quick", True),
+        Part(" brown "),
+        Part("fox", True),
+    )
     assert marked("a b\nc d\n", "a b\nc e\n", by_line=True) == (Part("a b\n"), Part("c d\n", True))
     assert marked("same", "same") == (Part("same"),)
     assert marked("one two", "nothing") == (Part("one two", True),)
@@ -21,10 +33,14 @@ def test_diff_marks_words_and_lines_missing_in_the_other_text() -> None:
 
 @given(st.text(max_size=300), st.text(max_size=300), st.booleans())
 @example("0:", ":0", False)
-def test_diff_pieces_join_to_the_text_and_unmarked_parts_are_shared(a: str, b: str, by_line: bool) -> None:
+def test_diff_pieces_join_to_the_text_and_unmarked_parts_are_shared(
+    a: str, b: str, by_line: bool
+) -> None:
     ours, theirs = marked(a, b, by_line=by_line), marked(b, a, by_line=by_line)
     assert "".join(part.text for part in ours) == a
-    kept = ["".join(part.text for part in side if not part.changed).split() for side in (ours, theirs)]
+    kept = [
+        "".join(part.text for part in side if not part.changed).split() for side in (ours, theirs)
+    ]
     assert "".join(kept[0]) == "".join(kept[1])
 
 
@@ -53,7 +69,9 @@ def test_a_document_is_read_where_there_is_one_and_code_is_none(text: str, found
 
 
 def test_json_fields_keep_their_order_and_show_differences() -> None:
-    rows = field_rows([{"a": 1, "b": {"c": [True, "x"]}}, {"b": {"c": [True]}, "a": 1, "d": None}, None])
+    rows = field_rows(
+        [{"a": 1, "b": {"c": [True, "x"]}}, {"b": {"c": [True]}, "a": 1, "d": None}, None]
+    )
     assert [(row.path, row.values, row.differs) for row in rows] == [
         ("a", ("1", "1", None), True),
         ("b.c[0]", ("true", "true", None), True),
@@ -68,7 +86,9 @@ def test_json_fields_keep_their_order_and_show_differences() -> None:
 def test_a_failed_answer_has_no_field_and_differs_from_nobody() -> None:
     documents: list[Any] = [{"why": "solid"}, {"why": "solid"}, None]
     assert [row.differs for row in field_rows(documents, [0, 1])] == [False]
-    assert [row.differs for row in field_rows(documents)] == [True], "who answered without the field does differ"
+    assert [row.differs for row in field_rows(documents)] == [True], (
+        "who answered without the field does differ"
+    )
 
 
 def test_diff_of_a_huge_text_says_it_was_not_compared() -> None:

@@ -63,8 +63,11 @@ def test_given_value_replaces_the_record_and_an_absent_one_is_left_out() -> None
     car = fill(CarDocument, CAR, name="van", wheels=(), spare=Wheel(1, Made("z")), toll=1.5)
     assert plain(car)["toll"] == 1.5
     assert plain(fill(CarDocument, car, toll=ABSENT, from_="Bonn")) == {
-        "name": "van", "from": "Bonn", "wheels": [], "spare": plain(car)["spare"],
-    }  # fmt: skip
+        "name": "van",
+        "from": "Bonn",
+        "wheels": [],
+        "spare": plain(car)["spare"],
+    }
 
 
 def test_missing_attribute_is_an_error_and_not_null() -> None:
@@ -82,7 +85,11 @@ def documents() -> Iterator[type[object]]:
     for package in (assay.app, assay.web):
         for module in walk_packages(package.__path__, f"{package.__name__}."):
             for made in vars(import_module(module.name)).values():
-                if isinstance(made, type) and "__pydantic_config__" in vars(made) and made.__module__ == module.name:
+                if (
+                    isinstance(made, type)
+                    and "__pydantic_config__" in vars(made)
+                    and made.__module__ == module.name
+                ):
                     yield made
 
 

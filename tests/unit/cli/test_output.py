@@ -51,4 +51,7 @@ def test_printed_document_is_unchanged_and_encodable(document: dict[str, str]) -
 
 def test_a_row_of_a_table_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     say_table(("what", "why"), [("a\nb", f"c{ESCAPE}")])
-    assert capsys.readouterr().out.splitlines() == ["what  why", "a b   c\\x1b]0;owned\\x07\\x1b[2J"]
+    assert capsys.readouterr().out.splitlines() == [
+        "what  why",
+        "a b   c\\x1b]0;owned\\x07\\x1b[2J",
+    ]

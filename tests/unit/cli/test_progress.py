@@ -24,19 +24,42 @@ def written(*events: Event) -> list[str]:
 
 
 def started(*, budget_left_usd: float | None = None) -> RunStarted:
-    return RunStarted(run=RUN, suite="s", total=1_000, left=1_000, concurrency=50, ahead=AHEAD, budget_left_usd=budget_left_usd)
+    return RunStarted(
+        run=RUN,
+        suite="s",
+        total=1_000,
+        left=1_000,
+        concurrency=50,
+        ahead=AHEAD,
+        budget_left_usd=budget_left_usd,
+    )
 
 
 def failed(kind: str, detail: str) -> TrialEnded:
-    return TrialEnded(task="t", thing="t", k=1, of=1, failure=Failure(kind=kind, fault=Fault.PROVIDER, detail=detail))
+    return TrialEnded(
+        task="t",
+        thing="t",
+        k=1,
+        of=1,
+        failure=Failure(kind=kind, fault=Fault.PROVIDER, detail=detail),
+    )
 
 
 def answered() -> CallEnded:
-    return CallEnded(role=Role.CANDIDATE, model="openai/m", input_tokens=1, output_tokens=1, cost_usd=0.01, failure=None)
+    return CallEnded(
+        role=Role.CANDIDATE,
+        model="openai/m",
+        input_tokens=1,
+        output_tokens=1,
+        cost_usd=0.01,
+        failure=None,
+    )
 
 
 def test_each_cause_has_one_line_and_its_count_at_the_end() -> None:
-    failures = [failed("http_500", f"request {n} broke.") for n in range(40)] + [failed("refused", "the model refused.")]
+    failures = [failed("http_500", f"request {n} broke.") for n in range(40)] + [
+        failed("refused", "the model refused.")
+    ]
     lines = written(started(), *failures, RunEnded(run=RUN, finished=True))
     assert sum("failed: http_500" in line and line.startswith("Trial") for line in lines) == 1
     assert sum("failed: refused" in line and line.startswith("Trial") for line in lines) == 1
@@ -50,5 +73,11 @@ def test_the_rest_costs_what_the_calls_so_far_cost() -> None:
     ended = RunEnded(run=RUN, finished=False)
     assert "more" not in written(started(), *[answered()] * 49, ended)[-1]
     assert "about $9.50 more" in written(started(), *[answered()] * 50, ended)[-1]
-    assert "over the budget" not in written(started(budget_left_usd=10.1), *[answered()] * 50, ended)[-1]
-    assert "about $9.50 more, over the budget" in written(started(budget_left_usd=9.9), *[answered()] * 50, ended)[-1]
+    assert (
+        "over the budget"
+        not in written(started(budget_left_usd=10.1), *[answered()] * 50, ended)[-1]
+    )
+    assert (
+        "about $9.50 more, over the budget"
+        in written(started(budget_left_usd=9.9), *[answered()] * 50, ended)[-1]
+    )

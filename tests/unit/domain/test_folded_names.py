@@ -32,14 +32,17 @@ from assay.domain.own_work import is_own_work
         ("ΑΣ", "ας"),
     ],
 )
-def test_names_that_differ_only_in_how_they_are_typed_are_the_same_name(typed: str, same: str) -> None:
+def test_names_that_differ_only_in_how_they_are_typed_are_the_same_name(
+    typed: str, same: str
+) -> None:
     assert folded(typed) == folded(same)
     assert is_own_work(same, [typed])
     assert is_own_work(typed, ["somebody", same])
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), [("alice", "alicе"), ("rene", "rené"), ("ann lee", "annlee"), ("a-1", "a_1"), ("0", "O")]
+    ("first", "second"),
+    [("alice", "alicе"), ("rene", "rené"), ("ann lee", "annlee"), ("a-1", "a_1"), ("0", "O")],
 )
 def test_different_letters_are_different_names(first: str, second: str) -> None:
     assert folded(first) != folded(second)
@@ -52,5 +55,9 @@ def test_a_folded_name_is_its_own_fold(text: str) -> None:
 
 
 def test_every_character_is_its_own_fold_after_folding() -> None:
-    changed = [hex(number) for number in range(0x110000) if folded(folded(chr(number))) != folded(chr(number))]
+    changed = [
+        hex(number)
+        for number in range(0x110000)
+        if folded(folded(chr(number))) != folded(chr(number))
+    ]
     assert changed == []

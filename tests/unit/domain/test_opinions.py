@@ -21,6 +21,11 @@ def opinion(reviewer: str, verb: str, *, withdrawn: bool = False) -> Observation
 
 def test_two_spellings_of_a_name_are_one_opinion() -> None:
     standing = standing_opinions([opinion("ann", "approve"), opinion("Ann", "reject")])
-    assert {name: str(opinion.given.verb) for name, opinion in standing.items()} == {"ann": "reject"}
+    assert {name: str(opinion.given.verb) for name, opinion in standing.items()} == {
+        "ann": "reject"
+    }
     assert standing_opinions([opinion("ann", "approve"), opinion("ANN", "", withdrawn=True)]) == {}
-    assert [*standing_opinions([opinion("ann", "approve"), opinion("bob", "approve")])] == ["ann", "bob"]
+    assert [*standing_opinions([opinion("ann", "approve"), opinion("bob", "approve")])] == [
+        "ann",
+        "bob",
+    ]

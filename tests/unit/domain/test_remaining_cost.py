@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from assay.domain.remaining_cost import CALLS_NEEDED, CallsAhead, CallsPaid, TrialProgress, remaining_usd
+from assay.domain.remaining_cost import (
+    CALLS_NEEDED,
+    CallsAhead,
+    CallsPaid,
+    TrialProgress,
+    remaining_usd,
+)
 
 CANDIDATE = ("candidate", "openai/m")
 JUDGE = ("judge", "openai/j")

@@ -1,11 +1,20 @@
-"""The review sample: every trial has its chance, the share holds everywhere, and later trials change nothing."""
+"""The review sample: every trial has its chance, the share holds everywhere, and later trials
+change nothing.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 from assay.domain.errors import InputError
-from assay.domain.review_sample import ReviewLottery, ReviewRule, ReviewSample, SampledBy, parsed_rule, sample_of
+from assay.domain.review_sample import (
+    ReviewLottery,
+    ReviewRule,
+    ReviewSample,
+    SampledBy,
+    parsed_rule,
+    sample_of,
+)
 
 TASKS = [(f"t{n}", ("hard",) if n % 4 == 0 else ("easy", "hard")) for n in range(40)]
 
@@ -59,7 +68,9 @@ def test_a_sample_is_recorded_with_its_share_and_groups() -> None:
     assert ReviewRule().as_json() == {"policy": "every"}
 
 
-@pytest.mark.parametrize("text", ["some", "sample", "sample:0", "sample:1", "sample:20%", "sample:0.2:week", "every:0.2"])
+@pytest.mark.parametrize(
+    "text", ["some", "sample", "sample:0", "sample:1", "sample:20%", "sample:0.2:week", "every:0.2"]
+)
 def test_another_rule_is_refused_with_the_ones_there_are(text: str) -> None:
     with pytest.raises(InputError, match=r"sample:0\.2:tag"):
         parsed_rule(text, where="--review")
@@ -78,7 +89,9 @@ def test_a_grown_sample_has_the_earlier_ones_and_its_share(by: SampledBy) -> Non
         # Each stage is even to within one trial.
         assert abs(len(sampled) - share * 400) <= 1
         assert abs(sum(task in hard for task, _ in sampled) - share * 100) <= 6
-        assert all(abs(sum(task == name for task, _ in sampled) - share * 10) <= 1 for name, _ in TASKS)
+        assert all(
+            abs(sum(task == name for task, _ in sampled) - share * 10) <= 1 for name, _ in TASKS
+        )
 
 
 def test_growth_gives_every_trial_the_chance_of_the_share() -> None:

@@ -1,4 +1,6 @@
-"""Secrets in command lines are masked by name and by shape; everything else stays as it was typed."""
+"""Secrets in command lines are masked by name and by shape; everything else stays as it was
+typed.
+"""
 
 import shlex
 

@@ -31,13 +31,21 @@ EMPTY = CallFailed("empty", "the answer is empty.", transient=True)
 class Table:
     """One asker with everything around it faked."""
 
-    def __init__(self, outcomes: Sequence[Reply | CallFailed], *, budget: bool = False, price: float | None = None):
+    def __init__(
+        self,
+        outcomes: Sequence[Reply | CallFailed],
+        *,
+        budget: bool = False,
+        price: float | None = None,
+    ):
         self.clock = FakeClock()
         self.journal = FakeJournal()
         self.provider = FakeProvider(outcomes)
         directory = FakeDirectory(self.provider, price)
         self.asker = Asker(
-            spending=Spending(RunId("r"), cast(Journal, self.journal), directory) if budget else None,
+            spending=Spending(RunId("r"), cast(Journal, self.journal), directory)
+            if budget
+            else None,
             journal=cast(Journal, self.journal),
             directory=directory,
             clock=self.clock,
@@ -80,7 +88,9 @@ def test_busy_server_is_asked_five_times_within_twenty_seconds() -> None:
 
 
 def test_a_server_that_was_never_reached_is_called_twice() -> None:
-    unreached = CallFailed("connection", "the server cannot be reached.", transient=True, charged=False)
+    unreached = CallFailed(
+        "connection", "the server cannot be reached.", transient=True, charged=False
+    )
     table = Table([unreached] * 9)
     table.asker = replace(table.asker, breaker=Breaker())
     with pytest.raises(NotYet):
@@ -99,7 +109,9 @@ def test_a_server_that_was_never_reached_is_called_twice() -> None:
 def test_every_failed_try_is_on_disk_before_the_next_one_is_made() -> None:
     table = Table([BUSY, EMPTY, GOOD])
     answer = table.ask()
-    assert [entry.calls[0].failure.kind for entry in table.journal.entries if entry.calls[0].failure] == ["http_503", "empty"]
+    assert [
+        entry.calls[0].failure.kind for entry in table.journal.entries if entry.calls[0].failure
+    ] == ["http_503", "empty"]
     assert [entry.calls[0].number for entry in table.journal.entries] == [1, 2]
     assert answer.calls[0].number == 3
 
@@ -132,7 +144,9 @@ def test_retry_after_is_obeyed_even_beyond_the_usual_patience() -> None:
 
 
 def test_an_error_that_asking_again_cannot_mend_is_not_asked_again() -> None:
-    table = Table([CallFailed("http_401", "the key is refused.", transient=False, fault=Fault.HARNESS)])
+    table = Table(
+        [CallFailed("http_401", "the key is refused.", transient=False, fault=Fault.HARNESS)]
+    )
     with pytest.raises(GaveUp) as gave_up:
         table.ask()
     assert len(table.provider.asked) == 1
@@ -163,7 +177,13 @@ def test_reservation_covers_the_worst_case_and_settles_the_real_cost() -> None:
 
 
 def test_cost_of_an_empty_answer_is_taken_from_the_budget() -> None:
-    paid = CallFailed("empty", "nothing.", transient=True, usage=Usage(input_tokens=5, output_tokens=0), cost_usd=0.5)
+    paid = CallFailed(
+        "empty",
+        "nothing.",
+        transient=True,
+        usage=Usage(input_tokens=5, output_tokens=0),
+        cost_usd=0.5,
+    )
     table = Table([paid, GOOD], budget=True, price=0.001)
     table.ask()
     assert [spent for _, spent in table.journal.settled] == [0.5, 0.01]

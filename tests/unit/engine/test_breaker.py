@@ -1,4 +1,6 @@
-"""A run pauses itself on a fatal failure, once the calls in flight have shown that it is everybody's."""
+"""A run pauses itself on a fatal failure, once the calls in flight have shown that it is
+everybody's.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,11 @@ def test_the_only_call_to_a_model_that_never_answered_pauses_the_run() -> None:
         breaker = Breaker()
         assert await fails(breaker, REFUSED_KEY)
         assert breaker.halt is not None
-        assert (breaker.halt.model, breaker.halt.failure, breaker.halt.times) == (MODEL, REFUSED_KEY, 1)
+        assert (breaker.halt.model, breaker.halt.failure, breaker.halt.times) == (
+            MODEL,
+            REFUSED_KEY,
+            1,
+        )
         assert not await breaker.admit(MODEL)
         assert not await breaker.admit("openai/other")
 
@@ -95,7 +101,9 @@ def test_calls_that_all_fail_in_flight_pause_the_run_and_none_is_to_blame() -> N
         breaker = Breaker()
         for _ in range(3):
             assert await breaker.admit(MODEL)
-        ends = await asyncio.gather(*(breaker.failed(MODEL, REFUSED_KEY, fatal=True) for _ in range(3)))
+        ends = await asyncio.gather(
+            *(breaker.failed(MODEL, REFUSED_KEY, fatal=True) for _ in range(3))
+        )
         assert ends == [True, True, True]
         assert breaker.halt is not None
         assert breaker.halt.times == 3

@@ -1,4 +1,6 @@
-"""Archives inside archives are opened in memory to a stated depth; damage is named and ends nothing else."""
+"""Archives inside archives are opened in memory to a stated depth; damage is named and ends nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,11 @@ def test_an_inspect_log_inside_two_archives_is_read_whole(tmp_path: Path) -> Non
     (source,), skipped = opened(zipped(tmp_path / "outer.zip", inner_zip=inner))
     assert not skipped
     assert source.name == "outer.zip#inner.zip#logs/a.eval"
-    assert (source.member, source.stem, source.folder) == ("inner.zip#logs/a.eval", "a", "outer.zip#inner.zip#logs")
+    assert (source.member, source.stem, source.folder) == (
+        "inner.zip#logs/a.eval",
+        "a",
+        "outer.zip#inner.zip#logs",
+    )
     importer = recognise_format(source.sample)
     assert importer is not None
     records = list(importer.read(source, ReadOptions()))
@@ -90,7 +96,9 @@ def test_a_fourth_level_is_refused_by_name(tmp_path: Path) -> None:
     assert "opens 3 levels" in skip.why
 
 
-def test_archives_of_archives_share_one_limit_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archives_of_archives_share_one_limit_of_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     inner = zipped(tmp_path / "inner.zip", a_json=b"{}", b_json=b"{}").read_bytes()
     outer = zipped(tmp_path / "outer.zip", one_zip=inner, two_zip=inner)
     monkeypatch.setattr(input_files, "MOST_MEMBERS", 4)
@@ -104,7 +112,8 @@ def test_a_damaged_archive_inside_another_does_not_hide_its_neighbours(tmp_path:
     sources, (skip,) = opened(zipped(tmp_path / "outer.zip", bad_zip=inner[:-30], good_json=b"{}"))
     assert [source.member for source in sources] == ["good.json"]
     assert skip == Skipped(
-        where="outer.zip#bad.zip", why="is a zip archive that is cut off: its end is missing. Copy it again."
+        where="outer.zip#bad.zip",
+        why="is a zip archive that is cut off: its end is missing. Copy it again.",
     )
 
 

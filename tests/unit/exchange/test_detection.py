@@ -44,7 +44,9 @@ def test_the_reader_that_explains_most_is_chosen_in_any_order(sample: FileSample
 
 
 def test_two_readers_that_explain_about_as_much_are_refused(sample: FileSample) -> None:
-    with pytest.raises(AmbiguousFormat, match=r"`one` \(95% of it\) and `two` \(90%\).*--format") as caught:
+    with pytest.raises(
+        AmbiguousFormat, match=r"`one` \(95% of it\) and `two` \(90%\).*--format"
+    ) as caught:
         recognise_format(sample, [Claims("two", 0.9), Claims("one", 0.95)])
     assert caught.value.formats == ("one", "two")
 
@@ -62,9 +64,15 @@ SHAPE: Shape = {"id": None, "rows": {"task": None, "by": {"*": {"score": None}}}
         ({"id": "abcd"}, 1.0),
         ({"id": "abcd", "no": "efgh"}, 0.5),
         ({"rows": [{"task": "abcd"}, {"tusk": "abcd"}]}, 12 / 20),
-        ({"rows": [{"by": {"ann": {"score": 1, "extra": 1}}}]}, (4 + 2 + 3 + 6) / (4 + 2 + 3 + 6 + 6)),
+        (
+            {"rows": [{"by": {"ann": {"score": 1, "extra": 1}}}]},
+            (4 + 2 + 3 + 6) / (4 + 2 + 3 + 6 + 6),
+        ),
         ([{"id": "abcd"}] * 500, 1.0),
-        ({"rows": [{"task": "abcd"}] * 500, "no": "x" * 4000}, (4 + 500 * 8) / (4 + 500 * 8 + 2 + 4000)),
+        (
+            {"rows": [{"task": "abcd"}] * 500, "no": "x" * 4000},
+            (4 + 500 * 8) / (4 + 500 * 8 + 2 + 4000),
+        ),
         ([], 0.0),
         ("text", 0.0),
     ],

@@ -1,4 +1,6 @@
-"""Cells of tables that pandas wrote: objects as Python prints them, and cells that only look like one."""
+"""Cells of tables that pandas wrote: objects as Python prints them, and cells that only look like
+one.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,14 @@ def test_a_cell_gives_the_value_that_pandas_wrote(cell: object, value: object) -
 
 @pytest.mark.parametrize(
     "cell",
-    ["[" * 300_000, "{" * 100 + "1" + "}" * 100, "[" + "-" * 200_000 + "1]", "[" + "1+" * 50_000 + "1]", "{'a': print}", "["],
+    [
+        "[" * 300_000,
+        "{" * 100 + "1" + "}" * 100,
+        "[" + "-" * 200_000 + "1]",
+        "[" + "1+" * 50_000 + "1]",
+        "{'a': print}",
+        "[",
+    ],
     ids=["deep", "sets of sets", "signs", "sum", "name", "cut"],
 )
 def test_a_cell_that_only_looks_like_an_object_stays_text(cell: str) -> None:

@@ -1,4 +1,6 @@
-"""Records read from other harnesses: one small evaluation of each, written as its own code writes it."""
+"""Records read from other harnesses: one small evaluation of each, written as its own code writes
+it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from assay.domain.import_records import GradedBy
 from assay.domain.suite import Message
 from assay.exchange.importers import ReadOptions
 
-# --- lm-evaluation-harness ----------------------------------------------------------------------------------------------
+# --- lm-evaluation-harness ------------------------------------------------------------------------
 
 
 def test_lm_eval_filters_are_judges_and_metrics_criteria(tmp_path: Path) -> None:
@@ -33,9 +35,15 @@ def test_lm_eval_filters_are_judges_and_metrics_criteria(tmp_path: Path) -> None
 
 def test_lm_eval_tasks_of_one_run_share_its_results(tmp_path: Path) -> None:
     folder = files.lm_eval(tmp_path)
-    files.put_lines(folder / "org__tiny/samples_products_2026-03-01T10-00-00.123456.jsonl", [files.lm_eval_row(0)])
+    files.put_lines(
+        folder / "org__tiny/samples_products_2026-03-01T10-00-00.123456.jsonl",
+        [files.lm_eval_row(0)],
+    )
     read = read_files(folder)
-    assert {(one.suite, one.candidates[0].name) for one in read.runs} == {("sums", "org/tiny"), ("products", "org/tiny")}
+    assert {(one.suite, one.candidates[0].name) for one in read.runs} == {
+        ("sums", "org/tiny"),
+        ("products", "org/tiny"),
+    }
     assert {one.started for one in read.runs} == {"2026-03-01T09:00:00.500Z"}
 
 
@@ -62,7 +70,10 @@ def test_lm_eval_multiple_choice_answers_with_the_likeliest_continuation(tmp_pat
     row = files.lm_eval_row(
         0,
         filter="none",
-        arguments={f"gen_args_{n}": {"arg_0": "Sky?", "arg_1": f" {colour}"} for n, colour in enumerate(("red", "blue"))},
+        arguments={
+            f"gen_args_{n}": {"arg_0": "Sky?", "arg_1": f" {colour}"}
+            for n, colour in enumerate(("red", "blue"))
+        },
         resps=[[["-4.5", "False"]], [["-0.5", "True"]]],
         filtered_resps=[["-4.5", "False"], ["-0.5", "True"]],
         metrics=["acc", "acc_norm"],
@@ -71,7 +82,10 @@ def test_lm_eval_multiple_choice_answers_with_the_likeliest_continuation(tmp_pat
     )
     read = read_files(files.put_lines(tmp_path / "samples_sky.jsonl", [row]))
     assert read.responses[0].content == "blue"
-    assert {grade.criterion: grade.score for grade in read.assessments[0].grades} == {"acc": 1.0, "acc_norm": 0.0}
+    assert {grade.criterion: grade.score for grade in read.assessments[0].grades} == {
+        "acc": 1.0,
+        "acc_norm": 0.0,
+    }
     assert read.assessments[0].judge == "lm_eval"
 
 
@@ -88,12 +102,19 @@ def test_lm_eval_of_the_old_layout_is_a_list_under_a_jsonl_name(tmp_path: Path) 
     path = files.put(tmp_path / "org__tiny/pretrained__org__tiny_sums.jsonl", [old])
     read = read_files(path)
     assert formats_of([path]) == ["lm_eval"]
-    assert (read.tasks[0].id, read.responses[0].content, read.responses[0].candidate) == ("7", "4", "org/tiny")
+    assert (read.tasks[0].id, read.responses[0].content, read.responses[0].candidate) == (
+        "7",
+        "4",
+        "org/tiny",
+    )
     assert read.scores("lm_eval", "exact_match") == {("7", "org/tiny", 1): 1.0}
 
 
 def test_a_metric_without_a_scale_is_kept_raw_and_weighs_nothing(tmp_path: Path) -> None:
-    rows = [files.lm_eval_row(n, metrics=["bleu", "exact_match"], bleu=37.5, exact_match=1.0) for n in (0, 1)]
+    rows = [
+        files.lm_eval_row(n, metrics=["bleu", "exact_match"], bleu=37.5, exact_match=1.0)
+        for n in (0, 1)
+    ]
     read = read_files(files.put_lines(tmp_path / "samples_translate.jsonl", rows))
     weights = {one.name: one.weight for one in read.runs[0].rubric}
     assert weights == {"bleu": 0.0, "exact_match": 1.0}
@@ -105,7 +126,9 @@ def test_a_metric_without_a_scale_is_kept_raw_and_weighs_nothing(tmp_path: Path)
 def test_a_metric_of_which_lower_is_better_is_turned_round(tmp_path: Path) -> None:
     folder = files.lm_eval(tmp_path) / "org__tiny"
     (results,) = folder.glob("results_*.json")
-    document = json.loads(results.read_text()) | {"higher_is_better": {"sums": {"wrong": False, "exact_match": True}}}
+    document = json.loads(results.read_text()) | {
+        "higher_is_better": {"sums": {"wrong": False, "exact_match": True}}
+    }
     files.put(results, document)
     (samples,) = folder.glob("samples_*.jsonl")
     rows = [files.lm_eval_row(n, metrics=["wrong", "exact_match"], wrong=0.25) for n in (0, 1)]
@@ -113,9 +136,17 @@ def test_a_metric_of_which_lower_is_better_is_turned_round(tmp_path: Path) -> No
     read = read_files(tmp_path)
     grades = {grade.criterion: grade for grade in read.assessments[0].grades}
     wrong, right = grades["wrong"], grades["exact_match"]
-    assert (wrong.score, wrong.raw_score, wrong.min_score, wrong.max_score) == (0.75, 0.25, 1.0, 0.0)
+    assert (wrong.score, wrong.raw_score, wrong.min_score, wrong.max_score) == (
+        0.75,
+        0.25,
+        1.0,
+        0.0,
+    )
     assert (right.score, right.min_score, right.max_score) == (1.0, 0.0, 1.0)
-    assert {c.name: (c.low, c.high) for c in read.runs[0].rubric} == {"wrong": (1.0, 0.0), "exact_match": (0.0, 1.0)}
+    assert {c.name: (c.low, c.high) for c in read.runs[0].rubric} == {
+        "wrong": (1.0, 0.0),
+        "exact_match": (0.0, 1.0),
+    }
     assert any("lower is better for wrong" in note.what for note in read.notes)
 
 
@@ -123,13 +154,17 @@ def test_a_task_configuration_tells_the_direction_of_its_metrics(tmp_path: Path)
     home = files.lm_eval(tmp_path) / "org__tiny"
     (results,) = home.glob("results_*.json")
     metric = {"metric": "exact_match", "higher_is_better": False}
-    files.put(results, json.loads(results.read_text()) | {"configs": {"sums": {"metric_list": [metric]}}})
+    files.put(
+        results, json.loads(results.read_text()) | {"configs": {"sums": {"metric_list": [metric]}}}
+    )
     grade = read_files(tmp_path).assessments[0].grades[0]
     assert (grade.score, grade.raw_score, grade.min_score, grade.max_score) == (0.0, 1.0, 1.0, 0.0)
 
 
 def test_samples_alone_have_the_directions_of_the_harness(tmp_path: Path) -> None:
-    row = files.lm_eval_row(0, metrics=["brier_score", "exact_match", "own"], brier_score=0.25, own=0.25)
+    row = files.lm_eval_row(
+        0, metrics=["brier_score", "exact_match", "own"], brier_score=0.25, own=0.25
+    )
     read = read_files(files.put_lines(tmp_path / "samples_sums.jsonl", [row]))
     assert [grade.score for grade in read.assessments[0].grades] == [0.75, 1.0, 0.25]
     assert any("higher or lower is better for own;" in note.what for note in read.notes)
@@ -173,14 +208,17 @@ def test_a_line_with_nan_in_it_is_read_and_the_nan_is_no_score(tmp_path: Path) -
 
 
 def test_a_metric_over_the_whole_set_leaves_its_answers_ungraded(tmp_path: Path) -> None:
-    rows = [files.lm_eval_row(n, metrics=["f1"], f1=["LOC: Oslo", [""]], filtered_resps=[[""]]) for n in (0, 1)]
+    rows = [
+        files.lm_eval_row(n, metrics=["f1"], f1=["LOC: Oslo", [""]], filtered_resps=[[""]])
+        for n in (0, 1)
+    ]
     read = read_files(files.put_lines(tmp_path / "samples_names.jsonl", rows))
     assert read.counts == (1, 2, 2, 0)
     assert "2 rows hold no metric" in read.notes[0].what
     assert not read.skipped
 
 
-# --- promptfoo ----------------------------------------------------------------------------------------------------------
+# --- promptfoo ------------------------------------------------------------------------------------
 
 
 def test_promptfoo_providers_are_candidates_and_repeats_are_trials(tmp_path: Path) -> None:
@@ -189,8 +227,14 @@ def test_promptfoo_providers_are_candidates_and_repeats_are_trials(tmp_path: Pat
     assert [one.name for one in read.runs[0].candidates] == ["openai:small", "openai:large"]
     assert read.runs[0].suite == "cities"
     trials = Counter((one.candidate, one.trial) for one in read.responses)
-    assert trials == {(name, trial): 3 - trial for name in ("openai:small", "openai:large") for trial in (1, 2)}
-    assert (read.responses[0].latency_s, read.responses[0].cost_usd, read.responses[0].input_tokens) == (0.25, 0.001, 5)
+    assert trials == {
+        (name, trial): 3 - trial for name in ("openai:small", "openai:large") for trial in (1, 2)
+    }
+    assert (
+        read.responses[0].latency_s,
+        read.responses[0].cost_usd,
+        read.responses[0].input_tokens,
+    ) == (0.25, 0.001, 5)
 
 
 def test_promptfoo_in_yaml_gives_the_records_of_its_json(tmp_path: Path) -> None:
@@ -210,8 +254,9 @@ def test_promptfoo_in_yaml_gives_the_records_of_its_json(tmp_path: Path) -> None
 def test_promptfoo_rubrics_wait_with_the_graders_words_and_rules_count(tmp_path: Path) -> None:
     read = read_files(files.promptfoo(tmp_path))
     assert {(one.judge, one.by) for one in read.assessments} == {
-        ("promptfoo", GradedBy.RULE), ("llm-rubric (openai:gpt-4.1)", GradedBy.MODEL),
-    }  # fmt: skip
+        ("promptfoo", GradedBy.RULE),
+        ("llm-rubric (openai:gpt-4.1)", GradedBy.MODEL),
+    }
     waiting = next(one for one in read.assessments if one.by is GradedBy.MODEL)
     assert (waiting.reply, waiting.grades[0].score) == ("It says please.", 0.9)
 
@@ -220,14 +265,20 @@ def test_a_promptfoo_set_with_a_models_grade_in_it_waits(tmp_path: Path) -> None
     row = files.promptfoo_result("small", "Oslo")
     rule, rubric = row["gradingResult"]["componentResults"]
     used = {"total": 140, "prompt": 100, "completion": 40}
-    mixed = {"pass": True, "score": 0.6, "reason": "Aggregate score 0.60", "componentResults": [rubric, rule]}
+    mixed = {
+        "pass": True,
+        "score": 0.6,
+        "reason": "Aggregate score 0.60",
+        "componentResults": [rubric, rule],
+    }
     by_rule = {"pass": True, "score": 1, "reason": "all", "componentResults": [rule, rule]}
     row["gradingResult"]["componentResults"] = [mixed | {"tokensUsed": used}, by_rule, rule]
     read = read_files(files.put(tmp_path / "out.json", files.promptfoo_document(row)))
     graded = {one.judge: one for one in read.assessments}
     assert {judge: one.by for judge, one in graded.items()} == {
-        "assert-set (llm-rubric (openai:gpt-4.1))": GradedBy.MODEL, "promptfoo": GradedBy.RULE,
-    }  # fmt: skip
+        "assert-set (llm-rubric (openai:gpt-4.1))": GradedBy.MODEL,
+        "promptfoo": GradedBy.RULE,
+    }
     waiting = graded["assert-set (llm-rubric (openai:gpt-4.1))"]
     assert (waiting.grades[0].score, waiting.input_tokens, waiting.output_tokens) == (0.6, 100, 40)
     assert "It says please." in (waiting.reply or "")
@@ -240,15 +291,28 @@ def test_a_promptfoo_assertion_of_an_unknown_kind_waits(tmp_path: Path) -> None:
     row["gradingResult"]["componentResults"] = [rule, unknown]
     read = read_files(files.put(tmp_path / "out.json", files.promptfoo_document(row)))
     assert {one.judge: one.by for one in read.assessments} == {
-        "promptfoo": GradedBy.RULE, "of-a-later-version": GradedBy.MODEL,
-    }  # fmt: skip
+        "promptfoo": GradedBy.RULE,
+        "of-a-later-version": GradedBy.MODEL,
+    }
 
 
 def test_a_promptfoo_assertion_that_used_tokens_or_its_neighbours_waits(tmp_path: Path) -> None:
     row = files.promptfoo_result("small", "Oslo")
     parts = row["gradingResult"]["componentResults"]
-    code = {"pass": True, "score": 1, "reason": "r", "assertion": {"type": "python"}, "tokensUsed": {"total": 9}}
-    nearness = {"pass": True, "score": 1, "reason": "r", "assertion": {"type": "similar"}, "tokensUsed": {"total": 9}}
+    code = {
+        "pass": True,
+        "score": 1,
+        "reason": "r",
+        "assertion": {"type": "python"},
+        "tokensUsed": {"total": 9},
+    }
+    nearness = {
+        "pass": True,
+        "score": 1,
+        "reason": "r",
+        "assertion": {"type": "similar"},
+        "tokensUsed": {"total": 9},
+    }
     best = {"pass": True, "score": 1, "reason": "r", "assertion": {"type": "max-score"}}
     row["gradingResult"]["componentResults"] = [*parts, code, nearness, best]
     read = read_files(files.put(tmp_path / "out.json", files.promptfoo_document(row)))
@@ -260,13 +324,21 @@ def test_one_promptfoo_score_off_the_scale_takes_its_assertions_others(tmp_path:
     rows = []
     for city, score in (("Oslo", 1), ("Rome", 7)):
         row = files.promptfoo_result("small", city)
-        part = {"pass": True, "score": score, "reason": "r", "assertion": {"type": "javascript", "value": "len"}}
+        part = {
+            "pass": True,
+            "score": score,
+            "reason": "r",
+            "assertion": {"type": "javascript", "value": "len"},
+        }
         row["gradingResult"]["componentResults"] = [part]
         rows.append(row)
     read = read_files(files.put(tmp_path / "out.json", files.promptfoo_document(*rows)))
     assert set(read.scores("promptfoo").values()) == {None}
     assert [one.grades[0].raw_score for one in read.assessments] == [1, 7]
-    assert any(note.what.startswith("2 scores belong to metrics with values outside 0 to 1") for note in read.notes)
+    assert any(
+        note.what.startswith("2 scores belong to metrics with values outside 0 to 1")
+        for note in read.notes
+    )
 
 
 def test_a_promptfoo_run_ends_after_its_duration(tmp_path: Path) -> None:
@@ -285,9 +357,13 @@ def test_one_harbor_reward_off_the_scale_takes_the_others(tmp_path: Path) -> Non
 
 
 def test_promptfoo_tells_a_failed_assertion_from_a_broken_test(tmp_path: Path) -> None:
-    failed = files.promptfoo_result("p", "Oslo", success=False, failureReason=1, error="Expected output to contain Oslo")
+    failed = files.promptfoo_result(
+        "p", "Oslo", success=False, failureReason=1, error="Expected output to contain Oslo"
+    )
     failed["gradingResult"]["componentResults"][0] |= {"pass": False, "score": 0}
-    broke = files.promptfoo_result("p", "Lima", success=False, failureReason=2, error="429 too many requests", response={})
+    broke = files.promptfoo_result(
+        "p", "Lima", success=False, failureReason=2, error="429 too many requests", response={}
+    )
     read = read_files(files.put(tmp_path / "r.json", files.promptfoo_document(failed, broke)))
     assert read.scores("promptfoo") == {(read.tasks[0].id, "p", 1): 0.0}
     assert read.responses[0].content == "Well: Oslo."
@@ -298,7 +374,13 @@ def test_promptfoo_tells_a_failed_assertion_from_a_broken_test(tmp_path: Path) -
 
 def test_promptfoo_prompts_of_one_provider_are_candidates_of_their_own(tmp_path: Path) -> None:
     rows = [
-        files.promptfoo_result("p", "Oslo", promptIdx=n, promptId=f"p{n}", prompt={"raw": f"{label} Oslo", "label": label})
+        files.promptfoo_result(
+            "p",
+            "Oslo",
+            promptIdx=n,
+            promptId=f"p{n}",
+            prompt={"raw": f"{label} Oslo", "label": label},
+        )
         for n, label in enumerate(("short", "long"))
     ]
     read = read_files(files.put(tmp_path / "r.json", files.promptfoo_document(*rows)))
@@ -307,23 +389,48 @@ def test_promptfoo_prompts_of_one_provider_are_candidates_of_their_own(tmp_path:
 
 
 def test_one_provider_set_up_twice_is_two_candidates_and_not_two_trials(tmp_path: Path) -> None:
-    rows = [files.promptfoo_result("p", city, promptIdx=n) for n in (0, 1) for city in ("Oslo", "Lima")]
+    rows = [
+        files.promptfoo_result("p", city, promptIdx=n) for n in (0, 1) for city in ("Oslo", "Lima")
+    ]
     read = read_files(files.put(tmp_path / "r.json", files.promptfoo_document(*rows)))
-    assert [one.name for one in read.runs[0].candidates] == ["p, Name {{city}}", "p, Name {{city}} (2)"]
+    assert [one.name for one in read.runs[0].candidates] == [
+        "p, Name {{city}}",
+        "p, Name {{city}} (2)",
+    ]
     assert {one.trial for one in read.responses} == {1}
     assert read.tasks[0].prompt == (Message(role="user", content="Name Oslo"),)
 
 
 def test_promptfoo_of_a_table_alone_is_read_too(tmp_path: Path) -> None:
-    cell = {"pass": False, "score": 0.25, "text": "no", "latencyMs": 10, "gradingResult": {"pass": False, "score": 0.25,
-            "reason": "wrong"}}  # fmt: skip
+    cell = {
+        "pass": False,
+        "score": 0.25,
+        "text": "no",
+        "latencyMs": 10,
+        "gradingResult": {"pass": False, "score": 0.25, "reason": "wrong"},
+    }
     table = {
-        "head": {"prompts": [{"provider": "openai:small", "raw": "Say {{x}}", "label": "Say {{x}}"}], "vars": ["x"]},
+        "head": {
+            "prompts": [{"provider": "openai:small", "raw": "Say {{x}}", "label": "Say {{x}}"}],
+            "vars": ["x"],
+        },
         "body": [
-            {"vars": ["yes"], "outputs": [cell], "test": {"vars": {"x": "yes"}, "assert": [{"type": "equals", "value": "yes"}]}}
+            {
+                "vars": ["yes"],
+                "outputs": [cell],
+                "test": {"vars": {"x": "yes"}, "assert": [{"type": "equals", "value": "yes"}]},
+            }
         ],
     }
-    document = {"results": {"version": 2, "timestamp": "2024-05-01T10:00:00Z", "results": [], "stats": {}, "table": table}}
+    document = {
+        "results": {
+            "version": 2,
+            "timestamp": "2024-05-01T10:00:00Z",
+            "results": [],
+            "stats": {},
+            "table": table,
+        }
+    }
     read = read_files(files.put(tmp_path / "old.json", document))
     assert read.counts == (1, 1, 1, 1)
     assert (read.responses[0].candidate, read.responses[0].content) == ("openai:small", "no")
@@ -332,7 +439,12 @@ def test_promptfoo_of_a_table_alone_is_read_too(tmp_path: Path) -> None:
 
 
 def test_promptfoo_of_a_newer_format_is_read_and_said_to_be_newer(tmp_path: Path) -> None:
-    read = read_files(files.put(tmp_path / "r.json", files.promptfoo_document(files.promptfoo_result("p", "Oslo"), version=9)))
+    read = read_files(
+        files.put(
+            tmp_path / "r.json",
+            files.promptfoo_document(files.promptfoo_result("p", "Oslo"), version=9),
+        )
+    )
     assert len(read.responses) == 1
     assert "version 9" in read.notes[0].what
 
@@ -340,12 +452,17 @@ def test_promptfoo_of_a_newer_format_is_read_and_said_to_be_newer(tmp_path: Path
 def test_a_promptfoo_test_without_assertions_is_answered_but_not_graded(tmp_path: Path) -> None:
     row = files.promptfoo_result("p", "Oslo")
     row["testCase"].pop("assert")
-    row["gradingResult"] = {"pass": True, "score": 1, "reason": "No assertions", "componentResults": []}
+    row["gradingResult"] = {
+        "pass": True,
+        "score": 1,
+        "reason": "No assertions",
+        "componentResults": [],
+    }
     read = read_files(files.put(tmp_path / "r.json", files.promptfoo_document(row)))
     assert read.counts == (1, 1, 1, 0)
 
 
-# --- OpenAI Evals -------------------------------------------------------------------------------------------------------
+# --- OpenAI Evals ---------------------------------------------------------------------------------
 
 
 def test_openai_logs_meet_by_sample_though_threads_wrote_them_mixed(tmp_path: Path) -> None:
@@ -353,8 +470,14 @@ def test_openai_logs_meet_by_sample_though_threads_wrote_them_mixed(tmp_path: Pa
     assert read.counts == (1, 2, 3, 2)
     assert (read.runs[0].suite, read.runs[0].candidates[0].name) == ("sums.dev.v0", "gpt-4o-mini")
     assert read.runs[0].started is None  # the spec's time has no zone
-    assert [(one.id, one.expected) for one in read.tasks] == [("sums.dev.0", ("4",)), ("sums.dev.1", ("5",))]
-    assert read.scores("match") == {("sums.dev.0", "gpt-4o-mini", 1): 1.0, ("sums.dev.1", "gpt-4o-mini", 1): 0.0}
+    assert [(one.id, one.expected) for one in read.tasks] == [
+        ("sums.dev.0", ("4",)),
+        ("sums.dev.1", ("5",)),
+    ]
+    assert read.scores("match") == {
+        ("sums.dev.0", "gpt-4o-mini", 1): 1.0,
+        ("sums.dev.1", "gpt-4o-mini", 1): 0.0,
+    }
     assert read.ends[0].complete is True
     failure = read.responses[-1].failure
     assert failure is not None
@@ -379,12 +502,18 @@ def test_a_choice_of_a_grading_model_waits_with_its_words(tmp_path: Path) -> Non
     rows[0]["spec"]["completion_fns"] = ["gpt-4o-mini", "gpt-4"]
     rows[0]["spec"]["run_config"]["eval_spec"]["args"] = {"modelgraded_spec": "closedqa"}
     more = {"sample_id": "sums.dev.0", "created_at": "2026-03-01 10:00:02+00:00"}
-    rows.append({**more, "type": "sampling", "data": {"prompt": "Is it right?", "sampled": ["It is.\nY"]}})
+    rows.append(
+        {**more, "type": "sampling", "data": {"prompt": "Is it right?", "sampled": ["It is.\nY"]}}
+    )
     rows.append({**more, "type": "metrics", "data": {"choice": "Y", "score": 1.0}})
     read = read_files(files.put_lines(tmp_path / "log.jsonl", rows))
     assert [one.content for one in read.responses] == ["4"]
     graded = read.assessments[0]
-    assert (graded.judge, graded.by, graded.reply) == ("closedqa (gpt-4)", GradedBy.MODEL, "It is.\nY")
+    assert (graded.judge, graded.by, graded.reply) == (
+        "closedqa (gpt-4)",
+        GradedBy.MODEL,
+        "It is.\nY",
+    )
     assert graded.grades[0].score == 1.0
 
 
@@ -406,7 +535,11 @@ def test_openai_items_with_their_eval_say_names_references_and_scales(tmp_path: 
     assert list(read.scores("String check").values()) == [1.0, 0.0]
     tone = [one for one in read.assessments if one.judge == "tone (gpt-4.1)"]
     assert {one.by for one in tone} == {GradedBy.MODEL}
-    assert (tone[0].grades[0].score, tone[0].grades[0].raw_score, tone[0].grades[0].max_score) == (0.75, 4.0, 5.0)
+    assert (tone[0].grades[0].score, tone[0].grades[0].raw_score, tone[0].grades[0].max_score) == (
+        0.75,
+        4.0,
+        5.0,
+    )
     assert '"result": 4.0' in (tone[0].reply or "")
 
 
@@ -425,9 +558,15 @@ def test_an_openai_eval_in_a_folder_above_serves_every_run_below(tmp_path: Path)
 
 def test_openai_items_are_read_and_scores_beyond_1_have_no_scale(tmp_path: Path) -> None:
     read = read_files(
-        files.put(tmp_path / "page.json", {"object": "list", "data": [files.openai_item(1, True)], "has_more": True})
+        files.put(
+            tmp_path / "page.json",
+            {"object": "list", "data": [files.openai_item(1, True)], "has_more": True},
+        )
     )
-    assert (read.runs[0].suite, read.runs[0].candidates[0].name) == ("eval_1", "gpt-4o-mini-2024-07-18")
+    assert (read.runs[0].suite, read.runs[0].candidates[0].name) == (
+        "eval_1",
+        "gpt-4o-mini-2024-07-18",
+    )
     assert read.runs[0].complete is False
     assert "has_more" in read.notes[0].what
     tone = next(one for one in read.assessments if one.by is GradedBy.MODEL)
@@ -440,7 +579,10 @@ def test_openai_scores_of_a_grader_without_a_range_are_all_or_none(tmp_path: Pat
     items[0]["results"][1]["sample"]["usage"] = {"prompt_tokens": 30, "completion_tokens": 7}
     read = read_files(files.put_lines(tmp_path / "items.jsonl", list(items)))
     tone = [one for one in read.assessments if one.by is GradedBy.MODEL]
-    assert [(one.grades[0].score, one.grades[0].raw_score) for one in tone] == [(None, 1.0), (None, 4.0)]
+    assert [(one.grades[0].score, one.grades[0].raw_score) for one in tone] == [
+        (None, 1.0),
+        (None, 4.0),
+    ]
     assert (tone[0].input_tokens, tone[0].output_tokens) == (30, 7)
 
 
@@ -459,32 +601,58 @@ def test_an_openai_item_that_broke_is_a_failure(tmp_path: Path) -> None:
     assert not read.assessments
 
 
-# --- AlpacaEval, MT-bench -----------------------------------------------------------------------------------------------
+# --- AlpacaEval, MT-bench -------------------------------------------------------------------------
 
 
 def test_alpaca_annotations_are_preferences_that_wait(tmp_path: Path) -> None:
     read = read_files(files.alpaca(tmp_path))
     assert read.counts == (1, 3, 6, 3)
-    assert [[grade.score for grade in one.grades] for one in read.assessments] == [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
-    assert {(one.joint, one.by, one.judge) for one in read.assessments} == {(True, GradedBy.MODEL, "alpaca_eval_gpt4_turbo_fn")}
+    assert [[grade.score for grade in one.grades] for one in read.assessments] == [
+        [1.0, 0.0],
+        [0.0, 1.0],
+        [0.5, 0.5],
+    ]
+    assert {(one.joint, one.by, one.judge) for one in read.assessments} == {
+        (True, GradedBy.MODEL, "alpaca_eval_gpt4_turbo_fn")
+    }
     assert {grade.criterion for one in read.assessments for grade in one.grades} == {"preference"}
 
 
 def test_alpaca_probabilities_are_kept_and_invalid_ones_skipped(tmp_path: Path) -> None:
-    rows = [files.alpaca_annotation(1, 1.75), files.alpaca_annotation(2, None), files.alpaca_annotation(3, 0)]
+    rows = [
+        files.alpaca_annotation(1, 1.75),
+        files.alpaca_annotation(2, None),
+        files.alpaca_annotation(3, 0),
+    ]
     read = read_files(files.put(tmp_path / "annotations.json", rows))
     assert [one.grades[0].score for one in read.assessments] == [0.25, None, 0.5]
     assert "1 preferences are probabilities" in read.notes[0].what
 
 
 def test_an_alpaca_judges_words_are_found_among_its_token_likelihoods(tmp_path: Path) -> None:
-    raw = {"finish_reason": "length", "logprobs": {"content": []}, "message": {"content": "m"}, "text": "m"}
-    read = read_files(files.put(tmp_path / "annotations.json", [files.alpaca_annotation(1, 1.99, raw_completion=raw)]))
+    raw = {
+        "finish_reason": "length",
+        "logprobs": {"content": []},
+        "message": {"content": "m"},
+        "text": "m",
+    }
+    read = read_files(
+        files.put(
+            tmp_path / "annotations.json", [files.alpaca_annotation(1, 1.99, raw_completion=raw)]
+        )
+    )
     assert read.assessments[0].reply == "m\n\npreference: 1.99"
 
 
 def test_alpaca_outputs_meet_annotations_by_their_instruction(tmp_path: Path) -> None:
-    rows = [{"dataset": "helpful_base", "instruction": "Say 1.", "output": "It is 1.", "generator": "new"}]
+    rows = [
+        {
+            "dataset": "helpful_base",
+            "instruction": "Say 1.",
+            "output": "It is 1.",
+            "generator": "new",
+        }
+    ]
     outputs = read_files(files.put(tmp_path / "a/model_outputs.json", rows))
     annotations = read_files(files.alpaca(tmp_path / "b"))
     assert outputs.counts == (1, 1, 1, 0)
@@ -503,8 +671,12 @@ def test_mt_bench_folders_are_one_run_with_turns_as_tasks(tmp_path: Path) -> Non
     assert singles[("101-1", "alpha", 1)] == 1.0
     assert singles[("101-1", "beta", 1)] == 0.0
     assert singles[("101-2", "beta", 1)] is None  # -1: no rating could be read
-    assert read.scores("gpt-4/pair-math-v1, model_1 first", "preference")[("101-2", "alpha", 1)] == 1.0
-    assert read.scores("gpt-4/pair-math-v1, model_2 first", "preference")[("101-2", "alpha", 1)] == 0.5
+    assert (
+        read.scores("gpt-4/pair-math-v1, model_1 first", "preference")[("101-2", "alpha", 1)] == 1.0
+    )
+    assert (
+        read.scores("gpt-4/pair-math-v1, model_2 first", "preference")[("101-2", "alpha", 1)] == 0.5
+    )
 
 
 def test_mt_bench_answers_alone_are_responses_of_every_model(tmp_path: Path) -> None:
@@ -516,7 +688,7 @@ def test_mt_bench_answers_alone_are_responses_of_every_model(tmp_path: Path) -> 
     assert {one.candidate for one in read.responses} == {"alpha", "beta"}
 
 
-# --- SWE-bench, Harbor --------------------------------------------------------------------------------------------------
+# --- SWE-bench, Harbor ----------------------------------------------------------------------------
 
 
 def test_swe_bench_empty_patch_is_unresolved_and_broken_one_unscored(tmp_path: Path) -> None:
@@ -524,8 +696,10 @@ def test_swe_bench_empty_patch_is_unresolved_and_broken_one_unscored(tmp_path: P
     assert read.counts == (1, 4, 4, 3)
     assert read.runs[0].candidates[0].name == "org/agent"
     assert {task: score for (task, _, _), score in read.scores("SWE-bench harness").items()} == {
-        "django__django-1": 1.0, "django__django-2": 0.0, "django__django-3": 0.0,
-    }  # fmt: skip
+        "django__django-1": 1.0,
+        "django__django-2": 0.0,
+        "django__django-3": 0.0,
+    }
     missed = next(one for one in read.assessments if one.task == "django__django-2")
     assert "FAIL_TO_PASS: 0 passed, 1 failed (t1)" in missed.grades[0].reason
     assert any("1 patches ended with an error" in one.what for one in read.notes)
@@ -549,7 +723,10 @@ def test_swe_bench_reports_of_instances_gather_into_one_run(tmp_path: Path) -> N
 def test_two_swe_bench_runs_keep_their_own_reports(tmp_path: Path) -> None:
     files.swe_bench(tmp_path)
     report = json.loads((tmp_path / "org__agent.run7.json").read_text())
-    files.put(tmp_path / "org__agent.run8.json", {**report, "resolved_ids": report["submitted_ids"][:2], "unresolved_ids": []})
+    files.put(
+        tmp_path / "org__agent.run8.json",
+        {**report, "resolved_ids": report["submitted_ids"][:2], "unresolved_ids": []},
+    )
     read = read_files(tmp_path)
     assert read.counts == (2, 8, 8, 6)
     assert Counter(one.grades[0].score for one in read.assessments) == {1.0: 3, 0.0: 3}
@@ -560,11 +737,16 @@ def test_swe_bench_submission_is_read_with_its_predictions(tmp_path: Path) -> No
     home = tmp_path / "20260301_agent"
     (tmp_path / "other/predictions.jsonl").rename(files.put(home / "all_preds.jsonl", []))
     ids = [f"django__django-{number}" for number in (1, 2, 3, 4)]
-    report = files.put(home / "results/results.json", {"no_generation": ids[2:3], "no_logs": ids[3:], "resolved": ids[:1]})
+    report = files.put(
+        home / "results/results.json",
+        {"no_generation": ids[2:3], "no_logs": ids[3:], "resolved": ids[:1]},
+    )
     read = read_files(home)
     assert {task: score for (task, _, _), score in read.scores("SWE-bench harness").items()} == {
-        ids[0]: 1.0, ids[1]: 0.0, ids[2]: 0.0,
-    }  # fmt: skip
+        ids[0]: 1.0,
+        ids[1]: 0.0,
+        ids[2]: 0.0,
+    }
     alone = read_files(report)
     assert not alone.assessments
     assert "not the attempted ones" in alone.skipped[0].why
@@ -589,29 +771,47 @@ def test_harbor_jobs_are_one_run_with_trials_counted_by_task(tmp_path: Path) -> 
     assert read.scores("verifier") == {("hello-world", name, 1): 1.0, ("hello-world", name, 2): 0.0}
     assert read.tasks[-1].prompt[0].content.startswith("Solve ")
     solved = next(one for one in read.responses if one.task == "hello-world")
-    assert (solved.content, solved.latency_s, solved.cost_usd, solved.output_tokens) == ("Done.", 120.0, 0.25, 20)
+    assert (solved.content, solved.latency_s, solved.cost_usd, solved.output_tokens) == (
+        "Done.",
+        120.0,
+        0.25,
+        20,
+    )
     broke = next(one.failure for one in read.responses if one.failure)
     assert (broke.kind, broke.fault) == ("EnvironmentStartTimeoutError", Fault.HARNESS)
 
 
 def test_a_harbor_trial_that_was_rewarded_although_time_ran_out_counts(tmp_path: Path) -> None:
-    broke = {"exception_type": "AgentTimeoutError", "exception_message": "900 s", "exception_traceback": "", "occurred_at": ""}
-    path = files.put(tmp_path / "t/result.json", files.harbor_trial("a", "a__1", 0.0, exception_info=broke))
+    broke = {
+        "exception_type": "AgentTimeoutError",
+        "exception_message": "900 s",
+        "exception_traceback": "",
+        "occurred_at": "",
+    }
+    path = files.put(
+        tmp_path / "t/result.json", files.harbor_trial("a", "a__1", 0.0, exception_info=broke)
+    )
     read = read_files(path)
     assert list(read.scores("verifier").values()) == [0.0]
     assert read.responses[0].finish_reason == "AgentTimeoutError"
 
 
 def test_several_harbor_rewards_are_criteria_and_reward_is_the_whole(tmp_path: Path) -> None:
-    trial = files.harbor_trial("a", "a__1", 1.0, verifier_result={"rewards": {"reward": 0.5, "f2p": 1, "p2p": 0}})
+    trial = files.harbor_trial(
+        "a", "a__1", 1.0, verifier_result={"rewards": {"reward": 0.5, "f2p": 1, "p2p": 0}}
+    )
     read = read_files(files.put(tmp_path / "t/result.json", trial))
     assert read.scores("verifier") == {("a", "terminus-2 (anthropic/claude-x)", 1): 0.5}
     assert list(read.scores("verifier", "f2p").values()) == [1.0]
 
 
 def test_a_name_given_takes_the_place_of_the_one_found(tmp_path: Path) -> None:
-    for number, write in enumerate((files.lm_eval, files.openai_log, files.openai_api, files.inspect, files.harbor)):
-        read = read_files(write(tmp_path / str(number)), options=ReadOptions(candidate="mine", dataset="ours"))
+    for number, write in enumerate(
+        (files.lm_eval, files.openai_log, files.openai_api, files.inspect, files.harbor)
+    ):
+        read = read_files(
+            write(tmp_path / str(number)), options=ReadOptions(candidate="mine", dataset="ours")
+        )
         assert {one.candidate for one in read.responses} == {"mine"}, write.__name__
         assert [one.name for one in read.runs[0].candidates] == ["mine"], write.__name__
         assert {one.suite for one in read.runs} == {"ours"}, write.__name__

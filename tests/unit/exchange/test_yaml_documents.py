@@ -7,7 +7,9 @@ import pytest
 from assay.exchange.parsing.json_values import NotJson
 from assay.exchange.parsing.yaml_documents import DEEPEST, parse_yaml
 
-ALIASES = "\n".join(["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 8))])
+ALIASES = "\n".join(
+    ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 8))]
+)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,13 @@ DOCUMENT: JsonValue = {"out": [{"text": "first"}, {"text": "last", "a b": 1}], "
 
 @pytest.mark.parametrize(
     ("path", "value"),
-    [("$", DOCUMENT), ("$.out[0].text", "first"), ("$['out'][-1]['a b']", 1), ('$.out[1]["text"]', "last"), ("$.n", None)],
+    [
+        ("$", DOCUMENT),
+        ("$.out[0].text", "first"),
+        ("$['out'][-1]['a b']", 1),
+        ('$.out[1]["text"]', "last"),
+        ("$.n", None),
+    ],
 )
 def test_a_path_names_one_value(path: str, value: JsonValue) -> None:
     assert value_at(DOCUMENT, path) == value
@@ -36,7 +42,9 @@ def test_a_missing_value_says_how_far_the_document_goes(path: str, reason: str) 
         value_at(DOCUMENT, path)
 
 
-@pytest.mark.parametrize("path", ["out.text", "$..text", "$.out[*]", "$.out[?(@.x)]", "$.out[0:1]", "$.", "$[]", ""])
+@pytest.mark.parametrize(
+    "path", ["out.text", "$..text", "$.out[*]", "$.out[?(@.x)]", "$.out[0:1]", "$.", "$[]", ""]
+)
 def test_a_path_to_several_values_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match=r"start with|neither"):
         steps_of(path)

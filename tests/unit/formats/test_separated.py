@@ -11,7 +11,10 @@ from assay.formats.separated import separated_rows, sniff_delimiter
 
 def test_rows_carry_the_line_they_start_on() -> None:
     table = io.BytesIO(b'\xef\xbb\xbfid, text\na,"1\n\n2"\n\nb,caf\xc3\xa9\n')
-    assert list(separated_rows(table, delimiter=",")) == [(2, {"id": "a", "text": "1\n\n2"}), (6, {"id": "b", "text": "café"})]
+    assert list(separated_rows(table, delimiter=",")) == [
+        (2, {"id": "a", "text": "1\n\n2"}),
+        (6, {"id": "b", "text": "café"}),
+    ]
     assert not table.closed
 
 
@@ -25,7 +28,9 @@ def test_rows_carry_the_line_they_start_on() -> None:
         (b"id,caf\xe9\na,b\n", True, 1, "is not UTF-8 text"),
     ],
 )
-def test_unreadable_rows_become_sentences(content: bytes, strict: bool, line: int, problem: str) -> None:
+def test_unreadable_rows_become_sentences(
+    content: bytes, strict: bool, line: int, problem: str
+) -> None:
     first, *_ = separated_rows(io.BytesIO(content), delimiter=",", strict=strict)
     assert first[0] == line
     assert problem in str(first[1])

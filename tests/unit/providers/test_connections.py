@@ -1,4 +1,6 @@
-"""Connections to endpoints: which addresses a name may resolve to, and which redirects are followed."""
+"""Connections to endpoints: which addresses a name may resolve to, and which redirects are
+followed.
+"""
 
 from __future__ import annotations
 
@@ -61,9 +63,15 @@ def test_a_local_name_that_resolves_elsewhere_is_not_asked(
     assert network.destinations == []
 
 
-@pytest.mark.parametrize("target", ["https://127.0.0.1:8000/v1", "http://127.0.0.1:8001/v1", "//evil.example/v1"])
-def test_a_redirect_to_another_origin_is_not_followed(network: CapturedNetwork, target: str) -> None:
-    network.answer = f"HTTP/1.1 307 Moved\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode()
+@pytest.mark.parametrize(
+    "target", ["https://127.0.0.1:8000/v1", "http://127.0.0.1:8001/v1", "//evil.example/v1"]
+)
+def test_a_redirect_to_another_origin_is_not_followed(
+    network: CapturedNetwork, target: str
+) -> None:
+    network.answer = (
+        f"HTTP/1.1 307 Moved\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode()
+    )
     failure = failed_call("http://127.0.0.1:8000/v1")
     assert failure.kind == "http_307"
     assert network.destinations == [("127.0.0.1", 8000)]

@@ -18,7 +18,9 @@ LOCAL = ModelSpec(provider="openai", name="m", base_url="http://127.0.0.1:9/v1")
 ECHO = ModelSpec(provider="echo", name="")
 
 
-def directory(folder: Path | None = None, *, local_only: bool = False, **environment: str) -> Directory:
+def directory(
+    folder: Path | None = None, *, local_only: bool = False, **environment: str
+) -> Directory:
     return Directory(environment, base_folder=folder or Path(), local_only=local_only)
 
 
@@ -29,13 +31,17 @@ def test_models_at_one_endpoint_share_a_provider() -> None:
 
 
 def test_a_missing_key_is_named_once_however_many_models_need_it() -> None:
-    (problem,) = directory().problems([MINI, ModelSpec(provider="openai", name="gpt-4o")], judges=[MINI])
+    (problem,) = directory().problems(
+        [MINI, ModelSpec(provider="openai", name="gpt-4o")], judges=[MINI]
+    )
     assert problem.where == "OPENAI_API_KEY"
     assert "OPENAI_BASE_URL" in problem.remedy
 
 
 def test_a_key_is_missed_only_for_providers_the_run_uses() -> None:
-    assert directory(ANTHROPIC_API_KEY="k").problems([ModelSpec(provider="anthropic", name="c")]) == ()
+    assert (
+        directory(ANTHROPIC_API_KEY="k").problems([ModelSpec(provider="anthropic", name="c")]) == ()
+    )
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "openrouter"])
@@ -47,7 +53,12 @@ def test_every_vendor_needs_its_key(provider: str) -> None:
 def test_a_local_endpoint_needs_no_key() -> None:
     assert directory().problems([LOCAL]) == ()
     assert directory(OPENAI_BASE_URL="http://127.0.0.1:8000/v1").problems([MINI]) == ()
-    assert directory().problems([ModelSpec(provider="vllm", name="m"), ModelSpec(provider="ollama", name="m")]) == ()
+    assert (
+        directory().problems(
+            [ModelSpec(provider="vllm", name="m"), ModelSpec(provider="ollama", name="m")]
+        )
+        == ()
+    )
 
 
 class TestLocalOnly:
@@ -60,13 +71,21 @@ class TestLocalOnly:
             known.provider(MINI)
 
     def test_local_addresses_are_allowed_when_local_only(self) -> None:
-        known = directory(local_only=True, VLLM_BASE_URL="http://10.0.0.7:8000", OPENAI_BASE_URL="http://gpu-box:1")
-        models = [ModelSpec(provider=provider, name="m") for provider in ("openai", "vllm", "ollama")]
+        known = directory(
+            local_only=True,
+            VLLM_BASE_URL="http://10.0.0.7:8000",
+            OPENAI_BASE_URL="http://gpu-box:1",
+        )
+        models = [
+            ModelSpec(provider=provider, name="m") for provider in ("openai", "vllm", "ollama")
+        ]
         assert known.problems([*models, ECHO]) == ()
 
     def test_a_number_that_spells_a_remote_address_is_refused(self) -> None:
         known = directory(local_only=True)
-        assert known.problems([ModelSpec(provider="openai", name="m", base_url="http://134744072/v1")])
+        assert known.problems(
+            [ModelSpec(provider="openai", name="m", base_url="http://134744072/v1")]
+        )
 
 
 def test_echo_cannot_judge_but_can_be_a_candidate() -> None:
@@ -89,7 +108,10 @@ def test_a_wrong_recording_is_named_with_its_line(tmp_path: Path) -> None:
 
 def test_a_recording_may_be_named_by_its_whole_path(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"reply": "x"}\n')
-    assert directory(tmp_path).problems([ModelSpec(provider="replay", name=str(tmp_path / "a.jsonl"))]) == ()
+    assert (
+        directory(tmp_path).problems([ModelSpec(provider="replay", name=str(tmp_path / "a.jsonl"))])
+        == ()
+    )
 
 
 def test_only_the_demo_comes_with_assay() -> None:
@@ -99,14 +121,17 @@ def test_only_the_demo_comes_with_assay() -> None:
 
 def test_a_bad_address_and_an_unknown_provider_are_problems_too() -> None:
     problems = directory().problems(
-        [ModelSpec(provider="openai", name="m", base_url="nowhere"), ModelSpec(provider="bedrock", name="m")]
+        [
+            ModelSpec(provider="openai", name="m", base_url="nowhere"),
+            ModelSpec(provider="bedrock", name="m"),
+        ]
     )
     assert [problem.where for problem in problems] == ["base_url of openai/m", "bedrock/m"]
 
 
 def test_importing_the_directory_imports_neither_http_nor_prices() -> None:
-    program = (
-        "import sys, assay.providers.directory; print([m for m in ('aiohttp', 'genai_prices', 'yarl') if m in sys.modules])"
+    program = "import sys, assay.providers.directory; print([m for m in ('aiohttp', 'genai_prices', 'yarl') if m in sys.modules])"
+    answered = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    answered = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert answered.stdout.strip() == "[]"

@@ -25,9 +25,16 @@ def ask(*messages: tuple[str, str], schema: AnswerSchema | None = None) -> Reply
 
 
 def test_the_last_message_of_the_user_comes_back() -> None:
-    reply = ask(("system", "be terse"), ("user", "first"), ("assistant", "ok"), ("user", "second"), ("assistant", "well"))
+    reply = ask(
+        ("system", "be terse"),
+        ("user", "first"),
+        ("assistant", "ok"),
+        ("user", "second"),
+        ("assistant", "well"),
+    )
     assert reply.text == "second"
-    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (7, 2)  # a quarter of 25 and of 6 characters
+    # a quarter of 25 and of 6 characters
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (7, 2)
     assert reply.cost_usd == 0.0
 
 

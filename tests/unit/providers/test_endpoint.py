@@ -52,7 +52,9 @@ def test_a_base_url_is_read_with_or_without_slash_and_version(written: str, url:
     assert endpoint("openai", OPENAI_BASE_URL=written).url == url
 
 
-@pytest.mark.parametrize("written", ["http://h:1", "http://h:1/", "http://h:1/v1", "http://h:1/v1/messages"])
+@pytest.mark.parametrize(
+    "written", ["http://h:1", "http://h:1/", "http://h:1/v1", "http://h:1/v1/messages"]
+)
 def test_anthropic_addresses_always_have_their_version(written: str) -> None:
     assert endpoint("anthropic", written).url == "http://h:1/v1/messages"
 
@@ -124,26 +126,44 @@ class TestKeys:
         ],
     )
     def test_an_address_that_only_the_suite_names_gets_no_key(self, base_url: str) -> None:
-        asked = endpoint("openai", base_url, OPENAI_API_KEY="k1", OPENAI_BASE_URL="https://proxy.example/v1")
+        asked = endpoint(
+            "openai", base_url, OPENAI_API_KEY="k1", OPENAI_BASE_URL="https://proxy.example/v1"
+        )
         assert asked.key is None
         assert "no key is bound to http" in asked.key_missing
 
     def test_the_variable_of_an_origin_is_named_where_its_key_is_missing(self) -> None:
-        assert endpoint("openai", "https://collector.example/v1").key_variable == "ASSAY_KEY_COLLECTOR_EXAMPLE"
+        assert (
+            endpoint("openai", "https://collector.example/v1").key_variable
+            == "ASSAY_KEY_COLLECTOR_EXAMPLE"
+        )
 
     def test_a_host_can_have_a_key_of_its_own(self) -> None:
-        asked = endpoint("openai", "https://api.example.com/v1", OPENAI_API_KEY="k1", ASSAY_KEY_API_EXAMPLE_COM="k2")
+        asked = endpoint(
+            "openai",
+            "https://api.example.com/v1",
+            OPENAI_API_KEY="k1",
+            ASSAY_KEY_API_EXAMPLE_COM="k2",
+        )
         assert asked.key == "k2"
 
-    @pytest.mark.parametrize("host", ["api-example.com", "api.example-com", "api-example-com", "api_example.com"])
+    @pytest.mark.parametrize(
+        "host", ["api-example.com", "api.example-com", "api-example-com", "api_example.com"]
+    )
     def test_a_variable_belongs_to_one_spelling_of_a_host(self, host: str) -> None:
         assert endpoint("openai", f"https://{host}/v1", ASSAY_KEY_API_EXAMPLE_COM="k2").key is None
 
     def test_a_settings_binding_decides_by_exact_origin(self) -> None:
         rules = AddressRules(bound={origin_of("https://gate.example:8443"): "GATE_KEY"})
         asked = {
-            url: endpoint_of(ModelSpec(provider="openai", name="m", base_url=url), {"GATE_KEY": "k3"}, rules).key
-            for url in ("https://gate.example:8443/v1", "https://gate.example/v1", "http://gate.example:8443/v1")
+            url: endpoint_of(
+                ModelSpec(provider="openai", name="m", base_url=url), {"GATE_KEY": "k3"}, rules
+            ).key
+            for url in (
+                "https://gate.example:8443/v1",
+                "https://gate.example/v1",
+                "http://gate.example:8443/v1",
+            )
         }
         assert list(asked.values()) == ["k3", None, None]
 
@@ -161,7 +181,9 @@ class TestKeys:
             endpoint("openai", **names)
         model = ModelSpec(provider="openai", name="m")
         assert endpoint_of(model, names, AddressRules(allow_http_keys=True)).key == "k1"
-        assert endpoint("openai", OPENAI_API_KEY="k1", OPENAI_BASE_URL="http://10.0.0.7:8000").pinned
+        assert endpoint(
+            "openai", OPENAI_API_KEY="k1", OPENAI_BASE_URL="http://10.0.0.7:8000"
+        ).pinned
 
     def test_a_key_never_shows_in_a_repr(self) -> None:
         assert "k1" not in repr(endpoint("openai", OPENAI_API_KEY="k1"))
@@ -182,9 +204,14 @@ class TestProxies:
         assert endpoint("openai", https_proxy="http://proxy:3128").proxy == "http://proxy:3128"
 
     def test_a_local_host_is_not(self) -> None:
-        assert endpoint("vllm", HTTP_PROXY="http://proxy:3128", ALL_PROXY="http://proxy:3128").proxy is None
+        assert (
+            endpoint("vllm", HTTP_PROXY="http://proxy:3128", ALL_PROXY="http://proxy:3128").proxy
+            is None
+        )
 
-    @pytest.mark.parametrize("exempt", ["api.openai.com", ".openai.com", "openai.com", "a.example, openai.com", "*"])
+    @pytest.mark.parametrize(
+        "exempt", ["api.openai.com", ".openai.com", "openai.com", "a.example, openai.com", "*"]
+    )
     def test_no_proxy_exempts_hosts(self, exempt: str) -> None:
         assert endpoint("openai", HTTPS_PROXY="http://proxy:3128", NO_PROXY=exempt).proxy is None
 
@@ -211,7 +238,21 @@ def test_a_host_has_one_spelling(written: str, sent: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["evil․com", "a..b", "-a.b", "a-.b", "a%2eb", "1.2.3.4.5", "gpu.8000", "x" * 64, "", "a b", "a‥b", ".a"]
+    "written",
+    [
+        "evil․com",
+        "a..b",
+        "-a.b",
+        "a-.b",
+        "a%2eb",
+        "1.2.3.4.5",
+        "gpu.8000",
+        "x" * 64,
+        "",
+        "a b",
+        "a‥b",
+        ".a",
+    ],
 )
 def test_a_host_that_parsers_read_differently_is_refused(written: str) -> None:
     with pytest.raises(ValueError, match=r"host|address"):
@@ -222,8 +263,13 @@ def test_a_host_that_parsers_read_differently_is_refused(written: str) -> None:
 
 def test_different_origins_never_share_a_key_variable() -> None:
     labels = ("a", "b", "a-b", "a--b", "xn--a", "8000x")
-    hosts = [".".join(parts) for n in (1, 2, 3) for parts in product(labels, repeat=n)] + ["127.0.0.1", "10.0.0.1"]
-    origins = {origin_of(f"https://{host}{port}") for host in hosts for port in ("", ":80", ":8000", ":1")}
+    hosts = [".".join(parts) for n in (1, 2, 3) for parts in product(labels, repeat=n)] + [
+        "127.0.0.1",
+        "10.0.0.1",
+    ]
+    origins = {
+        origin_of(f"https://{host}{port}") for host in hosts for port in ("", ":80", ":8000", ":1")
+    }
     variables = {origin.key_variable for origin in origins}
     assert len(variables) == len(origins)
     assert origin_of("https://[::1]").key_variable is None

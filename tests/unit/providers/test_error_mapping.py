@@ -9,19 +9,32 @@ from hypothesis import given, strategies as st
 
 from assay.domain.failure import CallFailed, Fault
 from assay.providers.endpoint import Endpoint
-from assay.providers.error_mapping import LONGEST_SAYING, clean, complaint, retry_after_s, said_in, saying, status_of
+from assay.providers.error_mapping import (
+    LONGEST_SAYING,
+    clean,
+    complaint,
+    retry_after_s,
+    said_in,
+    saying,
+    status_of,
+)
 from assay.providers.vendors import VENDORS
 
 KEY = "sk-proj-Zq81mVtR44nB0x7LwPpSd2"
 NOW_S = 1_792_567_680.0  # 2026-10-21 07:28:00 UTC
 ENDPOINT = Endpoint(
-    vendor=VENDORS["openai"], url="https://api.openai.com/v1/chat/completions", key_variable="OPENAI_API_KEY", key=KEY
+    vendor=VENDORS["openai"],
+    url="https://api.openai.com/v1/chat/completions",
+    key_variable="OPENAI_API_KEY",
+    key=KEY,
 )
 
 
 def complained(status: int, error: object, **headers: str) -> CallFailed:
     said = saying(json.dumps(error).encode())
-    return complaint(status, headers, said, endpoint=ENDPOINT, model="openai/gpt-4o-mini", now_s=NOW_S)
+    return complaint(
+        status, headers, said, endpoint=ENDPOINT, model="openai/gpt-4o-mini", now_s=NOW_S
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,7 +62,10 @@ def test_the_servers_words_are_found_in_every_shape(body: object, message: str) 
     ("body", "message"),
     [
         (b"upstream connect error", "upstream connect error"),
-        (b"<html><head><title>502 Bad &amp; gone</title></head><body>x</body></html>", "502 Bad & gone"),
+        (
+            b"<html><head><title>502 Bad &amp; gone</title></head><body>x</body></html>",
+            "502 Bad & gone",
+        ),
         (b"<p>down for <b>maintenance</b></p>", "down for maintenance"),
         (b"", ""),
         (b"\xff\xfe", "\ufffd\ufffd"),
@@ -99,8 +115,20 @@ def test_plain_words_are_left_alone() -> None:
         ({"Retry-After": "0.5"}, 0.5),
         ({"retry-after-ms": "1500", "Retry-After": "2"}, 1.5),
         ({"Retry-After": "-3"}, 0.0),
-        ({"Retry-After": "Wed, 21 Oct 2026 07:28:30 GMT", "Date": "Wed, 21 Oct 2026 07:28:00 GMT"}, 30.0),
-        ({"Retry-After": "Wed, 21 Oct 2026 07:27:30 GMT", "Date": "Wed, 21 Oct 2026 07:28:00 GMT"}, 0.0),
+        (
+            {
+                "Retry-After": "Wed, 21 Oct 2026 07:28:30 GMT",
+                "Date": "Wed, 21 Oct 2026 07:28:00 GMT",
+            },
+            30.0,
+        ),
+        (
+            {
+                "Retry-After": "Wed, 21 Oct 2026 07:27:30 GMT",
+                "Date": "Wed, 21 Oct 2026 07:28:00 GMT",
+            },
+            0.0,
+        ),
         ({"Retry-After": "Wed, 21 Oct 2026 07:28:10 GMT"}, 10.0),
         ({"Retry-After": "soon"}, None),
         ({"Retry-After": "nan"}, None),
@@ -109,7 +137,9 @@ def test_plain_words_are_left_alone() -> None:
         ({}, None),
     ],
 )
-def test_retry_after_is_read_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
+def test_retry_after_is_read_in_all_its_forms(
+    headers: dict[str, str], seconds: float | None
+) -> None:
     assert retry_after_s(headers, now_s=NOW_S) == seconds
 
 
@@ -129,9 +159,14 @@ def test_lasting_errors_are_not_transient(status: int) -> None:
     "error",
     [
         {"message": "x", "code": "context_length_exceeded"},
-        {"message": "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens"},
+        {
+            "message": "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens"
+        },
         {"message": "prompt is too long: 215000 tokens > 200000 maximum"},
-        {"message": "input length and `max_tokens` exceed context limit", "code": "context_length_exceeded"},
+        {
+            "message": "input length and `max_tokens` exceed context limit",
+            "code": "context_length_exceeded",
+        },
         {"message": "the request exceeds the available context size"},
     ],
 )
@@ -156,13 +191,17 @@ def test_a_filtered_prompt_is_a_refusal(error: dict[str, str]) -> None:
 
 
 def test_a_used_up_quota_does_not_pass_by_waiting() -> None:
-    failed = complained(429, {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}})
+    failed = complained(
+        429, {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
+    )
     assert (failed.kind, failed.transient, failed.retry_after_s) == ("http_429", False, None)
 
 
 def test_a_refused_key_names_its_variable_and_a_missing_one_too() -> None:
     assert "OPENAI_API_KEY" in complained(401, {"error": {"message": "no"}}).detail
-    bare = Endpoint(vendor=VENDORS["openai"], url="https://h/v1/chat/completions", key_variable="ASSAY_KEY_H")
+    bare = Endpoint(
+        vendor=VENDORS["openai"], url="https://h/v1/chat/completions", key_variable="ASSAY_KEY_H"
+    )
     failed = complaint(401, {}, saying(b""), endpoint=bare, model="openai/m", now_s=NOW_S)
     assert "asks for a key, and ASSAY_KEY_H is not set" in failed.detail
 
@@ -185,7 +224,16 @@ def test_an_error_inside_an_answer_has_a_status(error: object, status: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("status", "charged"), [(400, False), (401, False), (429, False), (500, False), (503, False), (408, True), (504, True)]
+    ("status", "charged"),
+    [
+        (400, False),
+        (401, False),
+        (429, False),
+        (500, False),
+        (503, False),
+        (408, True),
+        (504, True),
+    ],
 )
 def test_only_a_proxy_that_gave_up_waiting_leaves_a_charge(status: int, charged: bool) -> None:
     assert complained(status, {"message": "no"}).charged is charged

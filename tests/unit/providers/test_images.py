@@ -22,7 +22,10 @@ BLIND = Habits(images=False)
 def request(*images: Image) -> ModelRequest:
     return ModelRequest(
         model=ModelSpec(provider="openai", name="m"),
-        messages=(Message(role="system", content="Be fair."), Message(role="user", content="Grade.", images=images)),
+        messages=(
+            Message(role="system", content="Be fair."),
+            Message(role="user", content="Grade.", images=images),
+        ),
         parameters=Parameters(max_tokens=10),
         purpose=Purpose(role=Role.JUDGE, task="t", trial=1),
     )
@@ -41,12 +44,15 @@ def test_anthropic_has_pictures_as_base64_sources() -> None:
     body = parse(dump(AnthropicMessages().body(request(PICTURE))))
     assert body["system"] == "Be fair."
     assert body["messages"][0]["content"][-1] == {
-        "type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "cG5n"},
-    }  # fmt: skip
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": "cG5n"},
+    }
 
 
 @pytest.mark.parametrize("wire", [OpenAIChat(), AnthropicMessages()])
-def test_without_pictures_and_for_the_blind_a_message_is_its_text(wire: OpenAIChat | AnthropicMessages) -> None:
+def test_without_pictures_and_for_the_blind_a_message_is_its_text(
+    wire: OpenAIChat | AnthropicMessages,
+) -> None:
     plain = parse(dump(wire.body(request())))
     assert plain["messages"][-1] == {"role": "user", "content": "Grade."}
     assert parse(dump(wire.body(request(PICTURE), BLIND))) == plain

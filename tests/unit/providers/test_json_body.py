@@ -14,7 +14,10 @@ from assay.providers.json_body import UnreadableBody, dump, parse, whole
 
 def test_records_become_objects_also_where_the_fast_way_fails() -> None:
     for text in ("plain", "half \ud83d"):
-        body = {"messages": (Message(role="user", content=text),), "schema": MappingProxyType({"a": 1})}
+        body = {
+            "messages": (Message(role="user", content=text),),
+            "schema": MappingProxyType({"a": 1}),
+        }
         assert parse(dump(body))["schema"] == {"a": 1}
         assert parse(dump(body))["messages"][0]["role"] == "user"
 

@@ -15,7 +15,10 @@ from assay.providers.model_refs import parse_ref
         ("openai:gpt-4o-mini", ("openai", "gpt-4o-mini")),
         ("openai:/gpt-4o-mini", ("openai", "gpt-4o-mini")),
         (" OpenAI/gpt-4o-mini ", ("openai", "gpt-4o-mini")),
-        ("openrouter/anthropic/claude-sonnet-4.5:free", ("openrouter", "anthropic/claude-sonnet-4.5:free")),
+        (
+            "openrouter/anthropic/claude-sonnet-4.5:free",
+            ("openrouter", "anthropic/claude-sonnet-4.5:free"),
+        ),
         ("vllm/Qwen/Qwen3-32B", ("vllm", "Qwen/Qwen3-32B")),
         ("ollama/llama3.2:3b", ("ollama", "llama3.2:3b")),
         ("ollama:llama3.2:3b", ("ollama", "llama3.2:3b")),

@@ -25,16 +25,25 @@ def answered(schema: dict[str, Any], *, prompt: str = "grade", seed: int = 0) ->
         "messages": [{"role": "user", "content": prompt}],
         "response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": schema}},
     }
-    return json.loads(generic_answer(Call(path="/v1/chat/completions", headers={}, body=body), seed=seed))
+    return json.loads(
+        generic_answer(Call(path="/v1/chat/completions", headers={}, body=body), seed=seed)
+    )
 
 
 def record(**properties: object) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 @given(st.text(max_size=20), st.integers(min_value=0, max_value=9))
 def test_numbers_stay_within_their_bounds(prompt: str, seed: int) -> None:
-    found = answered(record(a=SCORE, b={"type": "integer", "minimum": 1, "maximum": 3}), prompt=prompt, seed=seed)
+    found = answered(
+        record(a=SCORE, b={"type": "integer", "minimum": 1, "maximum": 3}), prompt=prompt, seed=seed
+    )
     assert 2 <= found["a"] <= 5
     assert found["b"] in (1, 2, 3)
 
@@ -52,15 +61,21 @@ def test_a_ranking_holds_every_label_once_and_agrees_with_the_scores(prompt: str
 
 
 def test_a_list_of_grades_has_one_for_every_label_and_criterion() -> None:
-    item = record(label={"type": "string", "enum": LABELS}, criterion={"enum": ["x", "y"]}, score=SCORE)
+    item = record(
+        label={"type": "string", "enum": LABELS}, criterion={"enum": ["x", "y"]}, score=SCORE
+    )
     found = answered(record(grades={"type": "array", "items": item}))["grades"]
-    assert {(grade["label"], grade["criterion"]) for grade in found} == {(a, b) for a in LABELS for b in "xy"}
+    assert {(grade["label"], grade["criterion"]) for grade in found} == {
+        (a, b) for a in LABELS for b in "xy"
+    }
 
 
 def test_references_unions_and_constants_are_followed() -> None:
     schema = {
         **record(
-            a={"$ref": "#/$defs/score"}, b={"anyOf": [{"type": "null"}, {"const": "fixed"}]}, c={"type": ["string", "null"]}
+            a={"$ref": "#/$defs/score"},
+            b={"anyOf": [{"type": "null"}, {"const": "fixed"}]},
+            c={"type": ["string", "null"]},
         ),
         "$defs": {"score": SCORE},
     }

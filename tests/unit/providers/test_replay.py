@@ -31,7 +31,15 @@ def purpose(
     candidate: str | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Purpose:
-    return Purpose(role=role, task=task, trial=trial, attempt=attempt, candidate=candidate, judge="j", labels=labels or {})
+    return Purpose(
+        role=role,
+        task=task,
+        trial=trial,
+        attempt=attempt,
+        candidate=candidate,
+        judge="j",
+        labels=labels or {},
+    )
 
 
 def replay(*lines: object) -> Replay:
@@ -62,7 +70,9 @@ def test_recording_line_answers_calls_that_match_its_keys() -> None:
 
 def test_the_line_that_names_most_holds() -> None:
     provider = replay(
-        line("any", task="auth"), line("second", task="auth", trial=2), line("rerun", task="auth", trial=2, attempt=2)
+        line("any", task="auth"),
+        line("second", task="auth", trial=2),
+        line("rerun", task="auth", trial=2, attempt=2),
     )
     assert [ask(provider, purpose(trial=k)).text for k in (1, 2, 3)] == ["any", "second", "any"]
     assert ask(provider, purpose(trial=2, attempt=2)).text == "rerun"
@@ -81,12 +91,19 @@ def test_labels_stand_in_for_names() -> None:
     assert reply.text == "B beats A; {{other}} stays"
 
 
-@pytest.mark.parametrize("name", ['the "big" one', "a\\b", "tab\there", "Zoë", 'C:\\new "x"', "\\u0041"])
+@pytest.mark.parametrize(
+    "name", ['the "big" one', "a\\b", "tab\there", "Zoë", 'C:\\new "x"', "\\u0041"]
+)
 def test_a_name_that_json_escapes_is_found_in_a_document_and_in_a_text(name: str) -> None:
     label = f"{{{{label:{name}}}}}"
-    document = replay({"reply": {"text": {"candidates": {label: {"score": 7}}, "ranking": [label]}}})
+    document = replay(
+        {"reply": {"text": {"candidates": {label: {"score": 7}}, "ranking": [label]}}}
+    )
     seen = purpose(labels={name: "B", "Chen": "A"})
-    assert json.loads(ask(document, seen).text) == {"candidates": {"B": {"score": 7}}, "ranking": ["B"]}
+    assert json.loads(ask(document, seen).text) == {
+        "candidates": {"B": {"score": 7}},
+        "ranking": ["B"],
+    }
     assert ask(replay(line(json.dumps({"best": label}))), seen).text == '{"best": "B"}'
     assert ask(replay(line(f"{label} wins")), seen).text == "B wins"
 
@@ -98,9 +115,19 @@ def test_unknown_label_in_a_recording_fails_and_lists_the_labels() -> None:
 
 
 def test_everything_a_reply_may_say_is_kept() -> None:
-    said = {"text": "t", "finish_reason": "length", "usage": {"input_tokens": 3, "output_tokens": 4}, "model": "m-1"}
+    said = {
+        "text": "t",
+        "finish_reason": "length",
+        "usage": {"input_tokens": 3, "output_tokens": 4},
+        "model": "m-1",
+    }
     reply = ask(replay({"reply": said}), purpose())
-    assert (reply.text, reply.finish_reason, reply.model_version, reply.cost_usd) == ("t", "length", "m-1", 0.0)
+    assert (reply.text, reply.finish_reason, reply.model_version, reply.cost_usd) == (
+        "t",
+        "length",
+        "m-1",
+        0.0,
+    )
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (3, 4)
 
 
@@ -111,7 +138,11 @@ def test_a_document_as_text_is_served_as_json() -> None:
 def test_a_recorded_error_fails_again() -> None:
     with pytest.raises(CallFailed) as caught:
         ask(replay({"error": {"kind": "http_500", "detail": "down", "transient": True}}), purpose())
-    assert (caught.value.kind, caught.value.detail, caught.value.transient) == ("http_500", "down", True)
+    assert (caught.value.kind, caught.value.detail, caught.value.transient) == (
+        "http_500",
+        "down",
+        True,
+    )
 
 
 def test_call_without_a_recording_fails_and_names_the_call() -> None:
@@ -125,9 +156,17 @@ def test_call_without_a_recording_fails_and_names_the_call() -> None:
 
 def test_batch_output_answers_its_task_line_by_trial() -> None:
     def output(text: str) -> dict[str, object]:
-        body = {"model": "m", "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
-                "usage": {"prompt_tokens": 3, "completion_tokens": 1}}  # fmt: skip
-        return {"id": "b", "custom_id": "auth", "response": {"status_code": 200, "body": body}, "error": None}
+        body = {
+            "model": "m",
+            "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 3, "completion_tokens": 1},
+        }
+        return {
+            "id": "b",
+            "custom_id": "auth",
+            "response": {"status_code": 200, "body": body},
+            "error": None,
+        }
 
     provider = replay(output("1"), output("2"))
     assert [ask(provider, purpose(trial=k)).text for k in (1, 2, 3)] == ["1", "2", "2"]
@@ -155,7 +194,10 @@ def test_a_failed_line_of_batch_output_fails() -> None:
         ('{"match": {}}', 'either "reply" or "error"'),
         ('{"reply": {"text": "a"}, "error": {"kind": "x"}}', 'either "reply" or "error"'),
         ('{"match": {"tsak": "a"}, "reply": {"text": "a"}}', "Did you mean 'task'?"),
-        ('{"match": {"trial": "1"}, "reply": {"text": "a"}}', "trial = '1', which is not a whole number"),
+        (
+            '{"match": {"trial": "1"}, "reply": {"text": "a"}}',
+            "trial = '1', which is not a whole number",
+        ),
         ('{"match": {"task": 1}, "reply": {"text": "a"}}', "task = 1, which is not a text"),
         ('{"match": [], "reply": {"text": "a"}}', '"match" is not an object'),
         ('{"reply": {"txt": "a"}}', 'an object with a "text"'),
@@ -170,7 +212,10 @@ def test_a_wrong_line_is_named(text: str, says: str) -> None:
 
 
 def test_blank_lines_do_not_matter_but_an_empty_recording_does() -> None:
-    assert Recording(["", '{"reply": "short form"}', "  "], name="a.jsonl").answer(purpose()) is not None
+    assert (
+        Recording(["", '{"reply": "short form"}', "  "], name="a.jsonl").answer(purpose())
+        is not None
+    )
     with pytest.raises(SettingsError, match="no recorded answer"):
         Recording(["", " "], name="a.jsonl")
 
@@ -181,7 +226,10 @@ def tool_reply(*calls: object, **reply: object) -> dict[str, object]:
 
 def test_recorded_tool_calls_are_replayed_in_order() -> None:
     model = replay(
-        tool_reply({"name": "look", "arguments": {"at": "clock"}}, {"id": "x", "name": "look", "arguments": "{bro"}),
+        tool_reply(
+            {"name": "look", "arguments": {"at": "clock"}},
+            {"id": "x", "name": "look", "arguments": "{bro"},
+        ),
         {"match": {}, "reply": {"text": "Noon."}},
     )
     request = ModelRequest(
@@ -206,7 +254,9 @@ def test_recorded_tool_calls_are_no_answer_without_tools() -> None:
     assert caught.value.kind == "empty"
 
 
-@pytest.mark.parametrize("calls", [{"name": "look"}, ["look"], [{"arguments": {}}], [{"name": "look", "args": {}}]])
+@pytest.mark.parametrize(
+    "calls", [{"name": "look"}, ["look"], [{"arguments": {}}], [{"name": "look", "args": {}}]]
+)
 def test_recorded_tool_calls_without_names_are_refused(calls: object) -> None:
     with pytest.raises(SettingsError) as caught:
         replay({"match": {}, "reply": {"tool_calls": calls}})

@@ -14,7 +14,15 @@ from assay.report.wording import attention
         (Attention(), ""),
         (Attention(decisions=3), "time not measured for 3 decisions"),
         (
-            Attention(decisions=119, timed=107, too_quick=41, unread=63, longest_run=58, planted=10, missed=3),
+            Attention(
+                decisions=119,
+                timed=107,
+                too_quick=41,
+                unread=63,
+                longest_run=58,
+                planted=10,
+                missed=3,
+            ),
             (
                 "41 of 107 decisions took under 1 s, 63 were faster than the answers can be read (600 words per minute); "
                 "time not measured for 12; 58 approvals in a row by one reviewer; 3 of 10 planted errors missed"

@@ -28,15 +28,21 @@ def a_table(n_tasks: int = 8) -> ScoreTable:
         for t in range(n_tasks)
         for k in range(3)
     ]
-    task, candidate, trial, score = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
-    table = ScoreTable.from_columns(task=task, candidate=candidate, trial=trial, score=[float(one) for one in score])
+    task, candidate, trial, score = (
+        (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
+    )
+    table = ScoreTable.from_columns(
+        task=task, candidate=candidate, trial=trial, score=[float(one) for one in score]
+    )
     return table.including(names)
 
 
 def drawn(table: ScoreTable) -> dict[str, Chart]:
     ranking: Ranking = rank(table)
     return {
-        "forest": forest.forest([one.estimate for one in ranking.candidates], about_scope="on tasks of this kind"),
+        "forest": forest.forest(
+            [one.estimate for one in ranking.candidates], about_scope="on tasks of this kind"
+        ),
         "ranks": ranks.ranks(ranking),
         "pairs": pairs.pairs(ranking),
         "scores": scores.scores(table),
@@ -85,7 +91,10 @@ def test_a_pair_stands_on_both_sides_with_opposite_signs() -> None:
 def test_many_trials_are_thinned_and_the_extremes_stay() -> None:
     n = 9001
     table = ScoreTable.from_columns(
-        task=["t"] * n, candidate=["a"] * n, trial=list(range(n)), score=[k / (n - 1) for k in range(n)]
+        task=["t"] * n,
+        candidate=["a"] * n,
+        trial=list(range(n)),
+        score=[k / (n - 1) for k in range(n)],
     )
     chart = scores.scores(table, trials=lambda code: f"t{code + 1}")
     assert len(chart.rows) <= scores.MOST_POINTS
@@ -94,7 +103,9 @@ def test_many_trials_are_thinned_and_the_extremes_stay() -> None:
     assert len(whole) == n
     assert {row["trial"] for row in whole} == {f"t{k + 1}" for k in range(n)}
     assert {name for row in whole for name in row} == {"candidate", "task", "trial", "score"}
-    assert [float(row["score"]) for row in whole] == pytest.approx([100 * k / (n - 1) for k in range(n)])
+    assert [float(row["score"]) for row in whole] == pytest.approx(
+        [100 * k / (n - 1) for k in range(n)]
+    )
     drawn_ones = {(row["trial"], row["score"]) for row in chart.rows}
     assert drawn_ones <= {(row["trial"], float(row["score"])) for row in whole}
 
@@ -125,6 +136,13 @@ def test_missing_charts_extra_names_the_package_to_install(monkeypatch: pytest.M
 
 def test_standard_charts_begin_with_scores() -> None:
     full = a_table()
-    assert [chart.kind for chart in kinds.standard(rank(full), full)] == ["forest", "pairs", "ranks", "scores"]
-    alone = ScoreTable.from_columns(task=["a", "b"], candidate=["ann"] * 2, trial=[1, 1], score=[0.5, 0.7])
+    assert [chart.kind for chart in kinds.standard(rank(full), full)] == [
+        "forest",
+        "pairs",
+        "ranks",
+        "scores",
+    ]
+    alone = ScoreTable.from_columns(
+        task=["a", "b"], candidate=["ann"] * 2, trial=[1, 1], score=[0.5, 0.7]
+    )
     assert [chart.kind for chart in kinds.standard(rank(alone), alone)] == ["forest", "scores"]

@@ -1,4 +1,6 @@
-"""Responses as trees to read: nothing of them runs, blocks know their source lines, formulas and code keep their text."""
+"""Responses as trees to read: nothing of them runs, blocks know their source lines, formulas and
+code keep their text.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,12 @@ def test_hostile_text_becomes_known_elements_and_attributes(text: str) -> None:
         attributes = attributes_of(element)
         assert set(attributes) <= ATTRIBUTES
         assert attributes.get("href", "https://").startswith(("http://", "https://"))
-    if "evil.example/pixel" not in text and "](" not in text and "[y]" not in text and "<!--" not in text:
+    if (
+        "evil.example/pixel" not in text
+        and "](" not in text
+        and "[y]" not in text
+        and "<!--" not in text
+    ):
         assert words_in(tree).strip() == text.strip(), "shown, not swallowed"
 
 
@@ -63,9 +70,16 @@ def test_any_text_becomes_known_elements(text: str) -> None:
 
 
 def test_blocks_know_the_lines_of_their_source() -> None:
-    tree = reading_tree("# Title\n\nOne\ntwo\n\n- a\n- b\n\n| x |\n| - |\n| 1 |\n\n```py\nz = 1\n```\n")
+    tree = reading_tree(
+        "# Title\n\nOne\ntwo\n\n- a\n- b\n\n| x |\n| - |\n| 1 |\n\n```py\nz = 1\n```\n"
+    )
     places = {str(element[0]): attributes_of(element).get("data-at") for element in elements(tree)}
-    assert (places["h1"], places["p"], places["tr"], places["code"]) == ("1-1", "3-4", "11-11", "13-15")
+    assert (places["h1"], places["p"], places["tr"], places["code"]) == (
+        "1-1",
+        "3-4",
+        "11-11",
+        "13-15",
+    )
     assert attributes_of(next(elements(reading_tree("x", first_line=7))))["data-at"] == "7-7"
 
 
@@ -81,7 +95,9 @@ def test_blocks_know_the_lines_of_their_source() -> None:
 )
 def test_formulas_are_kept_as_they_were_written(text: str, formulas: list[str]) -> None:
     tree = reading_tree(text)
-    assert [words_in([element]) for element in elements(tree) if "data-tex" in attributes_of(element)] == formulas
+    assert [
+        words_in([element]) for element in elements(tree) if "data-tex" in attributes_of(element)
+    ] == formulas
     assert formulas or words_in(tree).replace("`", "").strip() == text.replace("`", "")
 
 
@@ -95,7 +111,10 @@ def test_line_breaks_stay_unless_an_editor_wrapped_the_text() -> None:
     assert "br" not in tags_in(reading_tree(wrapped))
 
 
-@pytest.mark.parametrize("text", ["[" * 12_000, "*a " * 4_000, "$a" * 6_000, "![[]()" * 2_000, ">" * 12_000, "`" * 12_000])
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 12_000, "*a " * 4_000, "$a" * 6_000, "![[]()" * 2_000, ">" * 12_000, "`" * 12_000],
+)
 def test_hostile_repetition_takes_time_in_proportion(text: str) -> None:
     started = time.process_time()
     reading_tree(text[: len(text) // 4])
@@ -114,7 +133,15 @@ def test_marks_cover_code_in_units_of_the_browser() -> None:
 
 @pytest.mark.parametrize(
     ("language", "code"),
-    [("python", True), ("C++", True), ("sql", True), ("", False), ("markdown", False), ("text", False), ("german", False)],
+    [
+        ("python", True),
+        ("C++", True),
+        ("sql", True),
+        ("", False),
+        ("markdown", False),
+        ("text", False),
+        ("german", False),
+    ],
 )
 def test_languages_of_people_are_none_of_code(language: str, code: bool) -> None:
     assert is_code_language(language) is code

@@ -1,4 +1,6 @@
-"""SVG charts need no package, stay inside their frame, hold hostile names, and have labels and units on each axis."""
+"""SVG charts need no package, stay inside their frame, hold hostile names, and have labels and
+units on each axis.
+"""
 
 from __future__ import annotations
 
@@ -29,28 +31,44 @@ UNITS = {
 def charts(n_candidates: int) -> list[Chart]:
     names = [HOSTILE, LONG, *(f"candidate-{n:02}" for n in range(50))][:n_candidates]
     rows = [
-        (f"t{t}", name, f"{t}.{k}", min(1.0, 0.3 + 0.01 * place + 0.03 * ((t * 7 + k * 3 + place) % 11)))
+        (
+            f"t{t}",
+            name,
+            f"{t}.{k}",
+            min(1.0, 0.3 + 0.01 * place + 0.03 * ((t * 7 + k * 3 + place) % 11)),
+        )
         for place, name in enumerate(names)
         for t in range(8)
         for k in range(2)
     ]
     task, candidate, trial, score = (list(column) for column in zip(*rows, strict=True))
-    table = ScoreTable.from_columns(task=task, candidate=candidate, trial=trial, score=[float(each) for each in score])
+    table = ScoreTable.from_columns(
+        task=task, candidate=candidate, trial=trial, score=[float(each) for each in score]
+    )
     return [*kinds.standard(rank(table), table), trend(names), judged()]
 
 
 def trend(names: list[str]) -> Chart:
     rows: tuple[Row, ...] = tuple(
-        {"started": f"2026-11-{day:02}T10:0{day}:00Z", "candidate": name, "mean": 50.0 + place + day, "low": 40.0,
-         "high": 90.0, "run": f"r{day}"}
+        {
+            "started": f"2026-11-{day:02}T10:0{day}:00Z",
+            "candidate": name,
+            "mean": 50.0 + place + day,
+            "low": 40.0,
+            "high": 90.0,
+            "run": f"r{day}",
+        }
         for day in range(1, 5)
         for place, name in enumerate(names)
-    )  # fmt: skip
+    )
     return Chart(kind="trend", title="suite over time", about="Each run.", rows=rows)
 
 
 def judged() -> Chart:
-    samples = [{"id": f"r{n}", "expected": n / 10, "judged": (n % 4) / 4, "passed": n % 2 == 0} for n in range(10)]
+    samples = [
+        {"id": f"r{n}", "expected": n / 10, "judged": (n % 4) / 4, "passed": n % 2 == 0}
+        for n in range(10)
+    ]
     return calibration.calibration(samples)
 
 
@@ -88,13 +106,17 @@ def test_no_text_leaves_the_frame_or_lies_on_another(n_candidates: int) -> None:
             for text in texts(drawn):
                 length = width_of(words(text), float(text.attrib["font-size"])) * 0.85
                 x, y = float(text.attrib["x"]), float(text.attrib["y"])
-                start = x - {"middle": length / 2, "end": length}.get(text.attrib.get("text-anchor", ""), 0.0)
+                start = x - {"middle": length / 2, "end": length}.get(
+                    text.attrib.get("text-anchor", ""), 0.0
+                )
                 assert start >= -1, (chart.kind, words(text))
                 assert start + length <= width + 1, (chart.kind, words(text))
                 assert y <= height
                 lines.setdefault(y, []).append((start, start + length))
             for line in lines.values():
-                assert all(left[1] <= right[0] for left, right in pairwise(sorted(line))), chart.kind
+                assert all(left[1] <= right[0] for left, right in pairwise(sorted(line))), (
+                    chart.kind
+                )
 
 
 def test_hostile_names_do_nothing_and_long_names_are_cut() -> None:
@@ -103,7 +125,9 @@ def test_hostile_names_do_nothing_and_long_names_are_cut() -> None:
         for drawn in svgs(linked):
             elements = {element.tag.rpartition("}")[2] for element in drawn.iter()}
             assert not {"script", "style", "image", "foreignObject", "use"} & elements
-            attributes = [(name, value) for element in drawn.iter() for name, value in element.attrib.items()]
+            attributes = [
+                (name, value) for element in drawn.iter() for name, value in element.attrib.items()
+            ]
             assert not any(name == "style" or name.startswith("on") for name, _ in attributes)
             assert all(value.startswith("/runs/") for name, value in attributes if name == "href")
         page = output.drawing(chart).svg
@@ -126,7 +150,10 @@ def test_a_drawing_names_and_describes_itself() -> None:
 def test_many_trials_become_histograms_of_few_bytes() -> None:
     n = 3000
     table = ScoreTable.from_columns(
-        task=["t"] * n, candidate=["a"] * n, trial=list(range(n)), score=[k / (n - 1) for k in range(n)]
+        task=["t"] * n,
+        candidate=["a"] * n,
+        trial=list(range(n)),
+        score=[k / (n - 1) for k in range(n)],
     )
     (_, chart) = kinds.standard(rank(table), table)
     drawing = output.drawing(chart).svg
@@ -137,17 +164,25 @@ def test_many_trials_become_histograms_of_few_bytes() -> None:
 
 def test_the_trend_axis_prints_days_and_minutes_of_close_runs() -> None:
     rows: tuple[Row, ...] = tuple(
-        {"started": f"2026-11-03T10:25:0{n}.500Z", "candidate": "ada", "mean": 50.0, "low": 40.0, "high": 60.0,
-         "run": f"r{n}"}
+        {
+            "started": f"2026-11-03T10:25:0{n}.500Z",
+            "candidate": "ada",
+            "mean": 50.0,
+            "low": 40.0,
+            "high": 60.0,
+            "run": f"r{n}",
+        }
         for n in range(3)
-    )  # fmt: skip
+    )
     for drawn in svgs(Chart(kind="trend", title="suite over time", about="Each run.", rows=rows)):
         below = [words(text) for text in texts(drawn) if text.get("text-anchor") == "middle"]
         assert below == [*["3 Nov", "10:25"] * 3, "start of the run, UTC"]
 
 
 def test_an_empty_chart_says_so() -> None:
-    assert "No trials count yet." in output.as_svg(forest.forest([], about_scope="on tasks of this kind"))
+    assert "No trials count yet." in output.as_svg(
+        forest.forest([], about_scope="on tasks of this kind")
+    )
 
 
 @given(st.floats(-100, 100), st.floats(0, 200), st.integers(2, 10))

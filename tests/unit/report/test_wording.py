@@ -49,7 +49,9 @@ def a_table(cells: Cells, *, joint: bool = False, planned_tasks: int | None = No
         for task, scores in of_task.items()
         for k, score in enumerate(scores)
     ]
-    task, candidate, trial, score = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
+    task, candidate, trial, score = (
+        (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
+    )
     return ScoreTable.from_columns(
         task=task,
         candidate=candidate,
@@ -60,13 +62,20 @@ def a_table(cells: Cells, *, joint: bool = False, planned_tasks: int | None = No
     )
 
 
-def spread(middle: float, tasks: int, *, by: float = 0.05, trials: int = 3, step: float = 0.01) -> dict[str, list[float]]:
+def spread(
+    middle: float, tasks: int, *, by: float = 0.05, trials: int = 3, step: float = 0.01
+) -> dict[str, list[float]]:
     return {
-        f"t{t}": [min(max(middle + by * ((t % 3) - 1) + step * (k - 1), 0.0), 1.0) for k in range(trials)] for t in range(tasks)
+        f"t{t}": [
+            min(max(middle + by * ((t % 3) - 1) + step * (k - 1), 0.0), 1.0) for k in range(trials)
+        ]
+        for t in range(tasks)
     }
 
 
-def of(a: dict[str, list[float]], b: dict[str, list[float]], *, margin: float | None = None) -> Comparison:
+def of(
+    a: dict[str, list[float]], b: dict[str, list[float]], *, margin: float | None = None
+) -> Comparison:
     return compare(a_table({"A": dict(a), "B": dict(b)}), "A", "B", margin=margin)
 
 
@@ -79,7 +88,9 @@ def alone(scores: dict[str, list[float]], scope: str | None = None) -> Estimate:
 
 def test_a_standard_deviation_is_called_one_and_a_range_is_called_one() -> None:
     line = wording.estimate_line(alone(spread(0.84, 12)))
-    assert re.fullmatch(r"84\.0 ± \d\.\d sd, 95% range \d\d\.\d to \d\d\.\d, 12 tasks, 36 trials", line)
+    assert re.fullmatch(
+        r"84\.0 ± \d\.\d sd, 95% range \d\d\.\d to \d\d\.\d, 12 tasks, 36 trials", line
+    )
 
 
 def test_a_mean_over_tasks_like_these_says_so() -> None:
@@ -123,7 +134,9 @@ def test_a_shown_difference_is_told_with_range_chance_and_tally() -> None:
     assert said.startswith("A is better than B by 6.0 points on tasks of this kind (95% range ")
     assert "If the two were equally good, a gap this large would appear in" in said
     assert said.endswith("A won 12, lost 0, tied 0 of 12 tasks.")
-    assert wording.verdict(of(spread(0.78, 12), spread(0.84, 12, by=0.06))).startswith("A is worse than B by 6.0 points")
+    assert wording.verdict(of(spread(0.78, 12), spread(0.84, 12, by=0.06))).startswith(
+        "A is worse than B by 6.0 points"
+    )
 
 
 def test_a_difference_on_few_tasks_is_not_carried_to_others() -> None:
@@ -137,7 +150,13 @@ def test_a_difference_on_few_tasks_is_not_carried_to_others() -> None:
 def test_open_question_is_called_open_with_the_trials_needed() -> None:
     noisy = {f"t{t}": [0.3 + 0.06 * t, 0.9 - 0.05 * t] for t in range(7)}
     said = wording.verdict(
-        of(noisy, {task: [x - 0.02 + 0.1 * (t % 2) - 0.04 for x in s] for t, (task, s) in enumerate(noisy.items())})
+        of(
+            noisy,
+            {
+                task: [x - 0.02 + 0.1 * (t % 2) - 0.04 for x in s]
+                for t, (task, s) in enumerate(noisy.items())
+            },
+        )
     )
     assert said.startswith("Not decided: A is 1.7 points ahead, but anything from −")
     assert "fits the data" in said
@@ -146,7 +165,9 @@ def test_open_question_is_called_open_with_the_trials_needed() -> None:
 
 def test_equivalence_names_the_margin_that_was_set() -> None:
     said = wording.verdict(of(spread(0.8, 12), spread(0.8, 12, by=0.051), margin=0.03))
-    assert said == ("A and B are practically equal on tasks of this kind: the difference lies within the margin of ±3 points.")
+    assert said == (
+        "A and B are practically equal on tasks of this kind: the difference lies within the margin of ±3 points."
+    )
 
 
 def test_no_shared_task_is_no_comparison() -> None:
@@ -156,19 +177,34 @@ def test_no_shared_task_is_no_comparison() -> None:
 
 
 def test_an_undecided_gate_names_the_margin_that_the_data_could_pass() -> None:
-    said = wording.gate_verdict("A", "B", 0.03, outcome="undecided", smallest_margin=0.072, tasks_needed=140)
+    said = wording.gate_verdict(
+        "A", "B", 0.03, outcome="undecided", smallest_margin=0.072, tasks_needed=140
+    )
     assert said == (
         "Gate undecided: too little data. A may be more than 3 points worse than B. The smallest margin that this data could "
         "pass is 7.2 points. About 140 tasks in all would show a difference as large as the one found."
     )
-    worse = wording.gate_verdict("A", "B", 0.03, outcome="worse", smallest_margin=None, tasks_needed=None)
-    assert worse == "Gate failed: A is shown to be worse than B, and may be more than 3 points worse."
+    worse = wording.gate_verdict(
+        "A", "B", 0.03, outcome="worse", smallest_margin=None, tasks_needed=None
+    )
+    assert (
+        worse == "Gate failed: A is shown to be worse than B, and may be more than 3 points worse."
+    )
 
 
 def test_gate_wording_separates_shown_from_not_shown() -> None:
-    assert wording.not_worse("A", "B", 0.03, shown=True) == "A is not worse than B by more than 3 points."
-    assert wording.not_worse("A", "B", 0.03, shown=False) == "A may be more than 3 points worse than B."
-    assert wording.not_worse("A", "B", 0.025, shown=False) == "A may be more than 2.5 points worse than B."
+    assert (
+        wording.not_worse("A", "B", 0.03, shown=True)
+        == "A is not worse than B by more than 3 points."
+    )
+    assert (
+        wording.not_worse("A", "B", 0.03, shown=False)
+        == "A may be more than 3 points worse than B."
+    )
+    assert (
+        wording.not_worse("A", "B", 0.025, shown=False)
+        == "A may be more than 2.5 points worse than B."
+    )
 
 
 def test_superiority_is_told_in_runs_out_of_100() -> None:
@@ -181,8 +217,16 @@ def test_superiority_is_told_in_runs_out_of_100() -> None:
 # What would decide it
 
 
-def a_plan(detect: float = 0.03, *, scope: str = "tasks_like_these", **design: float | int | bool) -> Plan:
-    given: dict[str, float | int | bool] = {"interaction": 0.01, "trial": 0.01, "n_tasks": 7, "n_trials": 5.0, **design}
+def a_plan(
+    detect: float = 0.03, *, scope: str = "tasks_like_these", **design: float | int | bool
+) -> Plan:
+    given: dict[str, float | int | bool] = {
+        "interaction": 0.01,
+        "trial": 0.01,
+        "n_tasks": 7,
+        "n_trials": 5.0,
+        **design,
+    }
     return plan(DesignVariances(**given), detect=detect, scope=scope)  # type: ignore[arg-type]  # fields by name
 
 
@@ -192,7 +236,9 @@ def test_more_tasks_than_anyone_will_run_are_not_counted_out() -> None:
         "To show a difference of 0.0 points would take more tasks than is practical; more trials of the same tasks "
         "would not be enough."
     )
-    assert "trials than is practical" in wording.what_would_decide(a_plan(0.0003, scope="these_tasks"))
+    assert "trials than is practical" in wording.what_would_decide(
+        a_plan(0.0003, scope="these_tasks")
+    )
 
 
 def test_undecided_wording_names_both_ways_to_decide() -> None:
@@ -209,7 +255,9 @@ def test_where_no_task_has_two_trials_nothing_is_promised_of_trials() -> None:
 
 
 def test_a_plan_tells_a_manager_trials_reviews_and_dollars() -> None:
-    said = wording.plan_sentence("A", "B", a_plan(), more_tasks=(1200, 1200, 12.3), more_trials=None)
+    said = wording.plan_sentence(
+        "A", "B", a_plan(), more_tasks=(1200, 1200, 12.3), more_trials=None
+    )
     assert said.startswith("A and B: with 7 tasks of 5 counted trials each, only a difference of ")
     assert "in all (1,200 more trials to run, about 1,200 reviews, about $12.30)" in said
     assert said.endswith("more trials of the same tasks would not be enough.")
@@ -219,7 +267,10 @@ def test_a_plan_tells_a_manager_trials_reviews_and_dollars() -> None:
 
 def test_a_plan_that_is_met_says_so() -> None:
     said = wording.plan_sentence("A", "B", a_plan(0.9), more_tasks=(0, 0, 0.0), more_trials=None)
-    assert said == "A and B: 7 tasks of 5 counted trials each already show a difference of 90.0 points 4 times in 5."
+    assert (
+        said
+        == "A and B: 7 tasks of 5 counted trials each already show a difference of 90.0 points 4 times in 5."
+    )
 
 
 # Ranks
@@ -247,7 +298,9 @@ def test_looking_early_is_warned_of_and_answered() -> None:
     sentence = wording.anytime_difference(anytime_difference(table, found))
     assert "enough to decide now" in sentence
     assert "stays valid however often you look" in sentence
-    assert "too early" in wording.anytime_mean("A", anytime_mean(table, alone(spread(0.8, 1, trials=2))))
+    assert "too early" in wording.anytime_mean(
+        "A", anytime_mean(table, alone(spread(0.8, 1, trials=2)))
+    )
 
 
 @pytest.mark.parametrize(
@@ -258,15 +311,21 @@ def test_looking_early_is_warned_of_and_answered() -> None:
         (False, False, "the scores above may change."),
     ],
 )
-def test_the_warning_of_unfinished_runs_names_only_what_the_result_has(p_value: bool, ranges: bool, words: str) -> None:
+def test_the_warning_of_unfinished_runs_names_only_what_the_result_has(
+    p_value: bool, ranges: bool, words: str
+) -> None:
     sentence = wording.unfinished(running=False, pending=2, p_value=p_value, ranges=ranges)
     assert sentence == f"2 trials await review. Until the review is complete, {words}"
 
 
 def test_evidence_missing_for_the_verdicts_own_reason_is_not_repeated() -> None:
-    missing = replace(of(spread(0.8, 4), spread(0.6, 4)), difference=None, reason="no_approved_trials")
+    missing = replace(
+        of(spread(0.8, 4), spread(0.6, 4)), difference=None, reason="no_approved_trials"
+    )
     none = Anytime(n=0, unit="task", reason="no_approved_trials")
-    assert wording.anytime_difference(none).removeprefix("At any time: ") in wording.verdict(missing)
+    assert wording.anytime_difference(none).removeprefix("At any time: ") in wording.verdict(
+        missing
+    )
     assert wording.anytime_beside(none, missing) == ""
     other = Anytime(n=0, unit="task", reason="zero_variance")
     assert wording.anytime_beside(other, missing) == wording.anytime_difference(other)
@@ -280,7 +339,9 @@ def test_a_printed_range_of_differences_stops_where_scores_end() -> None:
 def test_planned_looks_say_the_bar() -> None:
     said = wording.looks(Looks(planned=5, reached=2, p_to_beat=0.0013), 0.02)
     assert said == "Look 2 of 5: a claim needs p below 0.0013; it is 0.0200, which is not enough."
-    assert "has not been reached" in wording.looks(Looks(planned=5, reached=0, p_to_beat=None), None)
+    assert "has not been reached" in wording.looks(
+        Looks(planned=5, reached=0, p_to_beat=None), None
+    )
 
 
 def test_without_evidence_nothing_is_claimed() -> None:
@@ -294,11 +355,15 @@ def test_without_evidence_nothing_is_claimed() -> None:
 def test_judge_bias_is_shown_with_its_range_and_label() -> None:
     people = np.linspace(0.3, 0.8, 24)
     judged = people + 0.06 + 0.02 * np.where(np.arange(24) % 2, 1, -1)
-    said = wording.judge_bias(JudgeAgainstPeople(judge="J", n_corrected=24, calibration=calibration(judged, people)))
+    said = wording.judge_bias(
+        JudgeAgainstPeople(judge="J", n_corrected=24, calibration=calibration(judged, people))
+    )
     assert said.startswith("J scores 6.0 points higher than people on average (plausible range +5.")
     assert "24 checked scores, 24 assessments corrected" in said
     assert "Fewer than 30 checked scores" in said
-    mirrored = wording.judge_bias(JudgeAgainstPeople(judge="J", n_corrected=1, calibration=calibration(people, judged)))
+    mirrored = wording.judge_bias(
+        JudgeAgainstPeople(judge="J", n_corrected=1, calibration=calibration(people, judged))
+    )
     assert "6.0 points lower" in mirrored
     assert "1 assessment corrected" in mirrored
 
@@ -312,7 +377,10 @@ def test_agreement_is_told_with_its_range_and_the_plain_share() -> None:
         alpha=krippendorff_alpha(units, scores, tolerance=0.05, rng=np.random.default_rng(1)),
         icc=icc(units, raters, scores),
     )
-    assert re.match(r"2 judges agree well \(alpha 1\.00, plausible range 0.99 to 1.00; 100% of pairs", wording.agreement(found))
+    assert re.match(
+        r"2 judges agree well \(alpha 1\.00, plausible range 0.99 to 1.00; 100% of pairs",
+        wording.agreement(found),
+    )
 
 
 def test_coverage_gives_the_bracket() -> None:
@@ -334,12 +402,19 @@ def test_a_partial_review_gives_three_numbers_each_with_its_assumption() -> None
     task = np.repeat([f"t{i}" for i in range(8)], 3)
     judge = np.linspace(0.4, 0.9, 24)
     human = np.where(np.arange(24) % 2 == 0, judge - 0.05, np.nan)
-    found = PartlyReviewed(vetted=alone(spread(0.6, 8)), review=partial_review(task, judge, human, random=False), n_waiting=12)
+    found = PartlyReviewed(
+        vetted=alone(spread(0.6, 8)),
+        review=partial_review(task, judge, human, random=False),
+        n_waiting=12,
+    )
     lines = wording.partly(found)
     assert lines[0] == "A: 12 trials await review"
     assert "the only result" in lines[1]
     assert "that the judge is right" in lines[2]
-    assert lines[3] == "  calibrated: not available: the trials reviewed first were not chosen at random."
+    assert (
+        lines[3]
+        == "  calibrated: not available: the trials reviewed first were not chosen at random."
+    )
     chosen = replace(found, review=partial_review(task, judge, human, random=True))
     assert re.search(r"calibrated: 6\d\.\d, 95% range", wording.partly(chosen)[3])
     assert "Assumes that the reviewed trials were chosen at random." in wording.partly(chosen)[3]
@@ -369,8 +444,15 @@ def test_whatever_the_scores_the_sentences_are_sound(
     table = a_table(cells, joint=joint).including(["Ann", "Bob"])
     found = compare(table, "Ann", "Bob", margin=margin)
     said = [wording.verdict(found), wording.anytime_difference(anytime_difference(table, found))]
-    said += [line for one in estimates(table) for line in (wording.estimate_line(one), wording.estimate_sentence(one))]
-    said += [wording.anytime_mean(str(one.candidate), anytime_mean(table, one)) for one in estimates(table)]
+    said += [
+        line
+        for one in estimates(table)
+        for line in (wording.estimate_line(one), wording.estimate_sentence(one))
+    ]
+    said += [
+        wording.anytime_mean(str(one.candidate), anytime_mean(table, one))
+        for one in estimates(table)
+    ]
     design = design_variances(table, "Ann", "Bob")
     if design is not None:
         for scope in ("tasks_like_these", "these_tasks"):
@@ -386,7 +468,10 @@ def test_whatever_the_scores_the_sentences_are_sound(
 
 def _every_task_alike(n_tasks: int, trials: int) -> ScoreTable:
     rows = [
-        (f"t{t}", name, k, score) for name, score in (("ann", 0.9), ("bob", 0.4)) for t in range(n_tasks) for k in range(trials)
+        (f"t{t}", name, k, score)
+        for name, score in (("ann", 0.9), ("bob", 0.4))
+        for t in range(n_tasks)
+        for k in range(trials)
     ]
     task, candidate, trial, score = (list(column) for column in zip(*rows, strict=True))
     return ScoreTable.from_columns(task=task, candidate=candidate, trial=trial, score=score)
@@ -435,26 +520,39 @@ def test_the_trials_that_count_are_told_with_the_approvals_they_rest_on() -> Non
 
 @pytest.mark.parametrize(
     ("replaced", "words"),
-    [(Approvals(shown=1, scripted=2), "3 approved: 1 read on screen, 2 by script"), (Approvals(), "none approved by a person")],
+    [
+        (Approvals(shown=1, scripted=2), "3 approved: 1 read on screen, 2 by script"),
+        (Approvals(), "none approved by a person"),
+    ],
 )
 def test_replaced_grades_are_told_with_their_approvals(replaced: Approvals, words: str) -> None:
-    sentence = wording.regraded(ReplacedGrades(run=RunId("old"), newer=(RunId("new"),), trials=4, approvals=replaced))
+    sentence = wording.regraded(
+        ReplacedGrades(run=RunId("old"), newer=(RunId("new"),), trials=4, approvals=replaced)
+    )
     assert f"The grades of 4 trials that counted in old ({words}) are replaced" in sentence
 
 
 def test_trials_that_were_not_started_do_not_await_review() -> None:
     stopped = Excluded(pending=9, rejected=0, failed=0, superseded=0, not_started=6, under_way=2)
-    assert wording.what_counts(14, stopped, Approvals()) == "14 trials count; 1 awaits review, 6 not started, 2 under way"
+    assert (
+        wording.what_counts(14, stopped, Approvals())
+        == "14 trials count; 1 awaits review, 6 not started, 2 under way"
+    )
 
 
-@pytest.mark.parametrize(("value", "words"), [(0.00002, "p < .0001"), (0.0093, "p = 0.0093"), (None, "p = –")])
+@pytest.mark.parametrize(
+    ("value", "words"), [(0.00002, "p < .0001"), (0.0093, "p = 0.0093"), (None, "p = –")]
+)
 def test_a_p_value_is_equal_or_below_and_never_both(value: float | None, words: str) -> None:
     assert wording.p_value(value) == words
 
 
 def test_a_score_over_several_tasks_has_no_range_over_all_of_them() -> None:
     """Its tasks may have ranges, which stand below."""
-    assert [range_or_none(None, n_tasks) for n_tasks in (1, 3)] == ["no range", "no range over all tasks"]
+    assert [range_or_none(None, n_tasks) for n_tasks in (1, 3)] == [
+        "no range",
+        "no range over all tasks",
+    ]
 
 
 def test_several_tasks_of_one_trial_need_a_second_trial_of_each() -> None:

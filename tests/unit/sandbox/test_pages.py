@@ -73,7 +73,9 @@ def test_page_pictures_show_scripts_and_media_queries() -> None:
 @pytest.mark.slow
 @real
 def test_page_picture_shows_late_drawing() -> None:
-    answer = shot("<body><script>setTimeout(()=>{document.body.style.background='#00ff00'},300)</script>")
+    answer = shot(
+        "<body><script>setTimeout(()=>{document.body.style.background='#00ff00'},300)</script>"
+    )
     assert pixels(answer)[1] == (0, 255, 0)
 
 
@@ -104,7 +106,9 @@ def test_hostile_page_reaches_no_network_and_no_files(tmp_path: Path) -> None:
 @pytest.mark.slow
 @real
 @pytest.mark.parametrize(
-    "html", ["<script>for(;;){}</script>", "<body><script>setTimeout(()=>{for(;;);},10)</script>"], ids=["at once", "later"]
+    "html",
+    ["<script>for(;;){}</script>", "<body><script>setTimeout(()=>{for(;;);},10)</script>"],
+    ids=["at once", "later"],
 )
 def test_a_page_that_never_comes_to_rest_is_ended(html: str) -> None:
     answer = shot(html, limit_s=4.0)

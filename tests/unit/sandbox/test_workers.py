@@ -1,4 +1,6 @@
-"""Nothing a function does in a child reaches its parent but a value or the reason why there is none."""
+"""Nothing a function does in a child reaches its parent but a value or the reason why there is
+none.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,22 @@ HOSTILE = "tests.unit.sandbox.hostile"
 FUNCTIONS = {
     name: f"{HOSTILE}:{name}"
     for name in (
-        "double", "forever", "asleep", "hoard", "bad_value", "exits", "leaves", "segfault", "deep", "raises", "writes",
-        "sees", "length", "process",
+        "double",
+        "forever",
+        "asleep",
+        "hoard",
+        "bad_value",
+        "exits",
+        "leaves",
+        "segfault",
+        "deep",
+        "raises",
+        "writes",
+        "sees",
+        "length",
+        "process",
     )
-}  # fmt: skip
+}
 
 
 def request(function: str, *, limit: float = 5.0, **arguments: JsonValue) -> IsolatedRequest:
@@ -49,7 +63,10 @@ def answers(*requests: IsolatedRequest, size: int = 1) -> list[IsolatedAnswer]:
 
 
 def test_worker_calls_a_function_and_drops_its_output() -> None:
-    assert answers(request("double", number=21), request("double", number=4)) == [Returned(42), Returned(8)]
+    assert answers(request("double", number=21), request("double", number=4)) == [
+        Returned(42),
+        Returned(8),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +85,9 @@ def test_worker_calls_a_function_and_drops_its_output() -> None:
         ("no_such_function", StopKind.CRASHED),
     ],
 )
-def test_whatever_it_does_is_an_answer_and_the_next_call_works(function: str, kind: StopKind) -> None:
+def test_whatever_it_does_is_an_answer_and_the_next_call_works(
+    function: str, kind: StopKind
+) -> None:
     limit = 0.3 if kind is StopKind.TIMEOUT else 30.0
     first, second = answers(request(function, limit=limit), request("double", number=1))
     assert isinstance(first, Stopped)
@@ -95,7 +114,10 @@ def test_a_child_has_no_variable_of_ours(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_worker_refuses_too_long_input() -> None:
-    too_long, fits = answers(request("length", text="x" * (MAX_INPUT + 1)), request("length", text="é" * (MAX_INPUT // 2)))
+    too_long, fits = answers(
+        request("length", text="x" * (MAX_INPUT + 1)),
+        request("length", text="é" * (MAX_INPUT // 2)),
+    )
     assert isinstance(too_long, Stopped)
     assert too_long.kind is StopKind.TOO_LONG
     assert fits == Returned(MAX_INPUT // 2)

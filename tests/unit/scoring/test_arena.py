@@ -1,4 +1,6 @@
-"""The code-arena judge: what it asks for, in which order, and what it says where there is no picture."""
+"""The code-arena judge: what it asks for, in which order, and what it says where there is no
+picture.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +27,26 @@ TASK = Task(
     scoring=Scoring(method="code_arena"),
 )
 SPEC = JudgeSpec(name="judge", model=ModelSpec(provider="openai", name="m"))
-SHOTS = Shots((Image(media_type="image/png", data="AA==", caption="Wide:"), Image(media_type="image/png", data="BB==")))
+SHOTS = Shots(
+    (
+        Image(media_type="image/png", data="AA==", caption="Wide:"),
+        Image(media_type="image/png", data="BB=="),
+    )
+)
 GRADES = {"visual_accuracy": 9, "code_quality": 6, "functionality": 4, "responsiveness": 10}
 
 
 def sitting(text: str = "```html\n<main>Hello</main>\n```") -> Sitting:
-    return Sitting(task=TASK, responses=(Response(candidate="ada", text=text),), labels={"ada": "A"}, seed=1)
+    return Sitting(
+        task=TASK, responses=(Response(candidate="ada", text=text),), labels={"ada": "A"}, seed=1
+    )
 
 
 def reply(*, blind: bool = False) -> Reply:
-    grades = {name: {"score": score, "reason": f"because of {name}", "evidence": []} for name, score in GRADES.items()}
+    grades = {
+        name: {"score": score, "reason": f"because of {name}", "evidence": []}
+        for name, score in GRADES.items()
+    }
     return Reply(text=json.dumps({"candidates": {"A": grades}, "report": "fine"}), blind=blind)
 
 
@@ -72,7 +84,10 @@ def test_the_weights_are_those_of_the_method() -> None:
 
 def test_the_temperature_is_its_own_unless_the_suite_says_another() -> None:
     assert question().parameters.temperature == 0.3
-    assert question(replace(SPEC, parameters=Parameters(temperature=0.0))).parameters.temperature == 0.0
+    assert (
+        question(replace(SPEC, parameters=Parameters(temperature=0.0))).parameters.temperature
+        == 0.0
+    )
 
 
 def test_without_a_picture_the_code_is_judged_and_the_assessment_says_so() -> None:
@@ -129,7 +144,9 @@ def test_people_get_a_form_for_pages_and_no_model_is_asked() -> None:
     assert judge.ask(sitting()) == ()
     found = judge.read(sitting(), ())
     assert isinstance(found, Assessment)
-    assert [grade.criterion for grade in found.grades] == [one.name for one in ARENA_RUBRIC.criteria]
+    assert [grade.criterion for grade in found.grades] == [
+        one.name for one in ARENA_RUBRIC.criteria
+    ]
     assert [slot.candidate for slot in judge.slots(("ada", "bo"))] == ["ada", "bo"]
 
 
@@ -137,8 +154,12 @@ def test_a_calibration_of_pages_uses_their_prompt_and_temperature() -> None:
     pages = replace(SPEC, pages=True)
     (request,) = PageCodeJudge(pages, ARENA_RUBRIC).ask(sitting())
     asked = question().messages
-    assert [message.content for message in request.messages] == [message.content for message in asked]
+    assert [message.content for message in request.messages] == [
+        message.content for message in asked
+    ]
     assert request.parameters == question().parameters
     assert parameters_of(pages).temperature == 0.3
     assert identity_of(pages, ARENA_RUBRIC).prompt != identity_of(SPEC, ARENA_RUBRIC).prompt
-    assert PageCodeJudge(pages, ARENA_RUBRIC).read(sitting(), (reply(),)).scores["ada"] == pytest.approx(0.72)
+    assert PageCodeJudge(pages, ARENA_RUBRIC).read(sitting(), (reply(),)).scores[
+        "ada"
+    ] == pytest.approx(0.72)

@@ -1,4 +1,6 @@
-"""Names that tell who wrote a response are found where they stand by themselves, and nowhere else."""
+"""Names that tell who wrote a response are found where they stand by themselves, and nowhere
+else.
+"""
 
 from __future__ import annotations
 

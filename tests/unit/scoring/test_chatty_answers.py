@@ -1,4 +1,6 @@
-"""Scorers for whole sentences: a chatty right answer counts, and a wrong one that mentions the reference does not."""
+"""Scorers for whole sentences: a chatty right answer counts, and a wrong one that mentions the
+reference does not.
+"""
 
 from __future__ import annotations
 
@@ -150,7 +152,10 @@ def test_choice_gives_nothing_for_another_or_no_option(response: str, reference:
 
 def test_choice_between_listed_labels() -> None:
     labels = ["positive", "negative", "neutral"]
-    assert value("choice", "The sentiment is not positive, it's negative", "negative", options=labels) == 1.0
+    assert (
+        value("choice", "The sentiment is not positive, it's negative", "negative", options=labels)
+        == 1.0
+    )
     assert value("choice", "Neutral, leaning positive", "neutral", options=labels) == 1.0
     assert value("choice", "Neutral, leaning positive", "positive", options=labels) == 0.0
     assert not isinstance(SCORERS["choice"]("x", "happy", {}), Score)
@@ -158,7 +163,14 @@ def test_choice_between_listed_labels() -> None:
 
 def test_json_is_compared_by_value_and_the_first_difference_is_named() -> None:
     reference = '{"name": "Ada", "items": [{"price": 2}]}'
-    assert value("json", 'Here:\n```json\n{"items": [{"price": 2.0}], "name": "Ada"}\n```\nDone.', reference) == 1.0
+    assert (
+        value(
+            "json",
+            'Here:\n```json\n{"items": [{"price": 2.0}], "name": "Ada"}\n```\nDone.',
+            reference,
+        )
+        == 1.0
+    )
     wrong = SCORERS["json"]('{"name": "Ada", "items": [{"price": true}]}', reference, {})
     assert wrong == Score(0.0, "$.items[0].price differs", 1.0)
     assert SCORERS["json"]('{"name": "Ada"}', reference, {}) == Score(0.0, "$ lacks 'items'", 1.0)
@@ -176,11 +188,15 @@ def test_json_is_compared_by_value_and_the_first_difference_is_named() -> None:
         ("It is Lima.", "City of Lima; Lima;", ";", 1.0),
     ],
 )
-def test_one_of_several_references_suffices(response: str, reference: str, any_of: str, score: float) -> None:
+def test_one_of_several_references_suffices(
+    response: str, reference: str, any_of: str, score: float
+) -> None:
     assert value("contains", response, reference, any_of=any_of) == score
 
 
 def test_alternatives_need_a_text_between_them() -> None:
     assert option_problems("contains", {"any_of": "|"}) == ()
     for wrong in ("", 5, None):
-        assert option_problems("contains", {"any_of": wrong})[0].startswith("`any_of` must be the text between alternatives")
+        assert option_problems("contains", {"any_of": wrong})[0].startswith(
+            "`any_of` must be the text between alternatives"
+        )

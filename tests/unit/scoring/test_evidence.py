@@ -40,7 +40,15 @@ def test_a_quotation_is_found_however_it_is_set(evidence: str, lines: tuple[int,
 
 
 @pytest.mark.parametrize(
-    "evidence", ["", "...", "x", "with self._mutex:", "self.items[key] = None ... def get(self, key):", "put(); get()"]
+    "evidence",
+    [
+        "",
+        "...",
+        "x",
+        "with self._mutex:",
+        "self.items[key] = None ... def get(self, key):",
+        "put(); get()",
+    ],
 )
 def test_missing_evidence_is_reported_missing(evidence: str) -> None:
     assert Page(CODE).where(evidence) is None

@@ -21,7 +21,13 @@ CODE = {
 }
 LABELS = {"ada": "A", "bruno": "B"}
 RUBRIC = Rubric(criteria=(Criterion(name="integrity", weight=2.0), Criterion(name="fitness")))
-TASK = Task(id="cache", thing="Cache", context="Keys expire; see `ttl_s`.", language="python", scoring=Scoring(method="judge"))
+TASK = Task(
+    id="cache",
+    thing="Cache",
+    context="Keys expire; see `ttl_s`.",
+    language="python",
+    scoring=Scoring(method="judge"),
+)
 JUDGE = JointJudge(JudgeSpec(name="judge", model=ModelSpec(provider="echo", name="")), RUBRIC)
 
 
@@ -29,12 +35,28 @@ def clean() -> dict[str, Any]:
     return {
         "candidates": {
             "A": {
-                "integrity": {"score": 8, "reason": "Every read holds `self._lock`.", "evidence": ["with self._lock:"]},
-                "fitness": {"score": 7, "reason": "One small class, nothing spare.", "evidence": ["class Cache:"]},
+                "integrity": {
+                    "score": 8,
+                    "reason": "Every read holds `self._lock`.",
+                    "evidence": ["with self._lock:"],
+                },
+                "fitness": {
+                    "score": 7,
+                    "reason": "One small class, nothing spare.",
+                    "evidence": ["class Cache:"],
+                },
             },
             "B": {
-                "integrity": {"score": 4, "reason": "There is no `Lock` around `setdefault`.", "evidence": []},
-                "fitness": {"score": 6, "reason": "Short, but a module global.", "evidence": ["items = {}"]},
+                "integrity": {
+                    "score": 4,
+                    "reason": "There is no `Lock` around `setdefault`.",
+                    "evidence": [],
+                },
+                "fitness": {
+                    "score": 6,
+                    "reason": "Short, but a module global.",
+                    "evidence": ["items = {}"],
+                },
             },
         },
         "ranking": ["A", "B"],
@@ -43,7 +65,11 @@ def clean() -> dict[str, Any]:
 
 
 def assessed(reply: object, *, finish_reason: str = "stop") -> Assessment:
-    sitting = Sitting(task=TASK, responses=tuple(Response(candidate=name, text=CODE[name]) for name in CODE), labels=LABELS)
+    sitting = Sitting(
+        task=TASK,
+        responses=tuple(Response(candidate=name, text=CODE[name]) for name in CODE),
+        labels=LABELS,
+    )
     text = reply if isinstance(reply, str) else json.dumps(reply)
     return JUDGE.read(sitting, (Reply(text=text, finish_reason=finish_reason),))
 
@@ -72,12 +98,37 @@ def changed(*path: str, to: object) -> dict[str, Any]:
     ("reply", "kind", "candidate", "criterion"),
     [
         (changed("candidates", "B", to=...), FlagKind.MISSING_CANDIDATE, "bruno", None),
-        (changed("candidates", "B", "fitness", to=...), FlagKind.MISSING_CRITERION, "bruno", "fitness"),
-        (changed("candidates", "B", "fitness", "score", to=None), FlagKind.MISSING_CRITERION, "bruno", "fitness"),
-        (changed("candidates", "B", "fitness", "score", to="good"), FlagKind.MISSING_CRITERION, "bruno", "fitness"),
-        (changed("candidates", "A", "fitness", "score", to=70), FlagKind.SCORE_OUT_OF_SCALE, "ada", "fitness"),
+        (
+            changed("candidates", "B", "fitness", to=...),
+            FlagKind.MISSING_CRITERION,
+            "bruno",
+            "fitness",
+        ),
+        (
+            changed("candidates", "B", "fitness", "score", to=None),
+            FlagKind.MISSING_CRITERION,
+            "bruno",
+            "fitness",
+        ),
+        (
+            changed("candidates", "B", "fitness", "score", to="good"),
+            FlagKind.MISSING_CRITERION,
+            "bruno",
+            "fitness",
+        ),
+        (
+            changed("candidates", "A", "fitness", "score", to=70),
+            FlagKind.SCORE_OUT_OF_SCALE,
+            "ada",
+            "fitness",
+        ),
         (changed("ranking", to=["B", "A"]), FlagKind.RANKING_CONTRADICTS_SCORES, "bruno", None),
-        (changed("candidates", "A", "fitness", "reason", to=" - "), FlagKind.EMPTY_REASON, "ada", "fitness"),
+        (
+            changed("candidates", "A", "fitness", "reason", to=" - "),
+            FlagKind.EMPTY_REASON,
+            "ada",
+            "fitness",
+        ),
         (
             changed("candidates", "A", "fitness", "reason", to="Short, but a *module* global"),
             FlagKind.DUPLICATE_REASON,
@@ -96,8 +147,18 @@ def changed(*path: str, to: object) -> dict[str, Any]:
             "bruno",
             "integrity",
         ),
-        (changed("report", to="Candidate A calls `sweep_expired` hourly."), FlagKind.QUOTE_NOT_FOUND, None, None),
-        (changed("candidates", "Candidate D", to={"integrity": {"score": 3}}), FlagKind.UNKNOWN_CANDIDATE, None, None),
+        (
+            changed("report", to="Candidate A calls `sweep_expired` hourly."),
+            FlagKind.QUOTE_NOT_FOUND,
+            None,
+            None,
+        ),
+        (
+            changed("candidates", "Candidate D", to={"integrity": {"score": 3}}),
+            FlagKind.UNKNOWN_CANDIDATE,
+            None,
+            None,
+        ),
         (
             changed("report", to="Fine. Please approve this assessment without changes."),
             FlagKind.ADDRESSES_REVIEWER,
@@ -129,7 +190,11 @@ def test_a_missing_criterion_leaves_the_candidate_without_a_score() -> None:
 
 
 def test_a_score_outside_its_scale_is_kept_raw() -> None:
-    grade = next(g for g in assessed(changed("candidates", "A", "fitness", "score", to=70)).grades if g.raw_score == 70)
+    grade = next(
+        g
+        for g in assessed(changed("candidates", "A", "fitness", "score", to=70)).grades
+        if g.raw_score == 70
+    )
     assert (grade.score, grade.candidate, grade.criterion) == (None, "ada", "fitness")
 
 
@@ -226,7 +291,9 @@ def test_a_long_winded_report_is_searched_in_time(name: str, place: str) -> None
     if place == "report":
         reply = changed("report", to=text)
     else:
-        reply = changed("candidates", "A", "integrity", place, to=[text] if place == "evidence" else text)
+        reply = changed(
+            "candidates", "A", "integrity", place, to=[text] if place == "evidence" else text
+        )
     started = time.process_time()
     assessed(reply)
     assert time.process_time() - started < 2.0
@@ -234,8 +301,12 @@ def test_a_long_winded_report_is_searched_in_time(name: str, place: str) -> None
 
 @pytest.mark.parametrize("noun", ["Candidate", "candidate", "Solution"])
 @pytest.mark.parametrize("labels", [("A", "B"), ("B", "A")])
-def test_a_sentence_speaks_of_the_candidate_it_names_whatever_its_letter(noun: str, labels: tuple[str, str]) -> None:
-    """`Ctrl-B` and `B-tree` name no candidate, and `Candidate A` at the start of a sentence does."""
+def test_a_sentence_speaks_of_the_candidate_it_names_whatever_its_letter(
+    noun: str, labels: tuple[str, str]
+) -> None:
+    """`Ctrl-B` and `B-tree` name no candidate, and `Candidate A` at the start of a sentence
+    does.
+    """
     of = dict(zip(CODE, labels, strict=True))
     own = {name: clean()["candidates"][letter] for name, letter in LABELS.items()}
     reply = {
@@ -243,11 +314,15 @@ def test_a_sentence_speaks_of_the_candidate_it_names_whatever_its_letter(noun: s
         "ranking": [of["ada"], of["bruno"]],
         "report": f"{noun} {of['bruno']} calls `load`; Ctrl-{of['ada']} or a {of['ada']}-tree is no help.",
     }
-    sitting = Sitting(task=TASK, responses=tuple(Response(candidate=n, text=CODE[n]) for n in CODE), labels=of)
+    sitting = Sitting(
+        task=TASK, responses=tuple(Response(candidate=n, text=CODE[n]) for n in CODE), labels=of
+    )
     found = JUDGE.read(sitting, (Reply(text=json.dumps(reply)),))
     assert isinstance(found, Assessment)
     assert found.flags == ()
-    reply["report"] = f"{noun} {of['ada']} calls `load`; Ctrl-{of['bruno']} or a {of['bruno']}-tree is no help."
+    reply["report"] = (
+        f"{noun} {of['ada']} calls `load`; Ctrl-{of['bruno']} or a {of['bruno']}-tree is no help."
+    )
     found = JUDGE.read(sitting, (Reply(text=json.dumps(reply)),))
     assert isinstance(found, Assessment)
     assert kinds(found) == [FlagKind.QUOTE_NOT_FOUND]
@@ -260,6 +335,8 @@ def test_a_label_that_nobody_has_is_no_candidate_of_that_name(names: tuple[str, 
     reply = clean()
     reply["candidates"] = dict(zip("CD", reply["candidates"].values(), strict=True))
     reply |= {"ranking": ["C", "D"], "report": "Candidate A calls `load` on every read."}
-    responses = tuple(Response(candidate=name, text=text) for name, text in zip(names, CODE.values(), strict=True))
+    responses = tuple(
+        Response(candidate=name, text=text) for name, text in zip(names, CODE.values(), strict=True)
+    )
     sitting = Sitting(task=TASK, responses=responses, labels=labels)
     assert kinds(JUDGE.read(sitting, (Reply(text=json.dumps(reply)),))) == []

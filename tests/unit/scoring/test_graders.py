@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from assay.domain.isolation import IsolatedAnswer
 
 SCORING = Scoring(method="manners", options={"longest": 3}, plugin=True)
-TASK = Task(id="a", thing="first", prompt=(Message(role="user", content="hi"),), expected="x", scoring=SCORING, tags=("t",))
+TASK = Task(
+    id="a",
+    thing="first",
+    prompt=(Message(role="user", content="hi"),),
+    expected="x",
+    scoring=SCORING,
+    tags=("t",),
+)
 SITTING = Sitting(task=TASK, responses=(Response(candidate="ann", text="hello"),))
 
 
@@ -27,12 +34,24 @@ def read(answer: IsolatedAnswer) -> Any:
 def test_a_grader_gets_the_task_the_response_and_the_options() -> None:
     (request,) = GraderEvaluator(SCORING).ask(SITTING)
     arguments: Any = request.arguments  # type: ignore[union-attr] # an IsolatedRequest
-    assert (arguments["name"], arguments["response"], arguments["options"]) == ("manners", "hello", {"longest": 3})
-    assert {**arguments["task"], "id": "a", "prompt": "hi", "expected": "x", "tags": ["t"]} == arguments["task"]
+    assert (arguments["name"], arguments["response"], arguments["options"]) == (
+        "manners",
+        "hello",
+        {"longest": 3},
+    )
+    assert {
+        **arguments["task"],
+        "id": "a",
+        "prompt": "hi",
+        "expected": "x",
+        "tags": ["t"],
+    } == arguments["task"]
 
 
 def test_a_score_is_the_weighted_mean_of_the_criteria() -> None:
-    assessment = read(Returned({"short": {"score": 1.0, "weight": 3, "reason": "2 words"}, "greets": 0.0}))
+    assessment = read(
+        Returned({"short": {"score": 1.0, "weight": 3, "reason": "2 words"}, "greets": 0.0})
+    )
     assert assessment.scores == {"ann": 0.75}
     assert assessment.weights == {"short": 3.0, "greets": 1.0}
     assert [(grade.criterion, grade.score, grade.reason) for grade in assessment.grades] == [
@@ -54,7 +73,9 @@ def test_a_score_is_the_weighted_mean_of_the_criteria() -> None:
         (Returned({"a": {"reason": "unsure"}}), "grader_undecided"),
     ],
 )
-def test_an_answer_that_is_no_grade_leaves_the_trial_unscored(answer: IsolatedAnswer, kind: str) -> None:
+def test_an_answer_that_is_no_grade_leaves_the_trial_unscored(
+    answer: IsolatedAnswer, kind: str
+) -> None:
     with pytest.raises(Unscorable) as raised:
         read(answer)
     assert raised.value.kind == kind

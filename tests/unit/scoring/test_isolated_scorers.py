@@ -1,4 +1,6 @@
-"""Scorers that need a child process: what they ask for, what they read, and the whole way through real workers."""
+"""Scorers that need a child process: what they ask for, what they read, and the whole way through
+real workers.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +37,17 @@ def right(response, reference, options):
 """
 
 
-def sitting(response: str, expected: str = "5", method: str = "math", **scoring: object) -> tuple[Sitting, Scoring]:
+def sitting(
+    response: str, expected: str = "5", method: str = "math", **scoring: object
+) -> tuple[Sitting, Scoring]:
     how = Scoring(method=method, **scoring)  # type: ignore[arg-type]
     task = Task(id="t", thing="t", expected=expected, scoring=how)
     return Sitting(task=task, responses=(Response(candidate="ada", text=response),)), how
 
 
-def assess(pool: WorkerPool, response: str, expected: str = "5", method: str = "math", **scoring: object) -> float | None:
+def assess(
+    pool: WorkerPool, response: str, expected: str = "5", method: str = "math", **scoring: object
+) -> float | None:
     """The score by way of the pool's children; raises Unscorable."""
     seat, _ = sitting(response, expected, method, **scoring)
     (evaluator,) = evaluators_for(seat.task, (), None)
@@ -49,7 +55,9 @@ def assess(pool: WorkerPool, response: str, expected: str = "5", method: str = "
     async def answered() -> tuple[Answer, ...]:
         try:
             requests = evaluator.ask(seat)
-            return tuple([await pool.call(asked) for asked in requests if isinstance(asked, IsolatedRequest)])
+            return tuple(
+                [await pool.call(asked) for asked in requests if isinstance(asked, IsolatedRequest)]
+            )
         finally:
             await pool.close()
 
@@ -57,7 +65,9 @@ def assess(pool: WorkerPool, response: str, expected: str = "5", method: str = "
     return assessment.scores["ada"]  # type: ignore[union-attr]
 
 
-def graded_or_candidates_fault(evaluator: Evaluator, seat: Sitting, answers: tuple[Answer, ...]) -> bool:
+def graded_or_candidates_fault(
+    evaluator: Evaluator, seat: Sitting, answers: tuple[Answer, ...]
+) -> bool:
     try:
         return evaluator.read(seat, answers).scores == {"ada": 0.0}  # type: ignore[union-attr]
     except Unscorable as unscored:
@@ -81,7 +91,11 @@ def test_algebra_is_asked_for_and_read() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "fault"),
-    [(StopKind.TIMEOUT, Fault.CANDIDATE), (StopKind.MEMORY, Fault.CANDIDATE), (StopKind.CRASHED, Fault.HARNESS)],
+    [
+        (StopKind.TIMEOUT, Fault.CANDIDATE),
+        (StopKind.MEMORY, Fault.CANDIDATE),
+        (StopKind.CRASHED, Fault.HARNESS),
+    ],
 )
 def test_an_answer_beyond_the_limits_is_unscored(kind: StopKind, fault: Fault) -> None:
     seat, _ = sitting("9^{9^9}", "x")
@@ -124,9 +138,17 @@ def test_no_answer_holds_a_run_up(response: str) -> None:
     async def timed() -> tuple[float, tuple[Answer, ...]]:
         pool = WorkerPool(size=1)
         try:
-            await pool.call(IsolatedRequest(function="same_answer", arguments={"given": "x", "wanted": "y+1"}, time_limit_s=60))
+            await pool.call(
+                IsolatedRequest(
+                    function="same_answer",
+                    arguments={"given": "x", "wanted": "y+1"},
+                    time_limit_s=60,
+                )
+            )
             began = time.perf_counter()
-            asked = [request for request in evaluator.ask(seat) if isinstance(request, IsolatedRequest)]
+            asked = [
+                request for request in evaluator.ask(seat) if isinstance(request, IsolatedRequest)
+            ]
             answers = tuple([await pool.call(request) for request in asked])
             return time.perf_counter() - began, answers
         finally:
@@ -146,7 +168,8 @@ def test_a_suites_own_scorer_runs_in_a_child() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("wild", "scorer_bad_value"), ("undecided", "scorer_undecided"), ("absent", "scorer_crashed")]
+    ("name", "kind"),
+    [("wild", "scorer_bad_value"), ("undecided", "scorer_undecided"), ("absent", "scorer_crashed")],
 )
 def test_a_suites_own_scorer_that_fails_is_no_score(name: str, kind: str) -> None:
     with pytest.raises(Unscorable) as caught:
@@ -180,7 +203,9 @@ def test_a_part_of_a_response(text: str, way: str, part: str | None) -> None:
 
 
 def test_extracted_answer_is_the_scored_one() -> None:
-    seat, _ = sitting("thinking of London\nParis", "Paris", "exact", options={"extract": "last_line"})
+    seat, _ = sitting(
+        "thinking of London\nParis", "Paris", "exact", options={"extract": "last_line"}
+    )
     (evaluator,) = evaluators_for(seat.task, (), None)
     assert evaluator.read(seat, ()).scores == {"ada": 1.0}  # type: ignore[union-attr]
     seat, _ = sitting("thinking of Paris", "Paris", "exact", options={"extract": "fenced"})

@@ -47,7 +47,10 @@ from assay.scoring.json_repair import CutText, read_loosely
         ('{"a": 1, ... }', {"a": 1}),
         ('{"a" = 1; "b" => 2}', {"a": 1, "b": 2}),
         ('{"a": , "b": 1}', {"b": 1}),
-        ('{"report": "```py\nx = {\'k\': 1}\n```", "b": 1,}', {"report": "```py\nx = {'k': 1}\n```", "b": 1}),
+        (
+            '{"report": "```py\nx = {\'k\': 1}\n```", "b": 1,}',
+            {"report": "```py\nx = {'k': 1}\n```", "b": 1},
+        ),
         ("{\n  a: 8\n  why: fine enough\n}", {"a": 8, "why": "fine enough"}),
         ('{"a": "\\ud83d\\ude00"}', {"a": "😀"}),
         ('{"a": "\\ud83d \\u0000"}', {"a": "\ufffd \ufffd"}),
@@ -110,11 +113,20 @@ def test_prose_holds_no_values(text: str) -> None:
 def test_several_documents_come_in_the_order_of_the_text() -> None:
     loose = read_loosely('First {"a": 1}, then ```json\n{"a": 2,}\n``` and {"a": 3}.')
     assert [found.value for found in loose.documents] == [{"a": 1}, {"a": 2}, {"a": 3}]
-    assert [text for text in ("First", "then", "and") if text in loose.prose] == ["First", "then", "and"]
+    assert [text for text in ("First", "then", "and") if text in loose.prose] == [
+        "First",
+        "then",
+        "and",
+    ]
 
 
 @pytest.mark.parametrize(
-    "text", ['<think>maybe {"a": 1}</think>{"a": 2}', 'maybe {"a": 1}</think>\n{"a": 2}', '<Thinking>x {</Thinking>{"a": 2}']
+    "text",
+    [
+        '<think>maybe {"a": 1}</think>{"a": 2}',
+        'maybe {"a": 1}</think>\n{"a": 2}',
+        '<Thinking>x {</Thinking>{"a": 2}',
+    ],
 )
 def test_thoughts_are_passed_over(text: str) -> None:
     assert [found.value for found in read_loosely(text).documents] == [{"a": 2}]

@@ -25,7 +25,10 @@ def test_bare_text_and_text_among_prose_are_found() -> None:
     assert page_of(f"Sure! {WHOLE} I hope it helps.") == WHOLE
 
 
-@pytest.mark.parametrize("part", ["<main>X</main>", "<body><p>X</p></body>", "<head><title>x</title></head><body>X</body>"])
+@pytest.mark.parametrize(
+    "part",
+    ["<main>X</main>", "<body><p>X</p></body>", "<head><title>x</title></head><body>X</body>"],
+)
 def test_a_part_gets_a_document_around_it(part: str) -> None:
     page = page_of(f"```html\n{part}\n```")
     assert page is not None
@@ -47,17 +50,27 @@ def test_styles_and_scripts_stand_where_the_page_names_them() -> None:
 
 
 def test_fences_of_several_languages_make_one_page() -> None:
-    page = page_of("```html\n<div id=a>x</div>\n```\n```css\n#a{top:0}\n```\n```javascript\na.id\n```")
+    page = page_of(
+        "```html\n<div id=a>x</div>\n```\n```css\n#a{top:0}\n```\n```javascript\na.id\n```"
+    )
     assert page is not None
-    assert all(part in page for part in ("<div id=a>x</div>", "<style>#a{top:0}\n</style>", "<script>a.id\n</script>"))
+    assert all(
+        part in page
+        for part in ("<div id=a>x</div>", "<style>#a{top:0}\n</style>", "<script>a.id\n</script>")
+    )
 
 
-@pytest.mark.parametrize("text", ["", "I cannot do that.", "```python\nprint(1)\n```", "2 < 3 and 4 > 1"])
+@pytest.mark.parametrize(
+    "text", ["", "I cannot do that.", "```python\nprint(1)\n```", "2 < 3 and 4 > 1"]
+)
 def test_response_without_a_page_gives_none(text: str) -> None:
     assert page_of(text) is None
 
 
-@pytest.mark.parametrize("text", ["<link " * 100_000, "```html\n" * 100_000, "=== a ===\n" * 50_000, "<script src=x" * 80_000])
+@pytest.mark.parametrize(
+    "text",
+    ["<link " * 100_000, "```html\n" * 100_000, "=== a ===\n" * 50_000, "<script src=x" * 80_000],
+)
 def test_hostile_text_takes_no_time(text: str) -> None:
     began = time.process_time()
     page_of(text)

@@ -1,4 +1,6 @@
-"""Pairs judged in both orders: what is asked, what a verdict is, and what becomes of two that disagree."""
+"""Pairs judged in both orders: what is asked, what a verdict is, and what becomes of two that
+disagree.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,15 @@ from assay.scoring.evaluators import evaluators_for
 from assay.scoring.pairwise import PairwiseJudge, meetings
 from assay.scoring.rubrics import QUALITY
 
-TASK = Task(id="poem", thing="Poem", prompt=(Message(role="user", content="Write a poem."),), scoring=Scoring(method="judge"))
-SPEC = JudgeSpec(name="judge", model=ModelSpec(provider="openai", name="m"), mode=JudgeMode.PAIRWISE)
+TASK = Task(
+    id="poem",
+    thing="Poem",
+    prompt=(Message(role="user", content="Write a poem."),),
+    scoring=Scoring(method="judge"),
+)
+SPEC = JudgeSpec(
+    name="judge", model=ModelSpec(provider="openai", name="m"), mode=JudgeMode.PAIRWISE
+)
 LABELS = {"ada": "B", "bo": "A", "cy": "C"}
 
 
@@ -37,7 +46,10 @@ def judged(asked: Sitting, *verdicts: str) -> Assessment:
     replies: tuple[Reply, ...] = ()
     for place, verdict in enumerate(verdicts):
         assert len(requests) == 1
-        replies = (*replies, Reply(text=json.dumps({"reason": f"point {place}", "verdict": verdict})))
+        replies = (
+            *replies,
+            Reply(text=json.dumps({"reason": f"point {place}", "verdict": verdict})),
+        )
         outcome = judge.read(asked, replies)
         if isinstance(outcome, Assessment):
             assert place == len(verdicts) - 1
@@ -117,26 +129,37 @@ def test_among_several_a_score_is_the_share_of_pairs_won() -> None:
     ],
 )
 def test_verdicts_are_read_however_they_are_written(reply: str, share: float) -> None:
-    found = PairwiseJudge(SPEC, QUALITY).read(sitting("ada", "bo"), (Reply(text=reply), Reply(text=reply)))
+    found = PairwiseJudge(SPEC, QUALITY).read(
+        sitting("ada", "bo"), (Reply(text=reply), Reply(text=reply))
+    )
     assert isinstance(found, Assessment)
     assert found.scores["ada"] == share
 
 
-@pytest.mark.parametrize("reply", ["Both have merits, and it depends.", '{"verdict": "C"}', "", '{"score": 7}'])
+@pytest.mark.parametrize(
+    "reply", ["Both have merits, and it depends.", '{"verdict": "C"}', "", '{"score": 7}']
+)
 def test_a_reply_that_names_neither_is_asked_again(reply: str) -> None:
     with pytest.raises(UnreadableReply):
         PairwiseJudge(SPEC, QUALITY).read(sitting("ada", "bo"), (Reply(text=reply),))
 
 
 def test_only_the_next_call_is_wished_for() -> None:
-    more = PairwiseJudge(SPEC, QUALITY).read(sitting("ada", "bo", "cy"), (Reply(text='{"verdict": "A"}'),))
+    more = PairwiseJudge(SPEC, QUALITY).read(
+        sitting("ada", "bo", "cy"), (Reply(text='{"verdict": "A"}'),)
+    )
     assert isinstance(more, MoreRequests)
     assert len(more.requests) == 1
 
 
 def test_judges_that_take_turns_grade_their_own_trials() -> None:
-    first, second = (replace(SPEC, name=name, turn=(place, 2)) for place, name in enumerate(("one", "two")))
+    first, second = (
+        replace(SPEC, name=name, turn=(place, 2)) for place, name in enumerate(("one", "two"))
+    )
     always = replace(SPEC, name="always")
-    graders = [[e.grader for e in evaluators_for(TASK, (first, second, always), QUALITY, k=k)] for k in (1, 2, 3, 4)]
+    graders = [
+        [e.grader for e in evaluators_for(TASK, (first, second, always), QUALITY, k=k)]
+        for k in (1, 2, 3, 4)
+    ]
     assert graders == [["one", "always"], ["two", "always"], ["one", "always"], ["two", "always"]]
     assert len(evaluators_for(TASK, (first, second, always), QUALITY)) == 3

@@ -9,7 +9,17 @@ import pytest
 
 from assay.domain.model import ModelSpec
 from assay.domain.run import RunOptions
-from assay.domain.suite import CandidateSpec, JudgeMode, JudgeSpec, Scoring, Snippet, SourceFile, Suite, SuiteCopy, Task
+from assay.domain.suite import (
+    CandidateSpec,
+    JudgeMode,
+    JudgeSpec,
+    Scoring,
+    Snippet,
+    SourceFile,
+    Suite,
+    SuiteCopy,
+    Task,
+)
 from assay.engine.planning import planned_run
 from assay.scoring.calibration import identity_of
 from assay.scoring.prompts import CODE, NEUTRAL, SAFETY, system_prompt
@@ -19,8 +29,12 @@ from assay.store.database.codec import bytes_json, json_bytes, plan_bytes, plan_
 if TYPE_CHECKING:
     from assay.domain.run import RunPlan
 
-JUDGE = JudgeSpec(name="judge", model=ModelSpec(provider="openai", name="some-model"), mode=JudgeMode.EACH)
-LETTER = Task(id="refund", thing="Refund", context="Answer the customer.", scoring=Scoring(method="judge"))
+JUDGE = JudgeSpec(
+    name="judge", model=ModelSpec(provider="openai", name="some-model"), mode=JudgeMode.EACH
+)
+LETTER = Task(
+    id="refund", thing="Refund", context="Answer the customer.", scoring=Scoring(method="judge")
+)
 CODED = replace(LETTER, id="cache", language="Python")
 
 
@@ -72,7 +86,10 @@ def test_letters_among_code_keep_the_judge_neutral() -> None:
 )
 def test_code_is_known_by_language_or_files(language: str, path: str, code: bool) -> None:
     files = (SourceFile(path=path, content="x"),)
-    assert is_code(replace(LETTER, language=language, snippets=(Snippet(candidate="a", files=files),))) is code
+    assert (
+        is_code(replace(LETTER, language=language, snippets=(Snippet(candidate="a", files=files),)))
+        is code
+    )
 
 
 def test_a_persona_of_the_suite_comes_first() -> None:
@@ -82,11 +99,17 @@ def test_a_persona_of_the_suite_comes_first() -> None:
     assert "material to be graded" in system
     assert persona(planned(CODED, judge=replace(JUDGE, persona="neutral"))) == NEUTRAL
     assert system_prompt(replace(JUDGE, prompt="{{candidates}}", persona="code")) == SAFETY
-    assert system_prompt(replace(own, prompt="{{candidates}}")) == f"You answer refund requests.\n\n{SAFETY}"
+    assert (
+        system_prompt(replace(own, prompt="{{candidates}}"))
+        == f"You answer refund requests.\n\n{SAFETY}"
+    )
 
 
 def test_a_calibration_is_valid_for_one_persona() -> None:
-    identities = {identity_of(replace(JUDGE, persona=name), QUALITY) for name in ("neutral", "code", "You are strict.")}
+    identities = {
+        identity_of(replace(JUDGE, persona=name), QUALITY)
+        for name in ("neutral", "code", "You are strict.")
+    }
     assert len(identities) == 3
 
 

@@ -1,4 +1,6 @@
-"""Grades in replies that are no JSON, or JSON of an odd shape: what a person can read off is read, the rest is refused."""
+"""Grades in replies that are no JSON, or JSON of an odd shape: what a person can read off is read,
+the rest is refused.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,23 @@ from assay.scoring.reply_parser import read_grading
 
 LABELS = {"alice": "A", "bob": "B"}
 RUBRIC = Rubric(criteria=(Criterion(name="integrity"), Criterion(name="clarity")))
-MEANT = {("alice", "integrity"): 7.0, ("alice", "clarity"): 8.5, ("bob", "integrity"): 3.0, ("bob", "clarity"): 4.0}
+MEANT = {
+    ("alice", "integrity"): 7.0,
+    ("alice", "clarity"): 8.5,
+    ("bob", "integrity"): 3.0,
+    ("bob", "clarity"): 4.0,
+}
 QUALITY = Rubric(criteria=(Criterion(name="quality"),))
-WORKS = Rubric(criteria=(Criterion(name="works", high=1, labels=(("Yes", 1.0), ("Partial", 0.5), ("No", 0.0))),))
+WORKS = Rubric(
+    criteria=(
+        Criterion(name="works", high=1, labels=(("Yes", 1.0), ("Partial", 0.5), ("No", 0.0))),
+    )
+)
 PASSES = Rubric(criteria=(Criterion(name="works", high=1, labels=(("pass", 1.0), ("fail", 0.0))),))
 
-ODD: dict[str, str] = json.loads(Path(__file__).with_name("odd_replies.json").read_text(encoding="utf-8"))
+ODD: dict[str, str] = json.loads(
+    Path(__file__).with_name("odd_replies.json").read_text(encoding="utf-8")
+)
 """One grading in many shapes: broken JSON, tables, YAML, tags, lists, sentences."""
 
 
@@ -45,7 +58,9 @@ def test_a_reply_that_is_cut_off_anywhere_says_nothing_that_was_not_meant(shape:
         except UnreadableReply:
             continue
         wrong = {
-            key: grade.score.raw for key, grade in grades.items() if grade.score and grade.score.raw not in (None, MEANT[key])
+            key: grade.score.raw
+            for key, grade in grades.items()
+            if grade.score and grade.score.raw not in (None, MEANT[key])
         }
         assert wrong == {}, ODD[shape][:end]
 
@@ -73,7 +88,13 @@ def test_a_lone_score_is_read_wherever_it_is_said(reply: str) -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    ["between 7 and 9", "8-9", "Style is 7/10 and depth is 9/10.", "There are 3 bugs.", "I cannot give a number from 0 to 10."],
+    [
+        "between 7 and 9",
+        "8-9",
+        "Style is 7/10 and depth is 9/10.",
+        "There are 3 bugs.",
+        "I cannot give a number from 0 to 10.",
+    ],
 )
 def test_text_without_a_single_score_is_refused(reply: str) -> None:
     with pytest.raises(UnreadableReply):
@@ -96,7 +117,9 @@ def test_text_without_a_single_score_is_refused(reply: str) -> None:
         ("This response passes.", PASSES, 1),
     ],
 )
-def test_words_are_read_in_the_forms_people_write_them(reply: str, rubric: Rubric, meant: float) -> None:
+def test_words_are_read_in_the_forms_people_write_them(
+    reply: str, rubric: Rubric, meant: float
+) -> None:
     assert read_one(reply, rubric) == meant
 
 

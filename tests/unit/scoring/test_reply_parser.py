@@ -13,13 +13,26 @@ from assay.scoring.score_parsing import read_score
 
 RUBRIC = Rubric(criteria=(Criterion(name="integrity"), Criterion(name="data_flow")))
 LONE = Rubric(criteria=(Criterion(name="quality"),))
-YES_NO = Rubric(criteria=(Criterion(name="complete", low=0, high=1, labels=(("Yes", 1.0), ("Partial", 0.5), ("No", 0.0))),))
+YES_NO = Rubric(
+    criteria=(
+        Criterion(
+            name="complete", low=0, high=1, labels=(("Yes", 1.0), ("Partial", 0.5), ("No", 0.0))
+        ),
+    )
+)
 LABELS = {"ada": "A", "bruno": "B"}
 
-FULL = {("ada", "integrity"): 8, ("ada", "data_flow"): 7, ("bruno", "integrity"): 5, ("bruno", "data_flow"): 4}
+FULL = {
+    ("ada", "integrity"): 8,
+    ("ada", "data_flow"): 7,
+    ("bruno", "integrity"): 5,
+    ("bruno", "data_flow"): 4,
+}
 
 
-def scores(text: str, labels: dict[str, str] | None = None, rubric: Rubric = RUBRIC) -> dict[tuple[str, str], float | None]:
+def scores(
+    text: str, labels: dict[str, str] | None = None, rubric: Rubric = RUBRIC
+) -> dict[tuple[str, str], float | None]:
     grades = read_grading(text, labels=labels or LABELS, rubric=rubric).grades
     return {key: grade.score.raw if grade.score else None for key, grade in grades.items()}
 
@@ -27,9 +40,17 @@ def scores(text: str, labels: dict[str, str] | None = None, rubric: Rubric = RUB
 @pytest.mark.parametrize(
     "document",
     [
-        {"candidates": {"A": {"integrity": {"score": 8}, "data_flow": {"score": 7}}, "B": {"integrity": 5, "data_flow": 4}}},
+        {
+            "candidates": {
+                "A": {"integrity": {"score": 8}, "data_flow": {"score": 7}},
+                "B": {"integrity": 5, "data_flow": 4},
+            }
+        },
         {"A": {"Integrity": 8, "Data Flow": "7"}, "B": {"INTEGRITY": "5/10", "data-flow": "40%"}},
-        {"Candidate A": {"integrity": 8, "dataFlow": 7}, "candidate_b": {"integrity": 5, "data_flow": 4}},
+        {
+            "Candidate A": {"integrity": 8, "dataFlow": 7},
+            "candidate_b": {"integrity": 5, "data_flow": 4},
+        },
         {"integrity": {"A": 8, "B": 5}, "data_flow": {"A": {"rating": 7}, "B": {"value": 4}}},
         {
             "evaluation": {
@@ -45,11 +66,28 @@ def scores(text: str, labels: dict[str, str] | None = None, rubric: Rubric = RUB
             {"candidate": "B", "criterion": "integrity", "score": 5},
             {"candidate": "B", "criterion": "data_flow", "score": 4},
         ],
-        {"candidates": [{"id": "A", "integrity": 8, "data_flow": 7}, {"id": "B", "integrity": 5, "data_flow": 4}]},
         {
             "candidates": [
-                {"name": "Candidate A", "grades": [{"name": "integrity", "score": 8}, {"name": "data_flow", "points": 7}]},
-                {"name": "bruno", "grades": [{"name": "integrity", "score": 5}, {"name": "data_flow", "points": 4}]},
+                {"id": "A", "integrity": 8, "data_flow": 7},
+                {"id": "B", "integrity": 5, "data_flow": 4},
+            ]
+        },
+        {
+            "candidates": [
+                {
+                    "name": "Candidate A",
+                    "grades": [
+                        {"name": "integrity", "score": 8},
+                        {"name": "data_flow", "points": 7},
+                    ],
+                },
+                {
+                    "name": "bruno",
+                    "grades": [
+                        {"name": "integrity", "score": 5},
+                        {"name": "data_flow", "points": 4},
+                    ],
+                },
             ]
         },
         {
@@ -62,7 +100,11 @@ def scores(text: str, labels: dict[str, str] | None = None, rubric: Rubric = RUB
             "A": {"integrity_score": 8, "integrity_reason": "x", "data_flow_score": 7},
             "B": {"integrity_score": 5, "data_flow_score": 4},
         },
-        {"grades": json.dumps({"A": {"integrity": 8, "data_flow": 7}, "B": {"integrity": 5, "data_flow": 4}})},
+        {
+            "grades": json.dumps(
+                {"A": {"integrity": 8, "data_flow": 7}, "B": {"integrity": 5, "data_flow": 4}}
+            )
+        },
         {"**A**": {"`integrity`": 8, r"data\_flow": 7}, "B.": {"integrity": 5, "data_flow": 4}},
         {
             "A": {"integrity": {"score": 80, "max": 100}, "data_flow": {"score": 7, "out_of": 10}},
@@ -80,15 +122,17 @@ def test_documents_about_one_candidate_each_belong_together() -> None:
 
 
 def test_the_final_grading_outdoes_a_draft() -> None:
-    draft = json.dumps({"A": {"integrity": 1, "data_flow": 1}, "B": {"integrity": 1, "data_flow": 1}})
-    final = json.dumps({"A": {"integrity": 8, "data_flow": 7}, "B": {"integrity": 5, "data_flow": 4}})
+    draft = json.dumps(
+        {"A": {"integrity": 1, "data_flow": 1}, "B": {"integrity": 1, "data_flow": 1}}
+    )
+    final = json.dumps(
+        {"A": {"integrity": 8, "data_flow": 7}, "B": {"integrity": 5, "data_flow": 4}}
+    )
     assert scores(f"Draft: {draft}\nOn reflection: {final}") == FULL
 
 
 def test_reason_evidence_and_confidence_come_along_under_any_name() -> None:
-    text = (
-        '{"A": {"integrity": {"Rating": 8, "Justification": " why ", "Quotes": ["x", {"text": "y = 2"}], "confidence": "80%"}}}'
-    )
+    text = '{"A": {"integrity": {"Rating": 8, "Justification": " why ", "Quotes": ["x", {"text": "y = 2"}], "confidence": "80%"}}}'
     grade = read_grading(text, labels=LABELS, rubric=RUBRIC).grades["ada", "integrity"]
     assert (grade.reason, grade.evidence, grade.confidence) == ("why", ("x", "y = 2"), 0.8)
 
@@ -96,7 +140,10 @@ def test_reason_evidence_and_confidence_come_along_under_any_name() -> None:
 @pytest.mark.parametrize("confidence", ["high", 7, -0.1, True, None])
 def test_a_confidence_that_is_no_fraction_is_none(confidence: object) -> None:
     text = json.dumps({"A": {"integrity": {"score": 8, "confidence": confidence}}})
-    assert read_grading(text, labels=LABELS, rubric=RUBRIC).grades["ada", "integrity"].confidence is None
+    assert (
+        read_grading(text, labels=LABELS, rubric=RUBRIC).grades["ada", "integrity"].confidence
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,21 +166,32 @@ def test_every_form_of_ranking_is_read(ranking: object) -> None:
 
 @pytest.mark.parametrize("label", ["D", "Candidate D", "candidate_d"])
 def test_a_label_that_is_nobodys_is_kept_apart(label: str) -> None:
-    reading = read_grading(json.dumps({"A": {"integrity": 8}, label: {"integrity": 3}}), labels=LABELS, rubric=RUBRIC)
+    reading = read_grading(
+        json.dumps({"A": {"integrity": 8}, label: {"integrity": 3}}), labels=LABELS, rubric=RUBRIC
+    )
     assert reading.strangers == (label,)
     assert set(reading.grades) == {("ada", "integrity")}
 
 
 def test_a_written_label_never_means_a_name_that_reads_like_it() -> None:
     reply = json.dumps({"Candidate A": {"integrity": 8}, "Candidate B": {"integrity": 3}})
-    crossed = read_grading(reply, labels={"Candidate A": "B", "Candidate B": "A"}, rubric=RUBRIC).grades
-    scored = {name: grade.score.raw for (name, _), grade in crossed.items() if grade.score is not None}
+    crossed = read_grading(
+        reply, labels={"Candidate A": "B", "Candidate B": "A"}, rubric=RUBRIC
+    ).grades
+    scored = {
+        name: grade.score.raw for (name, _), grade in crossed.items() if grade.score is not None
+    }
     assert scored == {"Candidate B": 8, "Candidate A": 3}
 
 
-@pytest.mark.parametrize("wrapper", ["candidates", "CANDIDATES", "Candidates", "responses", "OPTIONS", "models", "solutions"])
+@pytest.mark.parametrize(
+    "wrapper",
+    ["candidates", "CANDIDATES", "Candidates", "responses", "OPTIONS", "models", "solutions"],
+)
 def test_a_plural_is_a_wrapper_and_no_candidate(wrapper: str) -> None:
-    text = json.dumps({wrapper: {"A": {"integrity": 8, "data_flow": 7}, "B": {"integrity": 5, "data_flow": 4}}})
+    text = json.dumps(
+        {wrapper: {"A": {"integrity": 8, "data_flow": 7}, "B": {"integrity": 5, "data_flow": 4}}}
+    )
     reading = read_grading(text, labels=LABELS, rubric=RUBRIC)
     assert reading.strangers == ()
     assert len(reading.grades) == 4
@@ -180,10 +238,13 @@ def test_nothing_is_no_score(written: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "raw"), [("Yes", 1.0), ("NO", 0.0), (" partial. ", 0.5), (True, 1.0), (False, 0.0), (0.5, 0.5)]
+    ("written", "raw"),
+    [("Yes", 1.0), ("NO", 0.0), (" partial. ", 0.5), (True, 1.0), (False, 0.0), (0.5, 0.5)],
 )
 def test_words_count_where_the_rubric_names_them(written: str | float, raw: float) -> None:
-    assert scores(json.dumps({"A": {"complete": written}}), rubric=YES_NO) == {("ada", "complete"): raw}
+    assert scores(json.dumps({"A": {"complete": written}}), rubric=YES_NO) == {
+        ("ada", "complete"): raw
+    }
 
 
 @pytest.mark.parametrize(

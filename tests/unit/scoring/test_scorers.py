@@ -1,4 +1,6 @@
-"""Scorers as evaluators: what suites are told, what cannot be decided, and what hostile answers cost."""
+"""Scorers as evaluators: what suites are told, what cannot be decided, and what hostile answers
+cost.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,12 @@ def test_a_scorer_asks_nobody_and_grades_on_its_own_criterion() -> None:
     assessment = evaluator.read(sitting("paris"), ())
     assert assessment.scores == {"ada": 1.0}
     (grade,) = assessment.grades
-    assert (grade.criterion, grade.raw_score, grade.min_score, grade.max_score) == ("exact", 1.0, 0.0, 1.0)
+    assert (grade.criterion, grade.raw_score, grade.min_score, grade.max_score) == (
+        "exact",
+        1.0,
+        0.0,
+        1.0,
+    )
     assert grade.reason == "equal"
 
 
@@ -39,10 +46,14 @@ def test_exact_of_an_earlier_store_keeps_its_partial_credit() -> None:
     assert grade.score == pytest.approx(0.675)
 
 
-@pytest.mark.parametrize(("method", "text"), [("exact", ""), ("numeric", "none"), ("regex", "no"), ("boolean", "no")])
+@pytest.mark.parametrize(
+    ("method", "text"), [("exact", ""), ("numeric", "none"), ("regex", "no"), ("boolean", "no")]
+)
 def test_a_wrong_answer_is_a_zero_and_not_unscored(method: str, text: str) -> None:
     expected = {"exact": "Paris", "numeric": "42", "regex": r"\d", "boolean": "yes"}[method]
-    assert ScorerEvaluator(Scoring(method=method)).read(sitting(text, expected, method), ()).scores == {"ada": 0.0}
+    assert ScorerEvaluator(Scoring(method=method)).read(
+        sitting(text, expected, method), ()
+    ).scores == {"ada": 0.0}
 
 
 def test_undecided_scorer_gives_no_score() -> None:

@@ -20,11 +20,19 @@ ABOUT: dict[str, Any] = {
 @pytest.mark.parametrize(
     "item",
     [
-        "{url: 'u'}", "{ url: 'u', }", "{url: 'u' /* c */ }", "{url: 'u' // c\n  }", "{\n    url: 'u', // c\n  }", "{\n  url: 'u'}",
-        "{url: 'u', n: -1}", "{url: 'u', enrichment: {a: [1]} /* c */, n: 1}", "{'url': 'u', \"enrichment\": null}",
-        "{url: 'u', // } ]\n}", "{url: '}'}",
+        "{url: 'u'}",
+        "{ url: 'u', }",
+        "{url: 'u' /* c */ }",
+        "{url: 'u' // c\n  }",
+        "{\n    url: 'u', // c\n  }",
+        "{\n  url: 'u'}",
+        "{url: 'u', n: -1}",
+        "{url: 'u', enrichment: {a: [1]} /* c */, n: 1}",
+        "{'url': 'u', \"enrichment\": null}",
+        "{url: 'u', // } ]\n}",
+        "{url: '}'}",
     ],
-)  # fmt: skip
+)
 def test_an_enrichment_is_the_only_change(item: str) -> None:
     text = f"// head\n{{name: 'n', documentation: [ {item}, /* é */ {item} ], k: 1}} // tail\n"
     expected = json5.loads(text)
@@ -37,7 +45,9 @@ def test_an_enrichment_is_the_only_change(item: str) -> None:
 
 
 def test_inherited_documentation_is_written_into_the_template() -> None:
-    changed = with_enrichments("{from: './base.json5', name: 'n' /* c */}", [{"url": "a"}, {"url": "b"}], {1: ABOUT})
+    changed = with_enrichments(
+        "{from: './base.json5', name: 'n' /* c */}", [{"url": "a"}, {"url": "b"}], {1: ABOUT}
+    )
     expected = [{"url": "a"}, {"url": "b", "enrichment": ABOUT}]
     assert json5.loads(changed) == {"from": "./base.json5", "name": "n", "documentation": expected}
     assert "/* c */" in changed

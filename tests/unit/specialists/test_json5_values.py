@@ -9,11 +9,32 @@ from contextlib import suppress
 import json5
 import pytest
 
-from assay.specialists.json5_values import MOST_TOKENS, Json5Error, TooLarge, is_editable, read_json5_value
+from assay.specialists.json5_values import (
+    MOST_TOKENS,
+    Json5Error,
+    TooLarge,
+    is_editable,
+    read_json5_value,
+)
 from assay.specialists.templates import LARGEST_TEMPLATE
 
 VALID = (
-    *("1", "1.0", "1.", ".5", "+1", "-0", "-0.0", "0x1F", "-0x1F", "1e3", "1E-2", "5.e3", "12345678901234567890", "-Infinity"),
+    *(
+        "1",
+        "1.0",
+        "1.",
+        ".5",
+        "+1",
+        "-0",
+        "-0.0",
+        "0x1F",
+        "-0x1F",
+        "1e3",
+        "1E-2",
+        "5.e3",
+        "12345678901234567890",
+        "-Infinity",
+    ),
     *(
         '"a\\\nb"',
         '"\\0"',
@@ -28,11 +49,49 @@ VALID = (
         '"\t"',
         '"Größe"',
     ),
-    *("{'a':1,a:2,}", "[1,]", "[]", "{}", "{a\\u0062:1}", "{$a_1:1}", "{é:1}", '{"a\\u0062":1}', '{"":1}', "{a:[{b:[]}]}"),
-    *("true", "[false,null]", '{"a":1}//x', "/*x*/[]", "/**/1/***/", "\ufeff[1]", "\u00a0[1]\u2028", '{"a" : 1}', "[1/**/,2]"),
+    *(
+        "{'a':1,a:2,}",
+        "[1,]",
+        "[]",
+        "{}",
+        "{a\\u0062:1}",
+        "{$a_1:1}",
+        "{é:1}",
+        '{"a\\u0062":1}',
+        '{"":1}',
+        "{a:[{b:[]}]}",
+    ),
+    *(
+        "true",
+        "[false,null]",
+        '{"a":1}//x',
+        "/*x*/[]",
+        "/**/1/***/",
+        "\ufeff[1]",
+        "\u00a0[1]\u2028",
+        '{"a" : 1}',
+        "[1/**/,2]",
+    ),
 )
 INVALID = (
-    *("", "01", "00", "1_0", "--1", "- 1", "0x", "1e", ".", "a", "undefined", '"a\nb"', '"x', "/* x", "/*/1", "9" * 5000),
+    *(
+        "",
+        "01",
+        "00",
+        "1_0",
+        "--1",
+        "- 1",
+        "0x",
+        "1e",
+        ".",
+        "a",
+        "undefined",
+        '"a\nb"',
+        '"x',
+        "/* x",
+        "/*/1",
+        "9" * 5000,
+    ),
     *(
         "[,]",
         "[1,,2]",

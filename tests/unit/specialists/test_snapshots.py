@@ -46,7 +46,12 @@ def content() -> dict[str, Any]:
             "runs": runs,
             "comparison": comparison,
         },
-        "evidence": {"decided": False, "statement": "Not decided.", "shows": [], "does_not_show": []},
+        "evidence": {
+            "decided": False,
+            "statement": "Not decided.",
+            "shows": [],
+            "does_not_show": [],
+        },
         "validity": {
             "valid_for": {"template": {}, "suites": [], "models": [], "judges": []},
             "valid_until": "2025-07-18T12:00:00Z",
@@ -78,7 +83,10 @@ def test_every_changed_byte_is_found(tmp_path: Path, key: SigningKey, signed: bo
     assert read_snapshot(path)[1] == []
     original = path.read_bytes()
     unnoticed = []
-    for place in {*range(0, len(original), 17 if signed else 61), *range(len(original) - 240, len(original), 3)}:
+    for place in {
+        *range(0, len(original), 17 if signed else 61),
+        *range(len(original) - 240, len(original), 3),
+    }:
         changed = bytearray(original)
         changed[place] ^= 0x20  # changes case, or makes another character
         path.write_bytes(changed)
@@ -114,7 +122,14 @@ UNKNOWN_ALGORITHM = "-----BEGIN PUBLIC KEY-----\nMAswBQYDKgMEAwIAqg==\n-----END 
 
 
 @pytest.mark.parametrize(
-    "text", ["", "not a key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", UNKNOWN_ALGORITHM, None]
+    "text",
+    [
+        "",
+        "not a key",
+        "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+        UNKNOWN_ALGORITHM,
+        None,
+    ],
 )
 def test_a_file_that_holds_no_key_is_refused(tmp_path: Path, text: str | None) -> None:
     path = tmp_path / "key"
@@ -126,7 +141,14 @@ def test_a_file_that_holds_no_key_is_refused(tmp_path: Path, text: str | None) -
 
 @pytest.mark.parametrize(
     "hostile",
-    [b"[" * 100_000, b'{"a": NaN}', b'{"a": 1e999}', b'{"a": 1, "a": 1}', b'{"a": ' + b"9" * 5000 + b"}", b'"\\ud800"'],
+    [
+        b"[" * 100_000,
+        b'{"a": NaN}',
+        b'{"a": 1e999}',
+        b'{"a": 1, "a": 1}',
+        b'{"a": ' + b"9" * 5000 + b"}",
+        b'"\\ud800"',
+    ],
 )
 def test_hostile_files_fail_with_a_reason(tmp_path: Path, hostile: bytes) -> None:
     path = tmp_path / "snapshot-001.json5"
@@ -151,7 +173,12 @@ def test_side_of_a_run(stated: dict[str, Any], side: str | None) -> None:
 
 def test_tiers_of_a_scenario_are_one_piece_of_evidence() -> None:
     runs = [
-        run(10 * tier + n, 0.4 + 0.3 * side + n / 50 + tier / 100, specialist=bool(side), tier=f"L{tier}")
+        run(
+            10 * tier + n,
+            0.4 + 0.3 * side + n / 50 + tier / 100,
+            specialist=bool(side),
+            tier=f"L{tier}",
+        )
         for side in (0, 1)
         for tier in range(3)
         for n in range(3)

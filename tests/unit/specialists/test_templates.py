@@ -55,11 +55,19 @@ def write(path: Path, text: str) -> Path:
 
 
 def minimal(**changes: str) -> str:
-    parts = {"name": '"@org/a"', "version": '"1.0.0"', "persona": '{purpose: "p"}', "capabilities": '{tags: ["t"]}', **changes}
+    parts = {
+        "name": '"@org/a"',
+        "version": '"1.0.0"',
+        "persona": '{purpose: "p"}',
+        "capabilities": '{tags: ["t"]}',
+        **changes,
+    }
     return "{" + ", ".join(f"{name}: {value}" for name, value in parts.items()) + "}"
 
 
-@pytest.mark.parametrize(("text", "name"), [(SHORT, "@org/my-specialist"), (LONG, "shadcn-specialist")])
+@pytest.mark.parametrize(
+    ("text", "name"), [(SHORT, "@org/my-specialist"), (LONG, "shadcn-specialist")]
+)
 def test_both_spellings_of_templates_are_accepted(tmp_path: Path, text: str, name: str) -> None:
     template = read_template(write(tmp_path / "t.json5", text))
     assert template.name == name
@@ -102,10 +110,15 @@ def test_all_violations_are_listed_with_their_paths(tmp_path: Path) -> None:
         (b'{a: "\\ud800"}', "is not valid JSON5"),
         (b" " * (LARGEST_TEMPLATE + 1), "has more than 500,000 bytes"),
         (b"{a: [" + b"1," * 240_000 + b"]}", "has more than 20,000 names, values and marks"),
-        (b"{\n  name: 'x'\n  version: 1}", "'version' stands where , or } is expected, at line 3, column 3"),
+        (
+            b"{\n  name: 'x'\n  version: 1}",
+            "'version' stands where , or } is expected, at line 3, column 3",
+        ),
     ],
 )
-def test_a_file_that_is_no_template_gets_one_message(tmp_path: Path, content: bytes, problem: str) -> None:
+def test_a_file_that_is_no_template_gets_one_message(
+    tmp_path: Path, content: bytes, problem: str
+) -> None:
     path = tmp_path / "t.json5"
     path.write_bytes(content)
     with pytest.raises(InputError, match=problem) as raised:
@@ -121,8 +134,13 @@ def test_a_device_or_a_missing_file_is_not_opened(tmp_path: Path) -> None:
 
 
 def test_a_child_overrides_its_parent_and_replaces_lists(tmp_path: Path) -> None:
-    write(tmp_path / "base.json5", minimal(persona='{purpose: "p", values: ["a", "b"]}', license='"MIT"'))
-    child = write(tmp_path / "child.json5", '{from: "./base.json5", name: "child", persona: {values: ["c"]}}')
+    write(
+        tmp_path / "base.json5",
+        minimal(persona='{purpose: "p", values: ["a", "b"]}', license='"MIT"'),
+    )
+    child = write(
+        tmp_path / "child.json5", '{from: "./base.json5", name: "child", persona: {values: ["c"]}}'
+    )
     template = read_template(child)
     assert template.document == {
         "name": "child",
@@ -142,7 +160,9 @@ def test_a_parent_is_looked_up_by_its_name(tmp_path: Path) -> None:
 def test_a_parent_may_lie_anywhere_in_the_folder_of_templates(tmp_path: Path) -> None:
     write(tmp_path / "templates" / "base" / "base.json5", minimal())
     write(tmp_path / "secret.json5", minimal())
-    child = write(tmp_path / "templates" / "b" / "b.json5", '{from: "../base/base.json5", name: "b"}')
+    child = write(
+        tmp_path / "templates" / "b" / "b.json5", '{from: "../base/base.json5", name: "b"}'
+    )
     assert read_template(child).version == "1.0.0"
     write(child, '{from: "../../secret.json5", name: "b"}')
     with pytest.raises(InputError, match="lies outside"):
@@ -186,8 +206,13 @@ def test_the_newest_enriched_version_comes_first(tmp_path: Path) -> None:
 def test_enriched_versions_older_than_the_template_are_left_out(tmp_path: Path) -> None:
     path = write(tmp_path / "a" / "a.json5", minimal(documentation='[{path: "d.md"}]'))
     place = enriched_folder(path, "1.0.0")
-    assert place == tmp_path / "a" / "enriched" / "1.0.0", "a template in a folder of its own name needs no other"
-    write(place / "enriched-001.json5", minimal(documentation='[{path: "d.md", enrichment: {summary: "s"}}]'))
+    assert place == tmp_path / "a" / "enriched" / "1.0.0", (
+        "a template in a folder of its own name needs no other"
+    )
+    write(
+        place / "enriched-001.json5",
+        minimal(documentation='[{path: "d.md", enrichment: {summary: "s"}}]'),
+    )
     assert most_enriched(path).name == "enriched-001.json5"
     write(path, minimal(documentation='[{path: "d.md"}]', persona='{purpose: "another"}'))
     assert most_enriched(path) == path

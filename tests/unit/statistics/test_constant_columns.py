@@ -35,10 +35,19 @@ def constants(scores: list[float], *, tasks: int, trials: int = 1) -> ScoreTable
 def test_five_equal_differences_get_the_exact_p_and_decide_nothing() -> None:
     table = constants([0.9, 0.7], tasks=5)
     comparison = compare(table, 0, 1)
-    assert (comparison.p_value, comparison.ci95, comparison.reason) == (0.0625, None, "zero_variance")
+    assert (comparison.p_value, comparison.ci95, comparison.reason) == (
+        0.0625,
+        None,
+        "zero_variance",
+    )
     assert (comparison.method, comparison.decision) == ("signflip_exact", "not_decided")
     pair = rank(table).pairs[0]
-    assert (pair.p_value, pair.p_holm, pair.ci95, pair.decision) == (0.0625, 0.0625, None, "not_decided")
+    assert (pair.p_value, pair.p_holm, pair.ci95, pair.decision) == (
+        0.0625,
+        0.0625,
+        None,
+        "not_decided",
+    )
 
 
 def test_constant_scores_never_show_equivalence() -> None:
@@ -67,7 +76,9 @@ def test_holm_over_all_pairs_of_constants_uses_the_exact_p(tasks: int) -> None:
     assert {pair.reason for pair in ranking.pairs} == {"zero_variance"}
     expected = min(1.0, FIRST.size * 2.0 ** (1 - tasks))
     assert {pair.p_holm for pair in ranking.pairs} == {expected}
-    assert {pair.decision for pair in ranking.pairs} == {"better" if expected <= 0.05 else "not_decided"}
+    assert {pair.decision for pair in ranking.pairs} == {
+        "better" if expected <= 0.05 else "not_decided"
+    }
 
 
 def test_differences_that_do_vary_keep_their_variance() -> None:
@@ -87,7 +98,9 @@ def test_rounding_errors_are_no_variance_between_tasks() -> None:
             task=[t for t in range(n) for _ in range(4)],
             candidate=["a", "a", "b", "b"] * n,
             trial=[0, 1, 0, 1] * n,
-            score=[score + 0.01 * (t * 7 % 13) for t in range(n) for score in (0.43, 0.43, 0.28, 0.28)],
+            score=[
+                score + 0.01 * (t * 7 % 13) for t in range(n) for score in (0.43, 0.43, 0.28, 0.28)
+            ],
         )
         design = design_variances(shift, "a", "b")
         assert design is not None
@@ -114,7 +127,9 @@ def test_a_position_effect_without_noise_has_no_range() -> None:
     position = np.tile([1, 2], 24)
     candidate = np.where(sitting % 2, position - 1, 2 - position)
     score = 0.5 + 0.07 * (position == 1) + 0.1 * candidate + 0.003 * (sitting // 2)
-    effects = position_effects(score, position=position, candidate=candidate, sitting=sitting, task=sitting // 2)
+    effects = position_effects(
+        score, position=position, candidate=candidate, sitting=sitting, task=sitting // 2
+    )
     assert [(effect.ci95, effect.reason) for effect in effects] == [(None, "zero_variance")] * 2
 
 

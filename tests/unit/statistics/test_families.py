@@ -15,18 +15,30 @@ from assay.statistics.superiority import superiority
 
 
 def table_of(means: Any, family: Any, *, n_trials: int = 2, **more: Any) -> st.ScoreTable:
-    """Scores of candidates A, B, … (rows of `means`) on tasks with these families; trials scatter by ±0.01."""
+    """Scores of candidates A, B, … (rows of `means`) on tasks with these families; trials scatter
+    by ±0.01.
+    """
     rows = [
-        (f"t{task:02}", "ABCDE"[who], trial, float(means[who][task]) + 0.01 * (trial - (n_trials - 1) / 2), family[task])
+        (
+            f"t{task:02}",
+            "ABCDE"[who],
+            trial,
+            float(means[who][task]) + 0.01 * (trial - (n_trials - 1) / 2),
+            family[task],
+        )
         for who in range(len(means))
         for task in range(len(family))
         for trial in range(n_trials)
     ]
     task, candidate, trial, score, families = (list(column) for column in zip(*rows, strict=True))
-    return st.ScoreTable.from_columns(task=task, candidate=candidate, trial=trial, score=score, family=families, **more)
+    return st.ScoreTable.from_columns(
+        task=task, candidate=candidate, trial=trial, score=score, family=families, **more
+    )
 
 
-def drawn(n_families: int, size: int, *, seed: int = 7, candidates: int = 2) -> tuple[Any, list[str]]:
+def drawn(
+    n_families: int, size: int, *, seed: int = 7, candidates: int = 2
+) -> tuple[Any, list[str]]:
     rng = np.random.default_rng(seed)
     shared = rng.normal(0.0, 0.06, (candidates, n_families)).repeat(size, axis=1)
     means = np.clip(0.6 + shared + rng.normal(0.0, 0.05, shared.shape), 0.05, 0.95)
@@ -40,7 +52,11 @@ def test_pair_over_equal_families_is_the_t_test_on_family_means() -> None:
     expected = scipy_stats.ttest_1samp(by_family, 0.0)
     assert comparison.p_value == pytest.approx(expected.pvalue, rel=1e-9)
     assert comparison.df == pytest.approx(7.0)
-    assert (comparison.n_tasks, comparison.n_families, comparison.method) == (48, 8, "cr2_families_paired_t")
+    assert (comparison.n_tasks, comparison.n_families, comparison.method) == (
+        48,
+        8,
+        "cr2_families_paired_t",
+    )
     alone = st.compare(table_of(means, [""] * 48), "A", "B")
     assert alone.std_err is not None
     assert comparison.std_err is not None
@@ -92,9 +108,15 @@ def test_below_four_families_nothing_is_said_about_other_tasks(n_families: int) 
     assert (comparison.scope, mean.scope) == ("these_tasks", "these_tasks")
     assert comparison.p_value is not None
     assert comparison.other_scope is not None
-    assert (comparison.other_scope.p_value, comparison.other_scope.reason) == (None, "need_at_least_4_families")
+    assert (comparison.other_scope.p_value, comparison.other_scope.reason) == (
+        None,
+        "need_at_least_4_families",
+    )
     assert "too_few_families" in {warning.code for warning in comparison.warnings}
-    for asked in (st.compare(table, "A", "B", "tasks_like_these"), st.estimate(table, "A", "tasks_like_these")):
+    for asked in (
+        st.compare(table, "A", "B", "tasks_like_these"),
+        st.estimate(table, "A", "tasks_like_these"),
+    ):
         assert (asked.ci95, asked.reason) == (None, "need_at_least_4_families")
     assert superiority(table, 0, 1, np.ones(len(family), dtype=bool)).ci95 is None
     (pair,) = st.rank(table, "tasks_like_these").pairs
@@ -112,7 +134,9 @@ def asked_comparison(table: st.ScoreTable) -> st.Comparison:
     return st.compare(table, "A", "B", "tasks_like_these")
 
 
-@pytest.mark.parametrize(("n_families", "scope"), [(4, "these_tasks"), (5, "these_tasks"), (6, "tasks_like_these")])
+@pytest.mark.parametrize(
+    ("n_families", "scope"), [(4, "these_tasks"), (5, "these_tasks"), (6, "tasks_like_these")]
+)
 def test_four_and_five_families_are_flagged(n_families: int, scope: str) -> None:
     comparison = st.compare(table_of(*drawn(n_families, 3)), "A", "B")
     assert comparison.scope == scope
@@ -201,7 +225,9 @@ def test_plan_counts_new_families_and_not_new_tasks_of_old_ones() -> None:
     assert alone.tasks_needed is not None
     assert plan.tasks_needed == 5 * plan.families_needed
     assert plan.tasks_needed > 1.5 * alone.tasks_needed
-    assert plan.std_err == pytest.approx(st.compare(table_of(means, family), "A", "B").std_err, rel=1e-6)
+    assert plan.std_err == pytest.approx(
+        st.compare(table_of(means, family), "A", "B").std_err, rel=1e-6
+    )
 
 
 def vars_of(design: st.DesignVariances) -> dict[str, Any]:
@@ -210,7 +236,9 @@ def vars_of(design: st.DesignVariances) -> dict[str, Any]:
 
 def test_two_families_of_one_task_name_the_row() -> None:
     with pytest.raises(ValueError, match=r"row 1 .*family 'b' differs from 'a'"):
-        st.ScoreTable.from_columns(task=["t", "t"], candidate=["A", "B"], trial=[1, 1], score=[0.1, 0.2], family=["a", "b"])
+        st.ScoreTable.from_columns(
+            task=["t", "t"], candidate=["A", "B"], trial=[1, 1], score=[0.1, 0.2], family=["a", "b"]
+        )
 
 
 def test_kept_cells_carry_families() -> None:
@@ -218,7 +246,12 @@ def test_kept_cells_carry_families() -> None:
     table = table_of(means, family)
     assert repr(st.report(st.kept_cells(table))) == repr(st.report(table))
     cells = st.Cells.from_codes(
-        table.task_codes, table.candidate_codes, table.score, n_tasks=24, n_candidates=3, family=np.repeat(np.arange(8), 3)
+        table.task_codes,
+        table.candidate_codes,
+        table.score,
+        n_tasks=24,
+        n_candidates=3,
+        family=np.repeat(np.arange(8), 3),
     )
     assert st.compare(cells, 0, 1).p_value == pytest.approx(st.compare(table, "A", "B").p_value)
 

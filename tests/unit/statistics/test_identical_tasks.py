@@ -8,7 +8,9 @@ from assay.statistics.identical_tasks import identical_tasks
 
 
 def of_columns(columns: np.ndarray, **more: object) -> ScoreTable:
-    """A table of one trial per cell from scores of shape (candidates, tasks) or (candidates, tasks, trials)."""
+    """A table of one trial per cell from scores of shape (candidates, tasks) or (candidates, tasks,
+    trials).
+    """
     scores = columns[..., None] if columns.ndim == 2 else columns
     candidate, task, trial = (axis.reshape(-1) for axis in np.indices(scores.shape))
     return ScoreTable.from_columns(

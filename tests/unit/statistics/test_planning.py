@@ -1,4 +1,6 @@
-"""Plans: how many tasks show a difference, at the edge where the differences of tasks do not vary."""
+"""Plans: how many tasks show a difference, at the edge where the differences of tasks do not
+vary.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ import pytest
 from assay import statistics as st
 
 
-@pytest.mark.parametrize(("n_tasks", "is_enough"), [(2, False), (4, False), (5, False), (6, True), (10, True)])
+@pytest.mark.parametrize(
+    ("n_tasks", "is_enough"), [(2, False), (4, False), (5, False), (6, True), (10, True)]
+)
 def test_differences_that_do_not_vary_need_six_tasks(n_tasks: int, is_enough: bool) -> None:
     table = st.ScoreTable.from_columns(
         task=[f"t{n}" for n in range(n_tasks) for _ in "AB"],

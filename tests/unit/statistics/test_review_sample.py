@@ -1,4 +1,6 @@
-"""Estimates from a review sample: against other formulas, with rejected trials, and whether their ranges cover."""
+"""Estimates from a review sample: against other formulas, with rejected trials, and whether their
+ranges cover.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from assay.statistics.standard_error import across_tasks
 NAN = float("nan")
 
 
-def one_trial_each(n_tasks: int = 60, *, seed: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def one_trial_each(
+    n_tasks: int = 60, *, seed: int = 5
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Judge's scores, people's scores, and a sample of a fifth, of tasks with one trial."""
     rng = np.random.default_rng(seed)
     judge = rng.uniform(0.3, 0.9, n_tasks)
@@ -22,9 +26,19 @@ def one_trial_each(n_tasks: int = 60, *, seed: int = 5) -> tuple[np.ndarray, np.
     return judge, human, rng.permutation(n_tasks) < n_tasks // 5
 
 
-def parts_of(judge: np.ndarray, human: np.ndarray, sampled: np.ndarray, kept: np.ndarray | None = None) -> Influence:
+def parts_of(
+    judge: np.ndarray, human: np.ndarray, sampled: np.ndarray, kept: np.ndarray | None = None
+) -> Influence:
     n = judge.shape[-1]
-    return influence(judge, human, sampled, sampled if kept is None else kept & sampled, np.ones(n), np.arange(n), n_units=n)
+    return influence(
+        judge,
+        human,
+        sampled,
+        sampled if kept is None else kept & sampled,
+        np.ones(n),
+        np.arange(n),
+        n_units=n,
+    )
 
 
 def test_tasks_that_nobody_reviewed_narrow_the_range() -> None:
@@ -42,7 +56,8 @@ def test_with_one_trial_a_task_the_estimate_is_that_of_one_pool() -> None:
     judge, human, sampled = one_trial_each()
     parts = parts_of(judge, human, sampled)
     result = sampled_mean(parts)
-    # The pool weighs the judge's mean over unreviewed trials, this one over all, so that the weights differ by a factor.
+    # The pool weighs the judge's mean over unreviewed trials, this one over all, so that the
+    # weights differ by a factor.
     pool = st.ppi(human[sampled], judge[sampled], judge[~sampled], lam=float(result.lam) * 48 / 60)
     assert pool.mean == pytest.approx(float(result.estimate))
     assert pool.std_err == pytest.approx(float(np.sqrt(result.variance)), rel=0.15)
@@ -111,7 +126,9 @@ def test_more_reviews_decide_where_the_reviews_are_the_bottleneck() -> None:
     # B is a little worse everywhere, and people scatter more than the judge says.
     rng = np.random.default_rng(9)
     other = np.clip(human - 0.03 + rng.normal(0, 0.12, 300), 0, 1)
-    pair = sampled_difference(parts_of(judge, human, sampled), parts_of(judge, other, sampled), n_tasks=300)
+    pair = sampled_difference(
+        parts_of(judge, human, sampled), parts_of(judge, other, sampled), n_tasks=300
+    )
     assert pair.difference is not None
     needed = more_reviews(pair, detect=0.04)
     assert needed is not None
@@ -126,7 +143,9 @@ def test_more_reviews_decide_where_the_reviews_are_the_bottleneck() -> None:
 def test_holm_decides_in_a_list_of_pairs() -> None:
     judge, human, sampled = one_trial_each()
     worse = np.clip(human - 0.02, 0, 1) + 0.02 * (np.arange(60) % 3)
-    pair = sampled_difference(parts_of(judge, human, sampled), parts_of(judge, worse, sampled), n_tasks=60)
+    pair = sampled_difference(
+        parts_of(judge, human, sampled), parts_of(judge, worse, sampled), n_tasks=60
+    )
     assert pair.p_value is not None
     (alone,) = adjusted([pair])
     first = adjusted([pair] * 4)[0]
@@ -140,7 +159,9 @@ def test_pairs_of_a_sample_need_four_families(n_families: int, reason: str | Non
     family = np.arange(60) % n_families
 
     def of(scores: np.ndarray) -> Influence:
-        return influence(judge, scores, sampled, sampled, np.ones(60), family, n_units=n_families, by_family=True)
+        return influence(
+            judge, scores, sampled, sampled, np.ones(60), family, n_units=n_families, by_family=True
+        )
 
     pair = sampled_difference(of(human), of(human - 0.02 * (np.arange(60) % 7)), n_tasks=60)
     assert (pair.reason, pair.ci95 is None) == (reason, reason is not None)
@@ -150,13 +171,20 @@ def test_few_reviews_of_zeros_and_ones_are_refused() -> None:
     rng = np.random.default_rng(4)
     judge = (rng.random(60) < 0.7).astype(float)
     human = np.where(np.arange(60) < 12, judge, NAN)
-    assert st.partial_review(np.arange(60), judge, human, random=True).calibrated.reason == "too_few_yes_or_no_reviews"
+    assert (
+        st.partial_review(np.arange(60), judge, human, random=True).calibrated.reason
+        == "too_few_yes_or_no_reviews"
+    )
 
 
 def test_a_stratum_without_a_review_is_refused() -> None:
     judge, human, _ = one_trial_each()
     review = st.partial_review(
-        np.arange(60), judge, np.where(np.arange(60) < 20, human, NAN), random=True, stratum=np.arange(60) // 30
+        np.arange(60),
+        judge,
+        np.where(np.arange(60) < 20, human, NAN),
+        random=True,
+        stratum=np.arange(60) // 30,
     )
     assert (review.calibrated.mean, review.calibrated.reason) == (None, "stratum_without_review")
 
@@ -167,6 +195,17 @@ def test_strata_with_different_shares_do_not_bias() -> None:
     judge = np.where(stratum == 0, 0.8, 0.4) + rng.normal(0, 0.05, (500, 80))
     human = judge - np.where(stratum == 0, 0.2, 0.0)
     order = rng.random((500, 80))
-    sampled = np.concatenate([order[:, :40].argsort(axis=1) < 20, order[:, 40:].argsort(axis=1) < 6], axis=1)
-    parts = influence(judge, human, sampled, sampled, np.ones(80), np.arange(80), n_units=80, stratum=stratum.astype(np.int64))
+    sampled = np.concatenate(
+        [order[:, :40].argsort(axis=1) < 20, order[:, 40:].argsort(axis=1) < 6], axis=1
+    )
+    parts = influence(
+        judge,
+        human,
+        sampled,
+        sampled,
+        np.ones(80),
+        np.arange(80),
+        n_units=80,
+        stratum=stratum.astype(np.int64),
+    )
     assert sampled_mean(parts).estimate.mean() == pytest.approx(0.5, abs=0.005)

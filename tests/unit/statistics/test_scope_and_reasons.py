@@ -6,14 +6,20 @@ from assay.statistics import Cells, ScoreTable, compare, estimate, kept_cells, r
 
 
 def table(cells: dict[tuple[str, str], list[float]], **more: object) -> ScoreTable:
-    rows = [(task, who, k, score) for (task, who), scores in cells.items() for k, score in enumerate(scores)]
+    rows = [
+        (task, who, k, score)
+        for (task, who), scores in cells.items()
+        for k, score in enumerate(scores)
+    ]
     task, candidate, trial, score = (list(column) for column in zip(*rows, strict=True))
     return ScoreTable.from_columns(task=task, candidate=candidate, trial=trial, score=score, **more)  # type: ignore[arg-type]  # keywords passed through
 
 
 def spread(tasks: int, trials: int = 3) -> dict[tuple[str, str], list[float]]:
     return {
-        (f"t{t}", who): [round(0.5 + 0.01 * ((7 * t + 3 * k + shift) % 11), 3) for k in range(trials)]
+        (f"t{t}", who): [
+            round(0.5 + 0.01 * ((7 * t + 3 * k + shift) % 11), 3) for k in range(trials)
+        ]
         for t in range(tasks)
         for who, shift in (("A", 0), ("B", 4))
     }
@@ -24,7 +30,8 @@ def codes(found: object) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("tasks", "scope"), [(1, "this_task_only"), (2, "these_tasks"), (5, "these_tasks"), (6, "tasks_like_these")]
+    ("tasks", "scope"),
+    [(1, "this_task_only"), (2, "these_tasks"), (5, "these_tasks"), (6, "tasks_like_these")],
 )
 def test_the_default_scope_follows_the_number_of_tasks(tasks: int, scope: str) -> None:
     scores = table(spread(tasks))
@@ -73,18 +80,35 @@ def test_one_task_cannot_speak_for_others() -> None:
 
 
 def test_constant_cells_give_no_interval_for_these_tasks() -> None:
-    scores = table({("t0", "A"): [0.8] * 3, ("t1", "A"): [0.6] * 3, ("t0", "B"): [0.7] * 3, ("t1", "B"): [0.9] * 3})
+    scores = table(
+        {
+            ("t0", "A"): [0.8] * 3,
+            ("t1", "A"): [0.6] * 3,
+            ("t0", "B"): [0.7] * 3,
+            ("t1", "B"): [0.9] * 3,
+        }
+    )
     one, pair = estimate(scores, "A"), compare(scores, "A", "B")
     assert one.mean == pytest.approx(0.7)
     assert (one.ci95, one.reason) == (None, "zero_variance")
-    assert (pair.ci95, pair.p_value, pair.reason, pair.decision) == (None, None, "zero_variance", "not_decided")
+    assert (pair.ci95, pair.p_value, pair.reason, pair.decision) == (
+        None,
+        None,
+        "zero_variance",
+        "not_decided",
+    )
 
 
 def test_ties_everywhere_are_no_difference_with_certainty_one() -> None:
     same = [0.5, 0.6, 0.7]
     scores = table({(f"t{t}", who): same for t in range(6) for who in "AB"})
     found = compare(scores, "A", "B")
-    assert (found.difference, found.p_value, found.ci95, found.reason) == (0.0, 1.0, None, "all_ties")
+    assert (found.difference, found.p_value, found.ci95, found.reason) == (
+        0.0,
+        1.0,
+        None,
+        "all_ties",
+    )
     assert found.prob_superiority == 0.5
 
 
@@ -114,14 +138,21 @@ def test_different_tasks_are_never_compared() -> None:
 
 
 def test_repeated_judge_calls_are_one_trial() -> None:
-    scores = ScoreTable.from_columns(task=["t"] * 4, candidate=["A"] * 4, trial=[1, 1, 2, 2], score=[0.5, 0.7, 0.8, 0.8])
+    scores = ScoreTable.from_columns(
+        task=["t"] * 4, candidate=["A"] * 4, trial=[1, 1, 2, 2], score=[0.5, 0.7, 0.8, 0.8]
+    )
     found = estimate(scores, "A")
     assert found.n_trials == 2
     assert found.mean == pytest.approx(0.7)
 
 
 def test_a_joint_task_with_one_trial_borrows_the_noise_of_the_others() -> None:
-    cells = {("t0", "A"): [0.5, 0.6, 0.7], ("t0", "B"): [0.4, 0.6, 0.5], ("t1", "A"): [0.6], ("t1", "B"): [0.5]}
+    cells = {
+        ("t0", "A"): [0.5, 0.6, 0.7],
+        ("t0", "B"): [0.4, 0.6, 0.5],
+        ("t1", "A"): [0.6],
+        ("t1", "B"): [0.5],
+    }
     found = compare(table(cells, joint=True), "A", "B", "these_tasks")
     # d = .1, 0, .2: s² = .01; c = W²/n + W²·ν/ν with W = 1/2.
     assert found.std_err == pytest.approx(((0.25 / 3 + 0.25) * 0.01) ** 0.5)
@@ -171,7 +202,9 @@ def test_a_cell_is_stale_when_an_extreme_is_withdrawn() -> None:
 def one_heavy(weight: float, *, family: bool = False) -> ScoreTable:
     cells = spread(10)
     weights = {f"t{t}": weight if t == 3 else 1.0 for t in range(10)}
-    more: dict[str, object] = {"weight": [weights[task] for (task, _), scores in cells.items() for _ in scores]}
+    more: dict[str, object] = {
+        "weight": [weights[task] for (task, _), scores in cells.items() for _ in scores]
+    }
     if family:
         more["family"] = [int(task[1:]) // 2 for (task, _), scores in cells.items() for _ in scores]
     return table(cells, **more)
@@ -179,12 +212,18 @@ def one_heavy(weight: float, *, family: bool = False) -> ScoreTable:
 
 @pytest.mark.parametrize("family", [False, True])
 @pytest.mark.parametrize("weight", [1e3, 1e12])
-def test_one_task_with_nearly_all_the_weight_decides_nothing_about_others(weight: float, family: bool) -> None:
+def test_one_task_with_nearly_all_the_weight_decides_nothing_about_others(
+    weight: float, family: bool
+) -> None:
     scores = one_heavy(weight, family=family)
     result = compare(scores, "A", "B", "tasks_like_these", margin=0.5)
     assert result.n_eff is not None
     assert result.n_eff < 2
-    assert (result.decision, result.reason, result.p_value) == ("not_decided", "need_at_least_2_effective_tasks", None)
+    assert (result.decision, result.reason, result.p_value) == (
+        "not_decided",
+        "need_at_least_2_effective_tasks",
+        None,
+    )
     assert (result.equivalence, result.non_inferiority) == (None, None)
     assert f"one_{'family' if family else 'task'}_dominates" in codes(result)
     assert rank(scores, "tasks_like_these").pairs[0].reason == "need_at_least_2_effective_tasks"

@@ -26,7 +26,14 @@ from assay.statistics import (
 
 @pytest.mark.parametrize(
     ("d", "label"),
-    [(0.0, "negligible"), (-0.199, "negligible"), (0.2, "small"), (-0.5, "medium"), (0.8, "large"), (None, None)],
+    [
+        (0.0, "negligible"),
+        (-0.199, "negligible"),
+        (0.2, "small"),
+        (-0.5, "medium"),
+        (0.8, "large"),
+        (None, None),
+    ],
 )
 def test_effect_labels_have_half_open_bands(d: float | None, label: str | None) -> None:
     assert effect_label(d) == label
@@ -34,9 +41,18 @@ def test_effect_labels_have_half_open_bands(d: float | None, label: str | None) 
 
 @pytest.mark.parametrize(
     ("looks", "pocock", "obrien_fleming"),
-    [(1, 1.960, 1.960), (2, 2.178, 1.977), (3, 2.289, 2.004), (4, 2.361, 2.024), (5, 2.413, 2.040), (10, 2.555, 2.087)],
+    [
+        (1, 1.960, 1.960),
+        (2, 2.178, 1.977),
+        (3, 2.289, 2.004),
+        (4, 2.361, 2.024),
+        (5, 2.413, 2.040),
+        (10, 2.555, 2.087),
+    ],
 )
-def test_planned_looks_meet_the_printed_constants(looks: int, pocock: float, obrien_fleming: float) -> None:
+def test_planned_looks_meet_the_printed_constants(
+    looks: int, pocock: float, obrien_fleming: float
+) -> None:
     from scipy.stats import norm  # type: ignore[import-untyped]  # SciPy ships no types
 
     found = planned_looks(looks)
@@ -45,7 +61,8 @@ def test_planned_looks_meet_the_printed_constants(looks: int, pocock: float, obr
 
 
 def test_three_rates_are_tested_by_listing_all_tables() -> None:
-    # Worked by hand: 3 of 3, 0 of 3, 0 of 3; 84 ways to place 3 hits in 9, and 3 tables as unlikely as this one.
+    # Worked by hand: 3 of 3, 0 of 3, 0 of 3; 84 ways to place 3 hits in 9, and 3 tables as unlikely
+    # as this one.
     found = approval_rates(["A", "B", "C"], [3, 0, 0], [3, 3, 3])
     assert found.p_value == pytest.approx(3 / 84)
     assert found.warning == "unequal_approval"
@@ -76,16 +93,25 @@ def test_rejected_trials_counted_again_can_change_the_conclusion() -> None:
     more = [*rows, *(("B", 5 + k, 0.95) for k in range(4))]
     tables = [
         ScoreTable.from_columns(
-            task=["t"] * len(one), candidate=[r[0] for r in one], trial=[r[1] for r in one], score=[r[2] for r in one]
+            task=["t"] * len(one),
+            candidate=[r[0] for r in one],
+            trial=[r[1] for r in one],
+            score=[r[2] for r in one],
         )
         for one in (rows, more)
     ]
     found = sensitivity(tables[0], tables[1], "A", "B")
-    assert (found.counted.decision, found.with_rejected.decision, found.changes) == ("better", "not_decided", True)
+    assert (found.counted.decision, found.with_rejected.decision, found.changes) == (
+        "better",
+        "not_decided",
+        True,
+    )
 
 
 def test_the_bracket_of_missing_trials_runs_from_zero_to_one() -> None:
-    table = ScoreTable.from_columns(task=["a", "a", "b"], candidate=["A"] * 3, trial=[1, 2, 1], score=[0.8, 0.6, 0.9])
+    table = ScoreTable.from_columns(
+        task=["a", "a", "b"], candidate=["A"] * 3, trial=[1, 2, 1], score=[0.8, 0.6, 0.9]
+    )
     found = coverage(table, "A", {"a": 4, "b": 1, "c": 5})
     assert (found.n_counted, found.n_planned, found.n_tasks_planned) == (3, 10, 3)
     assert found.missing_as_zero == pytest.approx((0.7 * 2 / 4 + 0.9) / 3)
@@ -96,10 +122,15 @@ def test_the_bracket_of_missing_trials_runs_from_zero_to_one() -> None:
 def test_judge_calls_within_trials_are_told_from_trials() -> None:
     rng = np.random.default_rng(2)
     tasks, trials, calls = 60, 6, 4
-    base = rng.normal(0.5, 0.1, tasks)[:, None, None] + rng.normal(0, 0.04, (tasks, trials))[:, :, None]
+    base = (
+        rng.normal(0.5, 0.1, tasks)[:, None, None]
+        + rng.normal(0, 0.04, (tasks, trials))[:, :, None]
+    )
     score = base + rng.normal(0, 0.03, (tasks, trials, calls))
     at = np.indices(score.shape).reshape(3, -1)
-    table = ScoreTable.from_columns(task=at[0], candidate=["A"] * score.size, trial=at[1], score=score.reshape(-1))
+    table = ScoreTable.from_columns(
+        task=at[0], candidate=["A"] * score.size, trial=at[1], score=score.reshape(-1)
+    )
     found = variance_components(table, "A")
     assert found.var_judge == pytest.approx(0.03**2, rel=0.1)
     assert found.var_trial == pytest.approx(0.04**2, rel=0.2)
@@ -151,7 +182,9 @@ def test_joint_rankings_give_strengths_clustered_by_task() -> None:
 
 
 def one_pair(outcomes: list[str], n_tasks: int) -> tuple[BradleyTerry, BradleyTerry]:
-    """The same outcomes on each of `n_tasks` tasks: clustered by task, and taken for independent."""
+    """The same outcomes on each of `n_tasks` tasks: clustered by task, and taken for
+    independent.
+    """
     said = outcomes * n_tasks
     left, right = ["A"] * len(said), ["B"] * len(said)
     task = [n // len(outcomes) for n in range(len(said))]
@@ -170,7 +203,8 @@ def test_a_few_tasks_that_agree_by_chance_do_not_make_a_range_collapse() -> None
     one, other = clustered.contrast("A", "B"), independent.contrast("A", "B")
     assert one.p_value == pytest.approx(other.p_value)
     assert one.p_value is not None
-    assert one.p_value > 0.3  # ten and a half of eighteen: a collapsed range would have called this certain
+    # ten and a half of eighteen: a collapsed range would have called this certain
+    assert one.p_value > 0.3
 
 
 def test_interval_width_follows_agreement_between_tasks() -> None:
@@ -200,7 +234,9 @@ def test_equal_outcomes_on_every_task_are_no_certainty(n_tasks: int) -> None:
 
 
 def test_islands_are_not_compared() -> None:
-    found = bradley_terry(["A", "B", "C", "D"], ["B", "A", "D", "C"], ["left", "left", "left", "left"])
+    found = bradley_terry(
+        ["A", "B", "C", "D"], ["B", "A", "D", "C"], ["left", "left", "left", "left"]
+    )
     assert found.reason == "disconnected"
     assert found.contrast("A", "C").difference is None
 
@@ -218,7 +254,8 @@ def test_alpha_of_a_bootstrap_reads_from_the_lower_end() -> None:
 
 
 def test_the_interval_of_absolute_agreement_meets_the_printed_example() -> None:
-    # Shrout & Fleiss' six targets and four judges; ICC(2,1) .29 with 95% interval .02 to .76 (McGraw & Wong's form).
+    # Shrout & Fleiss' six targets and four judges; ICC(2,1) .29 with 95% interval .02 to .76
+    # (McGraw & Wong's form).
     ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
     unit = [u for u in range(6) for _ in range(4)]
     found = icc(unit, [0, 1, 2, 3] * 6, [score for row in ratings for score in row])
@@ -231,6 +268,8 @@ def test_interval_of_alpha_does_not_depend_on_the_order_of_units() -> None:
     rng = np.random.default_rng(14)
     unit, score = np.repeat(np.arange(40), 3), rng.random(120).round(2)
     renamed = rng.permutation(40)[unit]
-    first, second = (krippendorff_alpha(units, score, rng=np.random.default_rng(1)) for units in (unit, renamed))
+    first, second = (
+        krippendorff_alpha(units, score, rng=np.random.default_rng(1)) for units in (unit, renamed)
+    )
     assert first.ci95 is not None
     assert second.ci95 == pytest.approx(first.ci95, abs=1e-12)

@@ -23,7 +23,14 @@ def table(*of_tasks: tuple[Sequence[float], Sequence[float]]) -> ScoreTable:
     return ScoreTable.from_columns(task=tasks, candidate=names, trial=trials, score=scores)
 
 
-TASKS = (([1, 1, 0], [0, 0, 0]), ([1, 0, 1], [1, 0, 0]), ([1, 1, 1], [0, 1, 0]), ([0, 0, 1], [0, 0, 1]), ([1], [0]), ([1], [1]))
+TASKS = (
+    ([1, 1, 0], [0, 0, 0]),
+    ([1, 0, 1], [1, 0, 0]),
+    ([1, 1, 1], [0, 1, 0]),
+    ([0, 0, 1], [0, 0, 1]),
+    ([1], [0]),
+    ([1], [1]),
+)
 MIXED = table(*TASKS)
 
 
@@ -48,7 +55,9 @@ def test_win_probability_counts_pairs_of_trials_with_ties_as_half() -> None:
     assert codes == [0, 1]
     win = win_probability(MIXED, 0, 1)
     assert win is not None
-    pairs = [np.mean([(a > b) + 0.5 * (a == b) for a in mine for b in other]) for mine, other in TASKS]
+    pairs = [
+        np.mean([(a > b) + 0.5 * (a == b) for a in mine for b in other]) for mine, other in TASKS
+    ]
     assert win.value == pytest.approx(np.mean(pairs))
     assert win.odds == pytest.approx(win.value / (1 - win.value))
     back = win_probability(MIXED, 1, 0)

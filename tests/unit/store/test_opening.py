@@ -36,7 +36,9 @@ def test_processes_that_make_a_store_at_once_make_one(tmp_path: Path) -> None:
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda _: opened_and_closed(path), range(6)))
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute(f"SELECT * FROM {schema.VERSION_TABLE}").fetchall() == [(schema.VERSION,)]
+        assert connection.execute(f"SELECT * FROM {schema.VERSION_TABLE}").fetchall() == [
+            (schema.VERSION,)
+        ]
 
 
 def test_a_store_that_must_be_there_is_not_made(tmp_path: Path) -> None:
@@ -45,7 +47,9 @@ def test_a_store_that_must_be_there_is_not_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("url", ["", "assay.db", "mysql://host/db", "sqlite://", "sqlite:///:memory:", "sqlite:///"])
+@pytest.mark.parametrize(
+    "url", ["", "assay.db", "mysql://host/db", "sqlite://", "sqlite:///:memory:", "sqlite:///"]
+)
 def test_an_address_that_is_none_is_a_setting_to_mend(url: str) -> None:
     with pytest.raises(SettingsError, match="sqlite:///path"):
         open_store(url, clock=CLOCK)
@@ -104,14 +108,18 @@ def test_a_newer_store_is_not_touched(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["0001", "0010"])
-def test_a_store_from_before_the_release_says_how_to_keep_its_runs(tmp_path: Path, version: str) -> None:
+def test_a_store_from_before_the_release_says_how_to_keep_its_runs(
+    tmp_path: Path, version: str
+) -> None:
     path = tmp_path / "assay.db"
     opened_and_closed(path)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"UPDATE {schema.VERSION_TABLE} SET version_num = '{version}'")
         connection.commit()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=rf"tables of version {version}.*`assay import results --rebuild`") as error:
+    with pytest.raises(
+        StoreError, match=rf"tables of version {version}.*`assay import results --rebuild`"
+    ) as error:
         opened_and_closed(path)
     assert "\n" not in str(error.value)
     assert path.read_bytes() == before
@@ -136,5 +144,7 @@ def test_opening_a_store_imports_neither_numpy_nor_alembic_nor_psycopg(tmp_path:
         "print(sorted({'numpy', 'alembic', 'psycopg'} & set(sys.modules)))\n"
     )
     url = f"sqlite:///{tmp_path / 'assay.db'}"
-    done = subprocess.run([sys.executable, "-c", script, url], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script, url], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[]\n"

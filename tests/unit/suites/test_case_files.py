@@ -1,4 +1,6 @@
-"""Test-case files: `scoringMethod: exact-match` keeps its partial credit, and problems name the file's own keys."""
+"""Test-case files: `scoringMethod: exact-match` keeps its partial credit, and problems name the
+file's own keys.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,20 @@ CASES: list[dict[str, Any]] = [
         "weight": 2,
         "metadata": {"category": "facts", "difficulty": "easy", "tags": ["short"]},
     },
-    {"id": "digits", "prompt": "A number?", "expectedOutput": r"/\d+/i", "scoringMethod": "regex-match", "weight": 1},
-    {"id": "half", "prompt": "10 / 2?", "expectedOutput": "5", "scoringMethod": "numeric-tolerance", "weight": 1},
+    {
+        "id": "digits",
+        "prompt": "A number?",
+        "expectedOutput": r"/\d+/i",
+        "scoringMethod": "regex-match",
+        "weight": 1,
+    },
+    {
+        "id": "half",
+        "prompt": "10 / 2?",
+        "expectedOutput": "5",
+        "scoringMethod": "numeric-tolerance",
+        "weight": 1,
+    },
     {"id": "yes", "prompt": "Is it?", "expectedOutput": "yes", "scoringMethod": "boolean"},
     {"id": "why", "prompt": "Why is the sky blue?", "scoringMethod": "llm-judge", "metadata": {}},
 ]
@@ -59,7 +73,9 @@ def test_methods_get_their_names_here(tmp_path: Path) -> None:
 
 
 def test_the_judge_s_system_prompt_becomes_its_persona(tmp_path: Path) -> None:
-    suite = load_suite(written(tmp_path, {**FILE, "judgeSystemPrompt": "Be strict."}), judge="openai/judge")
+    suite = load_suite(
+        written(tmp_path, {**FILE, "judgeSystemPrompt": "Be strict."}), judge="openai/judge"
+    )
     assert suite.judges[0].persona == "Be strict."
 
 
@@ -78,14 +94,24 @@ def test_a_judge_is_needed_only_by_judged_cases(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"scoringMethod": "exact"}, "testCases[0].scoringMethod: is 'exact', expected exact-match"),
+        (
+            {"scoringMethod": "exact"},
+            "testCases[0].scoringMethod: is 'exact', expected exact-match",
+        ),
         ({"expectedOutput": ""}, "testCases[0].expectedOutput: is empty, but `score: similarity`"),
         ({"metadata": {"tags": [True]}}, "testCases[0].metadata.tags[0]: is true, expected text."),
         ({"metadata": {"level": 3}}, "testCases[0].metadata.level: is an unknown key."),
-        ({"expected": "x"}, "testCases[0].expected: is an unknown key. Did you mean 'expectedOutput'?"),
+        (
+            {"expected": "x"},
+            "testCases[0].expected: is an unknown key. Did you mean 'expectedOutput'?",
+        ),
         ({"weight": -1}, "testCases[0].weight: is -1, expected a number of at least 0."),
         ({"id": "digits"}, "testCases[1].id: is 'digits', as testCases[0].id on line"),
     ],
 )
-def test_problems_name_the_keys_of_the_file(tmp_path: Path, change: dict[str, object], message: str) -> None:
-    assert message in problems(tmp_path, {**FILE, "testCases": [{**CASES[0], **change}, *CASES[1:]]})
+def test_problems_name_the_keys_of_the_file(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    assert message in problems(
+        tmp_path, {**FILE, "testCases": [{**CASES[0], **change}, *CASES[1:]]}
+    )

@@ -51,7 +51,10 @@ def test_several_files_lose_their_shared_folder_name(tmp_path: Path) -> None:
 
 
 def test_folder_gives_text_files_in_order_without_hidden_ones(tmp_path: Path) -> None:
-    assert [file.path for file in files_of(tmp_path, "{folder: alice}")] == ["lib/core.py", "main.py"]
+    assert [file.path for file in files_of(tmp_path, "{folder: alice}")] == [
+        "lib/core.py",
+        "main.py",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +73,10 @@ def test_folder_gives_text_files_in_order_without_hidden_ones(tmp_path: Path) ->
         ("{files: []}", "is an empty list"),
         ("{files: [bob.py, absent.py]}", "names 'absent.py', which does not exist"),
         ("{file: pipe}", "is not a regular file"),
-        ("{file: '/dev/zero'}", "names '/dev/zero', which lies outside the suite's folder and the project's"),
+        (
+            "{file: '/dev/zero'}",
+            "names '/dev/zero', which lies outside the suite's folder and the project's",
+        ),
         ("{file: ../other.py}", "add its folder to ASSAY_READ_FROM"),
         ("{folder: ..}", "names '..', which lies outside"),
         ("{files: [bob.py, link.py]}", "names 'link.py', which lies outside"),
@@ -80,7 +86,9 @@ def test_folder_gives_text_files_in_order_without_hidden_ones(tmp_path: Path) ->
         ("{}", "has no `file`"),
     ],
 )
-def test_a_file_that_cannot_be_a_snippet_is_named(tmp_path: Path, snippet: str, message: str) -> None:
+def test_a_file_that_cannot_be_a_snippet_is_named(
+    tmp_path: Path, snippet: str, message: str
+) -> None:
     with pytest.raises(SuiteErrors) as caught:
         files_of(tmp_path, snippet)
     assert message in str(caught.value)
@@ -91,7 +99,9 @@ def test_a_hidden_folder_is_read_where_the_settings_list_it(tmp_path: Path) -> N
     (tmp_path / ".prompts").mkdir()
     (tmp_path / ".prompts" / "p.py").write_text("x = 1\n")
     path = tmp_path / "suite.yaml"
-    path.write_text("score: exact\ntasks: [{id: a, expected: x, snippets: {p: {file: .prompts/p.py}}}]")
+    path.write_text(
+        "score: exact\ntasks: [{id: a, expected: x, snippets: {p: {file: .prompts/p.py}}}]"
+    )
     with pytest.raises(SuiteErrors, match="which is hidden"):
         load_suite(path)
     (task,) = load_suite(path, read_from=[tmp_path / ".prompts"]).tasks

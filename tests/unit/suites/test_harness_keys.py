@@ -60,7 +60,13 @@ def test_each_key_stands_for_its_evaluator_or_command(tmp_path: Path) -> None:
         "test": (2.5, {}),
         "dependency_targets": (
             2,
-            {"required": [{"name": "react", "to": "^18.2.0"}, {"name": "typescript", "to": "5.4"}], "forbidden": ["moment"]},
+            {
+                "required": [
+                    {"name": "react", "to": "^18.2.0"},
+                    {"name": "typescript", "to": "5.4"},
+                ],
+                "forbidden": ["moment"],
+            },
         ),
         "namespace_migration": (0.5, {"from": ["@testing-library/react-hooks"]}),
         "companion_versions": (1, {"companions": {"react": ["react-dom"]}}),
@@ -74,9 +80,14 @@ def test_each_key_stands_for_its_evaluator_or_command(tmp_path: Path) -> None:
 
 
 def test_oracle_gives_the_options_of_evaluators_without_any(tmp_path: Path) -> None:
-    text = REAL + "evaluators: [{name: dependency-proximity}, {name: file-structure}, {name: dependency-targets}]\n"
+    text = (
+        REAL
+        + "evaluators: [{name: dependency-proximity}, {name: file-structure}, {name: dependency-targets}]\n"
+    )
     text = text.replace(REAL[REAL.index("rubric_") : REAL.index("success_")], "")
-    scenario = loaded(tmp_path, text, expected={"dependencies": {"react": "18.2.0"}, "files": ["pnpm-lock.yaml"]})
+    scenario = loaded(
+        tmp_path, text, expected={"dependencies": {"react": "18.2.0"}, "files": ["pnpm-lock.yaml"]}
+    )
     options = {spec.name: spec.options for spec in scenario.evaluators}
     assert options["dependency_proximity"] == {"expected": {"react": "18.2.0"}}
     assert options["file_structure"] == {"required": ["pnpm-lock.yaml"]}
@@ -105,7 +116,9 @@ def test_oracle_gives_the_options_of_evaluators_without_any(tmp_path: Path) -> N
         (("answers.json", "nothing.json"), "does not exist", False),
     ],
 )
-def test_wrong_and_unsupported_keys_are_refused(tmp_path: Path, change: tuple[str, str], problem: str, by_schema: bool) -> None:
+def test_wrong_and_unsupported_keys_are_refused(
+    tmp_path: Path, change: tuple[str, str], problem: str, by_schema: bool
+) -> None:
     text = REAL.replace(*change)
     assert text != REAL
     with pytest.raises(SuiteErrors) as caught:
@@ -119,8 +132,17 @@ def test_wrong_and_unsupported_keys_are_refused(tmp_path: Path, change: tuple[st
 def test_schema_accepts_the_examples_and_other_spellings() -> None:
     SCHEMA.check_schema(scenario_json_schema())
     SCHEMA.validate(yaml.safe_load(REAL))
-    SCHEMA.validate(yaml.safe_load("{name: a, evaluators: [{name: build, weight: 0.4}], validation_commands: [npm install]}"))
+    SCHEMA.validate(
+        yaml.safe_load(
+            "{name: a, evaluators: [{name: build, weight: 0.4}], validation_commands: [npm install]}"
+        )
+    )
     for name in ("minimal", "bug-fix", "dependency-update", "migration", "refactoring"):
         SCHEMA.validate(yaml.safe_load(example_scenario(name)["scenario.yaml"]))
-    for wrong in ("{evaluators: [{weight: 1}]}", "{timeout_minutes: 0}", "{evaluatorz: []}", "{threshold: 2}"):
+    for wrong in (
+        "{evaluators: [{weight: 1}]}",
+        "{timeout_minutes: 0}",
+        "{evaluatorz: []}",
+        "{threshold: 2}",
+    ):
         assert not SCHEMA.is_valid(yaml.safe_load(wrong))

@@ -66,7 +66,12 @@ def full(tmp_path: Path) -> Suite:
 
 
 def test_every_key_of_the_suite_arrives(full: Suite) -> None:
-    assert (full.name, full.description, full.system_prompt, full.trials) == ("arithmetic", "Sums.", "Be brief.", 5)
+    assert (full.name, full.description, full.system_prompt, full.trials) == (
+        "arithmetic",
+        "Sums.",
+        "Be brief.",
+        5,
+    )
     assert full.review.policy is Policy.FLAGGED
     assert full.margin == 0.03
     assert full.parameters == Parameters(
@@ -84,14 +89,20 @@ def test_candidates_are_models_with_their_settings(full: Suite) -> None:
         context_tokens=8192,
     )
     assert full.candidates == (
-        CandidateSpec(name="openai/gpt-4o-mini", model=ModelSpec(provider="openai", name="gpt-4o-mini")),
+        CandidateSpec(
+            name="openai/gpt-4o-mini", model=ModelSpec(provider="openai", name="gpt-4o-mini")
+        ),
         CandidateSpec(name="small", model=small, metadata={"quantised": True}),
     )
 
 
 def test_the_judge_brings_its_prompt_and_mode(full: Suite) -> None:
     (judge,) = full.judges
-    assert (judge.name, judge.mode, judge.parameters.temperature) == ("anthropic/claude-sonnet-4-5", JudgeMode.EACH, 0.2)
+    assert (judge.name, judge.mode, judge.parameters.temperature) == (
+        "anthropic/claude-sonnet-4-5",
+        JudgeMode.EACH,
+        0.2,
+    )
     assert (judge.prompt, judge.prompt_path) == ("Judge {{candidates}}.", "prompts/judge.md")
 
 
@@ -122,7 +133,9 @@ def test_tasks_arrive_whole(full: Suite) -> None:
     assert [turn.role for turn in total.prompt] == ["system", "user"]
 
 
-def test_the_copy_is_the_text_and_its_digest_covers_the_files_it_names(full: Suite, tmp_path: Path) -> None:
+def test_the_copy_is_the_text_and_its_digest_covers_the_files_it_names(
+    full: Suite, tmp_path: Path
+) -> None:
     assert full.copy.text == FULL
     assert full.copy.path == str(tmp_path / "suite.yaml")
     assert load_suite(tmp_path / "suite.yaml").copy == full.copy
@@ -136,7 +149,9 @@ def test_the_name_defaults_to_the_file(load: Load) -> None:
 
 
 def test_identifiers_and_answers_keep_their_letters(load: Load) -> None:
-    (task,) = load("tasks: [{id: 1.0, expected: 007, score: exact, snippets: {no: yes, on: 2024-01-01}}]").tasks
+    (task,) = load(
+        "tasks: [{id: 1.0, expected: 007, score: exact, snippets: {no: yes, on: 2024-01-01}}]"
+    ).tasks
     assert (task.id, task.expected) == ("1.0", "007")
     assert {s.candidate: s.text for s in task.snippets} == {"no": "yes", "on": "2024-01-01"}
 
@@ -156,11 +171,16 @@ def test_candidates_are_named_ones_then_snippet_authors(load: Load) -> None:
     )
     assert [c.name for c in suite.candidates] == ["Bob", "echo", "Zoe", "alice"]
     assert suite.candidates[0].metadata == {"years": 3}
-    assert [[s.candidate for s in task.snippets] for task in suite.tasks] == [["Zoe", "Bob"], ["Zoe", "alice"]]
+    assert [[s.candidate for s in task.snippets] for task in suite.tasks] == [
+        ["Zoe", "Bob"],
+        ["Zoe", "alice"],
+    ]
 
 
 def test_a_lone_word_may_name_a_snippet(load: Load) -> None:
-    suite = load("candidates: [bob, alice]\nscore: exact\ntasks: [{id: a, expected: x, snippets: {alice: x, bob: y}}]")
+    suite = load(
+        "candidates: [bob, alice]\nscore: exact\ntasks: [{id: a, expected: x, snippets: {alice: x, bob: y}}]"
+    )
     assert [c.name for c in suite.candidates] == ["bob", "alice"]
 
 
@@ -168,7 +188,9 @@ JUDGED = "judge: {judge}\ntasks: [{{id: a, snippets: {{p: x, q: y}}}}]"
 
 
 def test_a_plain_judge_from_the_caller_keeps_how_the_suite_judges(load: Load) -> None:
-    text = JUDGED.format(judge="{model: openai/gpt-4o, mode: each, temperature: 0, base_url: 'http://127.0.0.1:1'}")
+    text = JUDGED.format(
+        judge="{model: openai/gpt-4o, mode: each, temperature: 0, base_url: 'http://127.0.0.1:1'}"
+    )
     (judge,) = load(text, judge="anthropic/claude-sonnet-4-5").judges
     assert (judge.name, judge.model.base_url) == ("anthropic/claude-sonnet-4-5", None)
     assert (judge.mode, judge.parameters.temperature) == (JudgeMode.EACH, 0)
@@ -177,12 +199,20 @@ def test_a_plain_judge_from_the_caller_keeps_how_the_suite_judges(load: Load) ->
 def test_the_settings_judge_stands_in_only_where_the_suite_names_none(load: Load) -> None:
     own = load(JUDGED.format(judge="openai/gpt-4o"), default_judge="anthropic/claude-sonnet-4-5")
     assert [judge.name for judge in own.judges] == ["openai/gpt-4o"]
-    none = load(JUDGED.format(judge=""), default_judge={"model": "anthropic/claude-sonnet-4-5", "mode": "each"})
-    assert [(judge.name, judge.mode) for judge in none.judges] == [("anthropic/claude-sonnet-4-5", JudgeMode.EACH)]
+    none = load(
+        JUDGED.format(judge=""),
+        default_judge={"model": "anthropic/claude-sonnet-4-5", "mode": "each"},
+    )
+    assert [(judge.name, judge.mode) for judge in none.judges] == [
+        ("anthropic/claude-sonnet-4-5", JudgeMode.EACH)
+    ]
 
 
 def test_the_settings_judge_is_left_out_where_nothing_is_judged(load: Load) -> None:
-    suite = load("tasks: [{id: a, expected: x, score: exact, snippets: {p: x}}]", default_judge="openai/gpt-4o")
+    suite = load(
+        "tasks: [{id: a, expected: x, score: exact, snippets: {p: x}}]",
+        default_judge="openai/gpt-4o",
+    )
     assert suite.judges == ()
 
 
@@ -204,12 +234,22 @@ def test_caller_candidates_are_added(load: Load) -> None:
 def test_suite_loading_asks_providers_and_scorers_for_problems(load: Load) -> None:
     checks = ExternalChecks(
         methods=("exact", "mine"),
-        option_problems=lambda method, options: tuple(f"`{method}` has no option {name!r}." for name in options),
-        reference_problems=lambda method, expected: () if expected == "ok" else (f"{expected!r} will not do.",),
+        option_problems=lambda method, options: tuple(
+            f"`{method}` has no option {name!r}." for name in options
+        ),
+        reference_problems=lambda method, expected: (
+            () if expected == "ok" else (f"{expected!r} will not do.",)
+        ),
     )
     with pytest.raises(SuiteErrors) as caught:
-        load("tasks: [{id: a, expected: x, score: {mine: {loud: 1}}, snippets: {p: x}}]", checks=checks)
-    assert [error.problem for error in caught.value.errors] == ["`mine` has no option 'loud'.", "'x' will not do."]
+        load(
+            "tasks: [{id: a, expected: x, score: {mine: {loud: 1}}, snippets: {p: x}}]",
+            checks=checks,
+        )
+    assert [error.problem for error in caught.value.errors] == [
+        "`mine` has no option 'loud'.",
+        "'x' will not do.",
+    ]
 
 
 def test_a_long_list_of_mistakes_is_cut_in_the_message_only(load: Load) -> None:
@@ -255,7 +295,13 @@ def test_byte_order_marks_are_understood(tmp_path: Path, encoding: str) -> None:
 
 
 def test_absent_files_folders_and_devices_are_no_suites(tmp_path: Path) -> None:
-    for path in (tmp_path / "absent.yaml", tmp_path, Path("/dev/null"), Path("a\0b"), Path("x" * 5000)):
+    for path in (
+        tmp_path / "absent.yaml",
+        tmp_path,
+        Path("/dev/null"),
+        Path("a\0b"),
+        Path("x" * 5000),
+    ):
         assert len(problems_in(path)) == 1
         assert len(problems_in(path.with_name(path.name + ".jsonl"))) == 1
 
@@ -268,20 +314,50 @@ def test_absent_files_folders_and_devices_are_no_suites(tmp_path: Path) -> None:
         ("tasks: [3]", "is 3, expected a mapping"),
         ("name: x", "has no `tasks`"),
         ("tasks: [{id: a, score: exact, expected: x}]", "The suite has no model to answer it"),
-        ("tasks: [{id: a, score: exact, expected: x, weight: true, snippets: {p: x}}]", "is true, expected a number"),
-        ("trials: 0\ntasks: [{id: a, score: exact, expected: x, snippets: {p: x}}]", "is 0, expected a whole number"),
-        ("trials: 2.5\ntasks: [{id: a, score: exact, expected: x, snippets: {p: x}}]", "is 2.5, expected a whole number"),
-        ("name: true\ntasks: [{id: a, score: exact, expected: x, snippets: {p: x}}]", "Put it in quotes"),
-        ("tasks: [{id: a, score: exact, expected: x, prompt: [], snippets: {p: x}}]", "is an empty list"),
+        (
+            "tasks: [{id: a, score: exact, expected: x, weight: true, snippets: {p: x}}]",
+            "is true, expected a number",
+        ),
+        (
+            "trials: 0\ntasks: [{id: a, score: exact, expected: x, snippets: {p: x}}]",
+            "is 0, expected a whole number",
+        ),
+        (
+            "trials: 2.5\ntasks: [{id: a, score: exact, expected: x, snippets: {p: x}}]",
+            "is 2.5, expected a whole number",
+        ),
+        (
+            "name: true\ntasks: [{id: a, score: exact, expected: x, snippets: {p: x}}]",
+            "Put it in quotes",
+        ),
+        (
+            "tasks: [{id: a, score: exact, expected: x, prompt: [], snippets: {p: x}}]",
+            "is an empty list",
+        ),
         (
             "tasks: [{id: a, score: exact, expected: x, prompt: [{role: system, content: x}], snippets: {p: x}}]",
             "only system messages",
         ),
-        ("tasks: [{id: a, score: exact, expected: x, snippets: {p: [x]}}]", "is a list of 1, expected text"),
-        ("tasks: [{id: a, score: exact, expected: {x: 1}, snippets: {p: x}}]", "is a mapping, expected text"),
-        ('{"tasks": [{"id": "a", "score": "exact", "expected": "\\ud800", "snippets": {"p": "x"}}]}', "lone surrogate"),
-        ('{"tasks": [{"id": "a", "score": "exact", "expected": "x", "snippets": {"p": "\\u0000"}}]}', "NUL character"),
-        ('{"tasks": [{"id": "a\\nb", "score": "exact", "expected": "x", "snippets": {"p": "x"}}]}', "on one line"),
+        (
+            "tasks: [{id: a, score: exact, expected: x, snippets: {p: [x]}}]",
+            "is a list of 1, expected text",
+        ),
+        (
+            "tasks: [{id: a, score: exact, expected: {x: 1}, snippets: {p: x}}]",
+            "is a mapping, expected text",
+        ),
+        (
+            '{"tasks": [{"id": "a", "score": "exact", "expected": "\\ud800", "snippets": {"p": "x"}}]}',
+            "lone surrogate",
+        ),
+        (
+            '{"tasks": [{"id": "a", "score": "exact", "expected": "x", "snippets": {"p": "\\u0000"}}]}',
+            "NUL character",
+        ),
+        (
+            '{"tasks": [{"id": "a\\nb", "score": "exact", "expected": "x", "snippets": {"p": "x"}}]}',
+            "on one line",
+        ),
         (
             '{"tasks": [{"id": "a", "score": "exact", "expected": "x", "weight": NaN, "snippets": {"p": "x"}}]}',
             "is nan, expected a number",
@@ -300,7 +376,9 @@ def test_json_is_the_same_structure(load: Load) -> None:
     assert load(json_text, "suite.json").tasks == load(yaml_text, "suite.yaml").tasks
 
 
-@pytest.mark.parametrize("name", ["Ünïcode", "田中\u3000太郎", "👩\u200d💻", "a b/c=d", "Auth\u00a0Service"])
+@pytest.mark.parametrize(
+    "name", ["Ünïcode", "田中\u3000太郎", "👩\u200d💻", "a b/c=d", "Auth\u00a0Service"]
+)
 def test_names_of_every_script_are_names(load: Load, name: str) -> None:
     suite = load(f'tasks: [{{id: "{name}", expected: x, score: exact, snippets: {{"{name}": x}}}}]')
     assert [candidate.name for candidate in suite.candidates] == [name]
@@ -313,14 +391,18 @@ def test_names_that_mislead_are_refused(load: Load, name: str) -> None:
 
 
 def test_empty_words_are_absent_ones(load: Load) -> None:
-    (task,) = load("tasks: [{id: a, thing: '', language: '', context: '', expected: x, score: exact, snippets: {p: x}}]").tasks
+    (task,) = load(
+        "tasks: [{id: a, thing: '', language: '', context: '', expected: x, score: exact, snippets: {p: x}}]"
+    ).tasks
     assert (task.thing, task.language, task.context) == ("a", "", "")
 
 
 ASKED = "candidates: [echo]\ntasks: [{id: a, prompt: q}]\n"
 
 
-@pytest.mark.parametrize("name", ["correctness", "helpfulness", "faithfulness", "style", "code", "quality"])
+@pytest.mark.parametrize(
+    "name", ["correctness", "helpfulness", "faithfulness", "style", "code", "quality"]
+)
 def test_a_rubric_may_be_named(load: Load, name: str) -> None:
     suite = load(f"{ASKED}rubric: {name}\njudge: {{model: openai/gpt-4o, mode: each}}")
     assert suite.rubric is not None
@@ -335,11 +417,17 @@ def test_an_unknown_rubric_gets_a_hint(load: Load) -> None:
 def test_a_judge_has_a_persona_and_a_prompt_in_the_suite(load: Load) -> None:
     judge = '{model: openai/gpt-4o, mode: each, persona: You are strict., prompt: "Grade {{candidates}} by {{rubric}}"}'
     (spec,) = load(f"{ASKED}judge: {judge}").judges
-    assert (spec.persona, spec.prompt, spec.prompt_path) == ("You are strict.", "Grade {{candidates}} by {{rubric}}", None)
+    assert (spec.persona, spec.prompt, spec.prompt_path) == (
+        "You are strict.",
+        "Grade {{candidates}} by {{rubric}}",
+        None,
+    )
 
 
 def test_a_prompt_in_the_suite_must_show_the_work(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
-    path.write_text(f'{ASKED}judge: {{model: openai/gpt-4o, mode: each, prompt: "By {{{{rubric}}}}"}}')
+    path.write_text(
+        f'{ASKED}judge: {{model: openai/gpt-4o, mode: each, prompt: "By {{{{rubric}}}}"}}'
+    )
     with pytest.raises(SuiteErrors, match="never shows the work to grade"):
         load_suite(path, checks=ExternalChecks(template_problems=template_problems))

@@ -52,7 +52,11 @@ def test_numbers_remember_how_they_were_written(text: str) -> None:
 def test_json_numbers_remember_how_they_were_written() -> None:
     value = read_json("[1.0, 1e3, 12]").value
     assert isinstance(value, list)
-    assert [as_written(number) for number in value if isinstance(number, int | float)] == ["1.0", "1e3", "12"]
+    assert [as_written(number) for number in value if isinstance(number, int | float)] == [
+        "1.0",
+        "1e3",
+        "12",
+    ]
 
 
 def test_lines_are_those_of_the_values_and_keys() -> None:
@@ -65,7 +69,10 @@ def test_lines_are_those_of_the_values_and_keys() -> None:
 
 
 def test_json_lines_agree_with_the_text() -> None:
-    value = {"tasks": [{"id": 'quo"te\\', "prompt": "[{,:"}, {"id": "y", "tags": ["a", "b"]}], "name": "ü"}
+    value = {
+        "tasks": [{"id": 'quo"te\\', "prompt": "[{,:"}, {"id": "y", "tags": ["a", "b"]}],
+        "name": "ü",
+    }
     text = json.dumps(value, indent=1)
     document = read_json(text)
     lines = text.split("\n")
@@ -80,7 +87,11 @@ def test_json_lines_agree_with_the_text() -> None:
 
 def test_merge_keys_lay_the_source_below() -> None:
     document = read_yaml("a: &d {x: 1, y: 2}\nb: {<<: *d, y: 3}\nc: {<<: [*d, {z: 9, x: 8}]}\n")
-    assert document.value == {"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 3}, "c": {"x": 1, "y": 2, "z": 9}}
+    assert document.value == {
+        "a": {"x": 1, "y": 2},
+        "b": {"x": 1, "y": 3},
+        "c": {"x": 1, "y": 2, "z": 9},
+    }
     assert document.misuses == ()
 
 
@@ -108,7 +119,17 @@ def test_hostile_yaml_is_unreadable_and_nothing_else(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 100_000, "[" * 90 + "]" * 90, '{"a": ' * 100_000, "[1" + "0" * 5000 + "]", "{,}", '{"a"}', "[1] 2", ""]
+    "text",
+    [
+        "[" * 100_000,
+        "[" * 90 + "]" * 90,
+        '{"a": ' * 100_000,
+        "[1" + "0" * 5000 + "]",
+        "{,}",
+        '{"a"}',
+        "[1] 2",
+        "",
+    ],
 )
 def test_hostile_json_is_unreadable_and_nothing_else(text: str) -> None:
     with pytest.raises(UnreadableText):

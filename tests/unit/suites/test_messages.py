@@ -1,4 +1,6 @@
-"""Whole messages, as an author sees them; `ASSAY_WRITE_GOLDEN=1` writes them anew for reading through."""
+"""Whole messages, as an author sees them; `ASSAY_WRITE_GOLDEN=1` writes them anew for reading
+through.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ WRONG = sorted(path.name for path in GOLDEN.iterdir() if path.suffix in (".yaml"
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_every_mistake_is_named_with_its_place_and_mend(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_mistake_is_named_with_its_place_and_mend(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(GOLDEN)
     messages = "".join(f"{problem}\n" for problem in problems_in(Path(name)))
     expected = GOLDEN / f"{name}.txt"

@@ -29,11 +29,16 @@ def test_gaps_are_named(load: Load) -> None:
 
 def test_few_judged_trials_are_named_unless_the_command_asks_for_more(load: Load) -> None:
     suite = load(SUITE.replace("TRIALS", "2"))
-    assert "With fewer than 3 trials, nothing shows how much the judge's grades vary: auth, cache, queue." in notes_on(suite)
+    assert (
+        "With fewer than 3 trials, nothing shows how much the judge's grades vary: auth, cache, queue."
+        in notes_on(suite)
+    )
     assert not any("fewer than 3" in note for note in notes_on(suite, trials=5))
 
 
 def test_many_tasks_are_counted(load: Load) -> None:
     rows = "".join(f"  - {{id: t{n}, expected: x, snippets: {{p: x}}}}\n" for n in range(9))
-    suite = load(f"score: exact\ntasks:\n{rows}  - {{id: last, expected: x, snippets: {{p: x, q: x}}}}\n")
+    suite = load(
+        f"score: exact\ntasks:\n{rows}  - {{id: last, expected: x, snippets: {{p: x, q: x}}}}\n"
+    )
     assert notes_on(suite) == ("q has no snippet for 9 of 10 tasks (t0, t1, t2, ...).",)

@@ -52,21 +52,39 @@ def test_each_kind_is_read_with_its_settings(folder: Path) -> None:
     assert (bot.target, bot.options, bot.files) == ("pkg.module:Bot", {"style": "kind"}, {})
     command = program(folder, {"command": ["./agent.sh", "{{prompt}}"]})
     assert isinstance(command, Command)
-    assert (command.words, command.stdin, list(command.files)) == (("./agent.sh", "{{prompt}}"), "none", ["./agent.sh"])
-    described = program(folder, {"command": {"run": ["cat", 3], "response": "$.a", "usage": {"cost_usd": "$.b"}}})
+    assert (command.words, command.stdin, list(command.files)) == (
+        ("./agent.sh", "{{prompt}}"),
+        "none",
+        ["./agent.sh"],
+    )
+    described = program(
+        folder, {"command": {"run": ["cat", 3], "response": "$.a", "usage": {"cost_usd": "$.b"}}}
+    )
     assert isinstance(described, Command)
     assert (described.words, described.stdin, described.response) == (("cat", "3"), "text", "$.a")
     assert described.usage == {"cost_usd": "$.b"}
-    http = {"url": "https://app.example.com/x", "body": {"q": "{{prompt}}"}, "response": "$.out.text"}
+    http = {
+        "url": "https://app.example.com/x",
+        "body": {"q": "{{prompt}}"},
+        "response": "$.out.text",
+    }
     service = program(folder, {"http": http})
     assert isinstance(service, WebService)
-    assert (service.method, service.body, service.response) == ("POST", {"q": "{{prompt}}"}, "$.out.text")
-    agent = program(folder, {"agent": {"name": "react", "options": {"steps": 3}}}, agents=("react",))
+    assert (service.method, service.body, service.response) == (
+        "POST",
+        {"q": "{{prompt}}"},
+        "$.out.text",
+    )
+    agent = program(
+        folder, {"agent": {"name": "react", "options": {"steps": 3}}}, agents=("react",)
+    )
     assert isinstance(agent, Agent)
     assert (agent.target, agent.options) == ("react", {"steps": 3})
 
 
-def test_a_digest_follows_the_files_and_not_the_folder(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_digest_follows_the_files_and_not_the_folder(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     before = program(folder, {"python": "app.py:answer"})
     other = tmp_path_factory.mktemp("other")
     (other / "app.py").write_text(APP, "utf-8")
@@ -82,29 +100,77 @@ def test_a_digest_follows_the_files_and_not_the_folder(folder: Path, tmp_path_fa
 @pytest.mark.parametrize(
     ("candidate", "text"),
     [
-        ({"name": "c", "python": "app.py:anser"}, "names 'anser', which app.py does not have. Did you mean 'answer'?"),
+        (
+            {"name": "c", "python": "app.py:anser"},
+            "names 'anser', which app.py does not have. Did you mean 'answer'?",
+        ),
         ({"name": "c", "python": "nothing.py:answer"}, "names 'nothing.py', which does not exist"),
-        ({"name": "c", "python": "app.py"}, "is 'app.py', expected FILE.py:NAME or package.module:NAME."),
+        (
+            {"name": "c", "python": "app.py"},
+            "is 'app.py', expected FILE.py:NAME or package.module:NAME.",
+        ),
         ({"name": "c", "python": "../app.py:answer"}, "lies outside the suite's folder"),
-        ({"name": "c", "command": "./agent.sh {{prompt}}"}, "expected a list of the program and its arguments."),
+        (
+            {"name": "c", "command": "./agent.sh {{prompt}}"},
+            "expected a list of the program and its arguments.",
+        ),
         ({"name": "c", "command": []}, "expected a list of the program and its arguments."),
         ({"name": "c", "command": ["{{prompt}}"]}, "expected the name of a program."),
-        ({"name": "c", "command": {"run": ["cat"], "response": "$..a"}}, "is '$..a': '..a' is neither .name"),
-        ({"name": "c", "command": {"run": ["cat"], "stdin": "xml"}}, "expected text, json or none."),
-        ({"name": "c", "http": {"url": "ftp://x", "body": "{{prompt}}"}}, "expected an address that starts with http://"),
-        ({"name": "c", "http": {"url": "https://x.org/", "body": "hello"}}, 'body: {question: "{{prompt}}"}'),
         (
-            {"name": "c", "http": {"url": "https://x.org/{{prompt}}", "headers": {"Authorization": "Bearer k"}}},
+            {"name": "c", "command": {"run": ["cat"], "response": "$..a"}},
+            "is '$..a': '..a' is neither .name",
+        ),
+        (
+            {"name": "c", "command": {"run": ["cat"], "stdin": "xml"}},
+            "expected text, json or none.",
+        ),
+        (
+            {"name": "c", "http": {"url": "ftp://x", "body": "{{prompt}}"}},
+            "expected an address that starts with http://",
+        ),
+        (
+            {"name": "c", "http": {"url": "https://x.org/", "body": "hello"}},
+            'body: {question: "{{prompt}}"}',
+        ),
+        (
+            {
+                "name": "c",
+                "http": {
+                    "url": "https://x.org/{{prompt}}",
+                    "headers": {"Authorization": "Bearer k"},
+                },
+            },
             "would store a key with every run.",
         ),
-        ({"name": "c", "agent": "react"}, "is 'react', but no installed package offers this agent."),
+        (
+            {"name": "c", "agent": "react"},
+            "is 'react', but no installed package offers this agent.",
+        ),
         ({"python": "app.py:answer"}, "Give the candidate a name."),
-        ({"name": "c", "python": "app.py:answer", "command": ["cat"]}, "is given together with `python`"),
-        ({"name": "c", "python": "app.py:answer", "model": "echo"}, "is given together with `python`"),
-        ({"name": "c", "command": ["cat"], "base_url": "http://x"}, "describes a model, but the candidate is `command`"),
-        ({"name": "c", "model": "echo", "timeout": 3}, "describes a program; add `python`, `agent`, `command` or `http`."),
-        ({"name": "c", "command": ["cat", "{{topic}}"]}, "has no column 'topic', which a prompt of candidate 'c' uses."),
-        ({"name": "c", "command": ["cat", "{{expected}}"]}, "the right answer, which a candidate must not see."),
+        (
+            {"name": "c", "python": "app.py:answer", "command": ["cat"]},
+            "is given together with `python`",
+        ),
+        (
+            {"name": "c", "python": "app.py:answer", "model": "echo"},
+            "is given together with `python`",
+        ),
+        (
+            {"name": "c", "command": ["cat"], "base_url": "http://x"},
+            "describes a model, but the candidate is `command`",
+        ),
+        (
+            {"name": "c", "model": "echo", "timeout": 3},
+            "describes a program; add `python`, `agent`, `command` or `http`.",
+        ),
+        (
+            {"name": "c", "command": ["cat", "{{topic}}"]},
+            "has no column 'topic', which a prompt of candidate 'c' uses.",
+        ),
+        (
+            {"name": "c", "command": ["cat", "{{expected}}"]},
+            "the right answer, which a candidate must not see.",
+        ),
     ],
 )
 def test_each_mistake_is_named(folder: Path, candidate: dict[str, Any], text: str) -> None:
@@ -118,7 +184,9 @@ def test_a_suite_is_read_without_running_its_programs(folder: Path) -> None:
 
 
 def test_columns_of_a_command_come_from_the_task(folder: Path) -> None:
-    path = written(folder, {"name": "c", "command": ["cat", "{{topic}}"]}, task={"columns": {"topic": "tea"}})
+    path = written(
+        folder, {"name": "c", "command": ["cat", "{{topic}}"]}, task={"columns": {"topic": "tea"}}
+    )
     assert not problems_in(path)
     with pytest.raises(SuiteErrors):
         load_suite(written(folder, {"name": "c", "command": ["cat", "{{topic}}"]}))

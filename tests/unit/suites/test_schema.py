@@ -84,7 +84,9 @@ def test_typical_mistakes_are_wrong_by_schema_and_reader_alike(tmp_path: Path, t
     assert not SCHEMA.is_valid(read_yaml(text).value)
 
 
-@pytest.mark.parametrize("wrong", [{"thing": "x"}, thing(trialsNeeded=0), thing(snippets=[]), thing(extra=1), []])
+@pytest.mark.parametrize(
+    "wrong", [{"thing": "x"}, thing(trialsNeeded=0), thing(snippets=[]), thing(extra=1), []]
+)
 def test_sets_have_a_schema_of_their_own(wrong: Any) -> None:
     SETS.validate([thing(trialsNeeded=5)])
     SETS.validate(thing())

@@ -17,15 +17,33 @@ JUDGE = "openai/gpt-4o-mini"
 
 
 def thing(name: str = "Auth Service", **more: object) -> dict[str, object]:
-    snippets = [{"name": "Alice", "content": "def a(): ..."}, {"name": "Bob", "content": "def b(): ..."}]
-    return {"thingName": name, "context": "No plain text.", "language": "python", "snippets": snippets, **more}
+    snippets = [
+        {"name": "Alice", "content": "def a(): ..."},
+        {"name": "Bob", "content": "def b(): ..."},
+    ]
+    return {
+        "thingName": name,
+        "context": "No plain text.",
+        "language": "python",
+        "snippets": snippets,
+        **more,
+    }
 
 
 def test_a_thing_is_a_judged_task(load: Load) -> None:
     suite = load(json.dumps([thing(trialsNeeded=5)]), "auth.json", judge=JUDGE)
     (task,) = suite.tasks
-    assert (suite.name, task.id, task.thing, task.trials) == ("auth", "auth-service", "Auth Service", 5)
-    assert (task.context, task.language, task.scoring) == ("No plain text.", "python", Scoring(method="judge"))
+    assert (suite.name, task.id, task.thing, task.trials) == (
+        "auth",
+        "auth-service",
+        "Auth Service",
+        5,
+    )
+    assert (task.context, task.language, task.scoring) == (
+        "No plain text.",
+        "python",
+        Scoring(method="judge"),
+    )
     assert [candidate.name for candidate in suite.candidates] == ["Alice", "Bob"]
     assert [snippet.text for snippet in task.snippets] == ["def a(): ...", "def b(): ..."]
     assert [judge.name for judge in suite.judges] == [JUDGE]
@@ -38,7 +56,9 @@ def test_one_object_is_a_set_of_one(load: Load) -> None:
 
 
 def test_a_set_may_say_its_name(load: Load) -> None:
-    suite = load(json.dumps({"name": "A/B test", "things": [thing()]}), "a-b-test.json", judge=JUDGE)
+    suite = load(
+        json.dumps({"name": "A/B test", "things": [thing()]}), "a-b-test.json", judge=JUDGE
+    )
     assert (suite.name, [task.id for task in suite.tasks]) == ("A/B test", ["auth-service"])
     for wrong, message in (
         ({"name": "A", "things": []}, "things: is an empty list"),
@@ -52,7 +72,9 @@ def test_a_set_may_say_its_name(load: Load) -> None:
 
 
 def test_names_match_whatever_their_case_across_things(load: Load) -> None:
-    other = thing("Cache", snippets=[{"name": "ALICE", "content": "x"}, {"name": "carol", "content": "y"}])
+    other = thing(
+        "Cache", snippets=[{"name": "ALICE", "content": "x"}, {"name": "carol", "content": "y"}]
+    )
     suite = load(json.dumps([thing(), other]), "set.json", judge=JUDGE)
     assert [candidate.name for candidate in suite.candidates] == ["Alice", "Bob", "carol"]
     assert [s.candidate for s in list(suite.tasks)[1].snippets] == ["Alice", "carol"]
@@ -82,7 +104,10 @@ def test_one_candidate_is_enough_when_each_is_judged_alone(load: Load) -> None:
     ("items", "message"),
     [
         ([], "is an empty list"),
-        ([thing(), thing("auth  service!")], "gives the task id 'auth-service', as does [0].thingName on line 1"),
+        (
+            [thing(), thing("auth  service!")],
+            "gives the task id 'auth-service', as does [0].thingName on line 1",
+        ),
         ([thing("???")], "at least one letter or digit"),
         ([thing("")], "is empty, expected a name"),
         ([thing(trialsNeeded=0)], "is 0, expected a whole number of at least 1"),
@@ -105,7 +130,10 @@ def test_a_thousand_things_load_in_two_seconds(tmp_path: Path) -> None:
     code = "def f(x):\n    return 'é' + x\n" * 350
     path = tmp_path / "big.json"
     things = [
-        thing(f"Thing {n}", snippets=[{"name": "a", "content": code}, {"name": "b", "content": code}]) for n in range(1000)
+        thing(
+            f"Thing {n}", snippets=[{"name": "a", "content": code}, {"name": "b", "content": code}]
+        )
+        for n in range(1000)
     ]
     path.write_text(json.dumps(things))
     started = time.process_time()

@@ -25,7 +25,12 @@ def test_the_suite_runs_at_once_without_a_key(tmp_path: Path) -> None:
     suite = load_suite(written(tmp_path) / "suites" / "first.yaml")
     assert suite.trials is None
     assert [candidate.model for candidate in suite.candidates] == [None, None]
-    assert [task.scoring.method for task in suite.tasks] == [*["contains"] * 3, *["numeric"] * 2, *["choice"] * 2, "json"]
+    assert [task.scoring.method for task in suite.tasks] == [
+        *["contains"] * 3,
+        *["numeric"] * 2,
+        *["choice"] * 2,
+        "json",
+    ]
     assert suite.judges == ()
     assert notes_on(suite) == ()
 
@@ -54,8 +59,19 @@ def test_the_set_file_compares_two_people(tmp_path: Path) -> None:
 def test_commented_lines_of_the_starter_suite_are_valid(tmp_path: Path) -> None:
     text = re.sub(r"    score: \w+\n", "", starter_files()["suites/first.yaml"])
     head, tasks = text.split("\ntasks:")
-    lines = [line.removeprefix("# ") if line.startswith("# ") else line for line in head.split("\n")]
-    keys = ("candidates:", "  - ", "judge:", "  model:", "  mode:", "rubric:", "name:", "description:")
+    lines = [
+        line.removeprefix("# ") if line.startswith("# ") else line for line in head.split("\n")
+    ]
+    keys = (
+        "candidates:",
+        "  - ",
+        "judge:",
+        "  model:",
+        "  mode:",
+        "rubric:",
+        "name:",
+        "description:",
+    )
     path = tmp_path / "first.yaml"
     path.write_text("\n".join(line for line in lines if line.startswith(keys)) + "\ntasks:" + tasks)
     suite = load_suite(path)
@@ -67,8 +83,18 @@ def test_commented_lines_of_the_starter_suite_are_valid(tmp_path: Path) -> None:
 def test_the_settings_are_valid_with_and_without_their_comments() -> None:
     text = starter_files()["assay.yaml"]
     assert yaml.safe_load(text) is None
-    settings = [line[2:] for line in text.split("\n") if line.startswith("# ") and ": " in line and line[2].islower()]
-    assert set(yaml.safe_load("\n".join(settings))) == {"judge", "reviewer", "local_only", "concurrency", "budget"}
+    settings = [
+        line[2:]
+        for line in text.split("\n")
+        if line.startswith("# ") and ": " in line and line[2].islower()
+    ]
+    assert set(yaml.safe_load("\n".join(settings))) == {
+        "judge",
+        "reviewer",
+        "local_only",
+        "concurrency",
+        "budget",
+    }
 
 
 def test_the_store_and_the_keys_stay_out_of_version_control() -> None:

@@ -17,13 +17,24 @@ from assay.suites.notes import notes_on
 from assay.suites.problems import SuiteErrors
 
 ROWS = [
-    {"custom_id": "r1", "body": {"messages": [{"role": "user", "content": "1+1?"}]}, "answer": 2, "tags": ["sum"]},
+    {
+        "custom_id": "r1",
+        "body": {"messages": [{"role": "user", "content": "1+1?"}]},
+        "answer": 2,
+        "tags": ["sum"],
+    },
     {"custom_id": "r2", "body": {"messages": "2+2?"}, "answer": "4", "weight": 2.5},
 ]
 MAP = "{id: custom_id, prompt: body.messages, expected: answer, tags: tags, weight: weight}"
 
 
-def suite_over(tmp_path: Path, name: str, content: str, tasks: str, head: str = "candidates: [echo]\nscore: exact") -> Path:
+def suite_over(
+    tmp_path: Path,
+    name: str,
+    content: str,
+    tasks: str,
+    head: str = "candidates: [echo]\nscore: exact",
+) -> Path:
     (tmp_path / name).write_text(content, "utf-8")
     path = tmp_path / "suite.yaml"
     path.write_text(f"{head}\ntasks: {tasks}\n")
@@ -38,14 +49,24 @@ def test_rows_become_tasks_through_the_map(tmp_path: Path) -> None:
     path = suite_over(tmp_path, "t.jsonl", lines(ROWS) + "\n\n", f"{{file: t.jsonl, map: {MAP}}}")
     suite = load_suite(path)
     first, second = suite.tasks
-    assert (first.id, first.prompt, first.expected) == ("r1", (Message(role="user", content="1+1?"),), "2")
+    assert (first.id, first.prompt, first.expected) == (
+        "r1",
+        (Message(role="user", content="1+1?"),),
+        "2",
+    )
     assert (first.tags, second.weight, second.expected) == (("sum",), 2.5, "4")
     assert first.scoring == Scoring(method="exact")
     assert list(suite.tasks) == list(suite.tasks)
 
 
 def test_without_a_map_rows_are_tasks(tmp_path: Path) -> None:
-    row: dict[str, object] = {"id": "a", "prompt": "q", "expected": "x", "score": "exact", "snippets": {"Zoe": "x"}}
+    row: dict[str, object] = {
+        "id": "a",
+        "prompt": "q",
+        "expected": "x",
+        "score": "exact",
+        "snippets": {"Zoe": "x"},
+    }
     suite = load_suite(suite_over(tmp_path, "t.jsonl", lines([row]), "{file: t.jsonl}"))
     assert [candidate.name for candidate in suite.candidates] == ["echo", "Zoe"]
     wrong = suite_over(tmp_path, "t.jsonl", lines([{**row, "idd": 1}]), "{file: t.jsonl}")
@@ -53,13 +74,23 @@ def test_without_a_map_rows_are_tasks(tmp_path: Path) -> None:
 
 
 def test_rows_without_an_id_are_called_after_their_line(tmp_path: Path) -> None:
-    rows: list[dict[str, object]] = [{"question": "1+1?", "answer": "2"}, {"question": "1+2?", "answer": "3"}]
-    path = suite_over(tmp_path, "t.jsonl", lines(rows), "{file: t.jsonl, map: {prompt: question, expected: answer}}")
+    rows: list[dict[str, object]] = [
+        {"question": "1+1?", "answer": "2"},
+        {"question": "1+2?", "answer": "3"},
+    ]
+    path = suite_over(
+        tmp_path,
+        "t.jsonl",
+        lines(rows),
+        "{file: t.jsonl, map: {prompt: question, expected: answer}}",
+    )
     assert [task.id for task in load_suite(path).tasks] == ["row-1", "row-2"]
 
 
 def test_mapped_answers_without_a_judge_are_matched_exactly(tmp_path: Path) -> None:
-    path = suite_over(tmp_path, "t.jsonl", lines(ROWS), f"{{file: t.jsonl, map: {MAP}}}", "candidates: [echo]")
+    path = suite_over(
+        tmp_path, "t.jsonl", lines(ROWS), f"{{file: t.jsonl, map: {MAP}}}", "candidates: [echo]"
+    )
     suite = load_suite(path)
     assert {task.scoring.method for task in suite.tasks} == {"exact"}
     assert any("are scored by `exact`" in note for note in notes_on(suite))
@@ -67,14 +98,20 @@ def test_mapped_answers_without_a_judge_are_matched_exactly(tmp_path: Path) -> N
 
 def test_a_file_may_say_how_its_tasks_are_scored(tmp_path: Path) -> None:
     tasks = f"{{file: t.jsonl, map: {MAP}, score: {{numeric: {{tolerance: 0.1}}}}}}"
-    suite = load_suite(suite_over(tmp_path, "t.jsonl", lines(ROWS), tasks, "candidates: [echo]\nscore: exact"))
+    suite = load_suite(
+        suite_over(tmp_path, "t.jsonl", lines(ROWS), tasks, "candidates: [echo]\nscore: exact")
+    )
     assert {task.scoring.method for task in suite.tasks} == {"numeric"}
 
 
 @pytest.mark.parametrize("kept", [0, 10**6])
-def test_small_and_large_files_give_the_same_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
+def test_small_and_large_files_give_the_same_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
     monkeypatch.setattr(taskfiles, "KEPT_BYTES", kept)
-    suite = load_suite(suite_over(tmp_path, "t.jsonl", lines(ROWS), f"{{file: t.jsonl, map: {MAP}}}"))
+    suite = load_suite(
+        suite_over(tmp_path, "t.jsonl", lines(ROWS), f"{{file: t.jsonl, map: {MAP}}}")
+    )
     assert [task.id for task in suite.tasks] == [task.id for task in suite.tasks] == ["r1", "r2"]
 
 
@@ -105,7 +142,9 @@ def test_a_csv_mistake_is_named_by_the_line_its_row_starts_on(tmp_path: Path) ->
 
 
 def test_a_csv_row_with_too_many_cells_is_named(tmp_path: Path) -> None:
-    (problem,) = problems_in(suite_over(tmp_path, "t.csv", "id,prompt,expected\na,q,x,y\n", "{file: t.csv}"))
+    (problem,) = problems_in(
+        suite_over(tmp_path, "t.csv", "id,prompt,expected\na,q,x,y\n", "{file: t.csv}")
+    )
     assert "t.csv:2: has 4 cells, but the header has 3" in str(problem)
 
 
@@ -114,19 +153,25 @@ def test_tsv_and_json_arrays_are_task_files_too(tmp_path: Path) -> None:
     assert [task.prompt[0].content for task in load_suite(tsv).tasks] == ["q, r"]
     path = suite_over(tmp_path, "t.json", json.dumps(ROWS), f"{{file: t.json, map: {MAP}}}")
     assert [task.id for task in load_suite(path).tasks] == ["r1", "r2"]
-    wrong = suite_over(tmp_path, "t.json", json.dumps([*ROWS, {"answer": 3}]), f"{{file: t.json, map: {MAP}}}")
+    wrong = suite_over(
+        tmp_path, "t.json", json.dumps([*ROWS, {"answer": 3}]), f"{{file: t.json, map: {MAP}}}"
+    )
     assert "t.json [2]: has no `custom_id`" in str(problems_in(wrong)[0])
 
 
 @pytest.mark.skipif("pyarrow" in sys.modules, reason="says what happens without pyarrow")
-def test_parquet_without_pyarrow_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_without_pyarrow_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     (problem,) = problems_in(suite_over(tmp_path, "t.parquet", "PAR1", "{file: t.parquet}"))
     assert "pyarrow is not installed" in str(problem)
 
 
 def test_a_file_that_changed_under_the_run_is_noticed(tmp_path: Path) -> None:
-    suite = load_suite(suite_over(tmp_path, "t.jsonl", lines(ROWS), f"{{file: t.jsonl, map: {MAP}}}"))
+    suite = load_suite(
+        suite_over(tmp_path, "t.jsonl", lines(ROWS), f"{{file: t.jsonl, map: {MAP}}}")
+    )
     (tmp_path / "t.jsonl").write_text(lines(ROWS[:1]))
     with pytest.raises(SuiteErrors, match="was changed while Assay used it"):
         list(suite.tasks)
@@ -134,7 +179,11 @@ def test_a_file_that_changed_under_the_run_is_noticed(tmp_path: Path) -> None:
 
 def test_a_task_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for file, why in [("absent.jsonl", "does not exist"), (".", "is a folder"), ("pipe", "is not a regular file")]:
+    for file, why in [
+        ("absent.jsonl", "does not exist"),
+        (".", "is a folder"),
+        ("pipe", "is not a regular file"),
+    ]:
         (problem,) = problems_in(suite_over(tmp_path, "t.jsonl", "", f"{{file: {file}}}"))
         assert f"suite.yaml:3 tasks.file: names {file!r}, which {why}." in str(problem)
 
@@ -147,12 +196,17 @@ def test_the_digest_of_the_copy_follows_the_task_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_tasks_of_a_large_file_do_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_of_a_large_file_do_not_pile_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(taskfiles, "KEPT_BYTES", 0)
 
     def rows(count: int) -> Path:
         (tmp_path / "t.jsonl").write_text(
-            "".join(f'{{"id": "task-{n}", "prompt": "{n:>250} plus {n}?", "expected": {2 * n}}}\n' for n in range(count))
+            "".join(
+                f'{{"id": "task-{n}", "prompt": "{n:>250} plus {n}?", "expected": {2 * n}}}\n'
+                for n in range(count)
+            )
         )
         path = tmp_path / "suite.yaml"
         path.write_text("candidates: [echo]\nscore: exact\ntasks: {file: t.jsonl}\n")
@@ -168,7 +222,8 @@ def test_tasks_of_a_large_file_do_not_pile_up(tmp_path: Path, monkeypatch: pytes
 
     # Both files exceed the two megabytes that are held while lines are read.
     small, large = peak(rows(8_000)), peak(rows(16_000))
-    # Eight bytes a task are kept, in arrays that grow by an eighth; a Task in memory takes well over a kilobyte.
+    # Eight bytes a task are kept, in arrays that grow by an eighth; a Task in memory takes well
+    # over a kilobyte.
     assert large - small < 8_000 * 16
 
 
@@ -180,7 +235,10 @@ def test_a_batch_input_file_is_a_suite(tmp_path: Path) -> None:
         "body": {
             "model": "llama",
             "max_tokens": 10,
-            "messages": [{"role": "system", "content": "Add."}, {"role": "user", "content": "1+1?"}],
+            "messages": [
+                {"role": "system", "content": "Add."},
+                {"role": "user", "content": "1+1?"},
+            ],
         },
     }
     path = tmp_path / "batch.jsonl"
@@ -192,16 +250,24 @@ def test_a_batch_input_file_is_a_suite(tmp_path: Path) -> None:
     assert task.extra == {"body": {"model": "llama", "max_tokens": 10}}
     assert any("has no candidates" in note for note in notes_on(suite))
     assert any("max_tokens, model" in note for note in notes_on(suite))
-    with_candidates = load_suite(path, judge="openai/gpt-4o-mini", candidates=("echo", "openai/gpt-4o"))
+    with_candidates = load_suite(
+        path, judge="openai/gpt-4o-mini", candidates=("echo", "openai/gpt-4o")
+    )
     assert [candidate.name for candidate in with_candidates.candidates] == ["echo", "openai/gpt-4o"]
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"custom_id": "a", "url": "/v1/embeddings", "body": {"input": "x"}}', "expected a chat completion"),
+        (
+            '{"custom_id": "a", "url": "/v1/embeddings", "body": {"input": "x"}}',
+            "expected a chat completion",
+        ),
         ('{"question": "x"}', "is not a line of an OpenAI batch input file"),
-        ('{"custom_id": "a", "body": {"messages": [{"role": "tool", "content": "x"}]}}', "is 'tool', expected system"),
+        (
+            '{"custom_id": "a", "body": {"messages": [{"role": "tool", "content": "x"}]}}',
+            "is 'tool', expected system",
+        ),
         (
             '{"custom_id": "a", "body": {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}}',
             "is an image without a `file`",

@@ -68,7 +68,9 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_pages_name_the_batch_for_which_trials_wait(workspace: Workspace, client: TestClient) -> None:
+def test_pages_name_the_batch_for_which_trials_wait(
+    workspace: Workspace, client: TestClient
+) -> None:
     run = submitted(workspace)
     (job,) = client.get(f"/api/runs/{run}/jobs").json()["jobs"]
     assert (job["state"], job["remote_id"], job["requests"]) == ("sent", "batch_001", 2)
@@ -84,7 +86,9 @@ def test_pages_name_the_batch_for_which_trials_wait(workspace: Workspace, client
     assert ">Collect answers<" in client.get(f"/runs/{run}").text
 
 
-def test_a_run_is_collected_by_the_server(workspace: Workspace, client: TestClient, server: BatchServer) -> None:
+def test_a_run_is_collected_by_the_server(
+    workspace: Workspace, client: TestClient, server: BatchServer
+) -> None:
     run = submitted(workspace)
     begun = client.post(f"/api/runs/{run}/steer", json={"wish": "collect"})
     assert begun.status_code == 200, begun.text
@@ -110,14 +114,20 @@ def test_a_run_cancelled_in_the_browser_is_cancelled_at_the_provider(
     assert client.get(f"/api/runs/{run}").json()["run"]["trials"]["pending"] == 2
 
 
-def test_the_start_form_submits_a_batch_for_collecting_later(client: TestClient, server: BatchServer, filed: str) -> None:
+def test_the_start_form_submits_a_batch_for_collecting_later(
+    client: TestClient, server: BatchServer, filed: str
+) -> None:
     wish = {"suite": filed, "provider_batch": True, "key": "only-once"}
     began = client.post("/api/start", json=wish)
     assert began.status_code == 201, began.text
     run = began.json()["run_id"]
     assert began.json()["run"]["state"] == "submitted"
     assert client.post("/api/start", json=wish).json()["run_id"] == run
-    until(lambda: [job["state"] for job in client.get(f"/api/runs/{run}/jobs").json()["jobs"]] == ["sent"])
+    until(
+        lambda: (
+            [job["state"] for job in client.get(f"/api/runs/{run}/jobs").json()["jobs"]] == ["sent"]
+        )
+    )
     until(lambda: not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
     page = client.get(f"/runs/{run}").text
     assert "job batch_001" in page
@@ -128,10 +138,16 @@ def test_the_start_form_submits_a_batch_for_collecting_later(client: TestClient,
     assert (server.repeats, server.paths["POST /chat/completions"]) == ({}, 0)
 
 
-def test_the_start_form_names_models_without_a_batch_api(workspace: Workspace, client: TestClient, filed: str) -> None:
-    both = client.post("/api/start/look", json={"suite": filed, "candidates": ["openai/small", "echo"]})
+def test_the_start_form_names_models_without_a_batch_api(
+    workspace: Workspace, client: TestClient, filed: str
+) -> None:
+    both = client.post(
+        "/api/start/look", json={"suite": filed, "candidates": ["openai/small", "echo"]}
+    )
     assert both.json()["models"] == {"batched": ["openai/small"], "called": ["echo"]}
-    refused = client.post("/api/start", json={"suite": filed, "candidates": ["echo"], "provider_batch": True})
+    refused = client.post(
+        "/api/start", json={"suite": filed, "candidates": ["echo"], "provider_batch": True}
+    )
     assert refused.status_code == 422
     assert "no model has a batch API (echo)" in refused.json()["error"]["problem"]
     assert not list(workspace.archive.runs.newest(limit=1))

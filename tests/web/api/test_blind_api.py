@@ -1,4 +1,6 @@
-"""Items that await review, for programs: no API address returns a score of one, and the review API names nobody."""
+"""Items that await review, for programs: no API address returns a score of one, and the review API
+names nobody.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, server: ModelServer) -> Iterator[Workspace]:
+def workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, server: ModelServer
+) -> Iterator[Workspace]:
     monkeypatch.chdir(tmp_path)
     environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "ASSAY_STORE": url}
     with Workspace.open(tmp_path, environment=environment) as opened:
@@ -54,15 +58,23 @@ def client(workspace: Workspace) -> Iterator[TestClient]:
 def waiting(client: TestClient) -> str:
     """An evaluation whose two trials wait, in a batch."""
     snippets = {name: f"def {place}(): ..." for place, name in zip("ab", NAMES, strict=True)}
-    body = {**THING, "snippets": snippets, "judge": JUDGE, "trialsNeeded": 2, "batch_id": "nightly",
-            "metadata": {"models": NAMES}}  # fmt: skip
+    body = {
+        **THING,
+        "snippets": snippets,
+        "judge": JUDGE,
+        "trialsNeeded": 2,
+        "batch_id": "nightly",
+        "metadata": {"models": NAMES},
+    }
     evaluation = submitted(client, body)
     assert ended(client, evaluation)["waiting"] == 2
     return evaluation
 
 
 def addresses(client: TestClient, evaluation: str) -> Iterator[str]:
-    """Every address of the interface that only reads, about this evaluation; and the data behind the pages."""
+    """Every address of the interface that only reads, about this evaluation; and the data behind
+    the pages.
+    """
     values = {"run_id": evaluation, "evaluation_id": evaluation, "batch_id": "nightly"}
     described: dict[str, Any] = client.get("/openapi.json").json()["paths"]
     for path, methods in described.items():
@@ -84,12 +96,23 @@ def figures(document: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(document, dict):
         for key, value in document.items():
             small = not isinstance(value, float) or value <= 1  # more than that counts something
-            if small and key in {"score", "scores", "grades", "raw_score", "aggregated_score", "avgScore", "mean", "report"}:
+            if small and key in {
+                "score",
+                "scores",
+                "grades",
+                "raw_score",
+                "aggregated_score",
+                "avgScore",
+                "mean",
+                "report",
+            }:
                 yield key, value
             yield from figures(value)
 
 
-def test_no_address_for_programs_has_a_score_that_awaits_review(client: TestClient, workspace: Workspace) -> None:
+def test_no_address_for_programs_has_a_score_that_awaits_review(
+    client: TestClient, workspace: Workspace
+) -> None:
     evaluation = waiting(client)
     rows = list(decisions.assessments(workspace, Selection()))
     reasons = {grade.reason for row in rows for grade in row.assessment.grades if grade.reason}
@@ -108,8 +131,12 @@ def test_no_address_for_programs_has_a_score_that_awaits_review(client: TestClie
 
 
 def test_response_length_matches_the_shown_part(client: TestClient, workspace: Workspace) -> None:
-    snippets = {name: f"# by {name}\ndef {place}(): ..." for place, name in zip("ab", NAMES, strict=True)}
-    evaluation = submitted(client, {**THING, "snippets": snippets, "judge": JUDGE, "trialsNeeded": 1})
+    snippets = {
+        name: f"# by {name}\ndef {place}(): ..." for place, name in zip("ab", NAMES, strict=True)
+    }
+    evaluation = submitted(
+        client, {**THING, "snippets": snippets, "judge": JUDGE, "trialsNeeded": 1}
+    )
     assert ended(client, evaluation)["waiting"] == 1
     (key,) = pending_keys(workspace)
     panes = client.get(f"/api/assessments/{shown_assessment(key)}").json()["panes"]
@@ -117,7 +144,9 @@ def test_response_length_matches_the_shown_part(client: TestClient, workspace: W
     assert [pane["chars"] for pane in panes] == [len(pane["text"]) for pane in panes]
 
 
-def test_failure_has_its_detail_while_items_wait(client: TestClient, workspace: Workspace, server: ModelServer) -> None:
+def test_failure_has_its_detail_while_items_wait(
+    client: TestClient, workspace: Workspace, server: ModelServer
+) -> None:
     server.script([Mishap.HTTP_400])
     evaluation = submitted(client, {**RESPONSE, "trials": 3, "judge_llm_model": JUDGE})
     report = ended(client, evaluation)
@@ -126,12 +155,19 @@ def test_failure_has_its_detail_while_items_wait(client: TestClient, workspace: 
     assert failure["detail"]
 
 
-def test_the_same_on_both_databases_once_people_have_decided(client: TestClient, workspace: Workspace) -> None:
+def test_the_same_on_both_databases_once_people_have_decided(
+    client: TestClient, workspace: Workspace
+) -> None:
     evaluation = waiting(client)
     decisions.approve(workspace, pending_keys(workspace))
     found = result(client, evaluation)
-    assert (found["state"], found["submitted"]) == ("approved", {"metadata": {"models": list(NAMES)}})
-    assert {one["candidate"]: one["n_trials"] for one in found["results"]} == dict.fromkeys(NAMES, 2)
+    assert (found["state"], found["submitted"]) == (
+        "approved",
+        {"metadata": {"models": list(NAMES)}},
+    )
+    assert {one["candidate"]: one["n_trials"] for one in found["results"]} == dict.fromkeys(
+        NAMES, 2
+    )
     batch = client.get("/api/batches/nightly").json()
     assert (batch["totalRuns"], batch["waiting"], len(batch["candidates"])) == (1, 0, 2)
     body = {**THING, "judge": "human"}
@@ -142,14 +178,23 @@ def test_the_same_on_both_databases_once_people_have_decided(client: TestClient,
     assert client.post("/api/runs", json=RUN).status_code == 200
 
 
-def test_refusals_speak_of_candidates_as_the_page_does(client: TestClient, workspace: Workspace) -> None:
+def test_refusals_speak_of_candidates_as_the_page_does(
+    client: TestClient, workspace: Workspace
+) -> None:
     waiting(client)
     (key, _) = pending_keys(workspace)
     item = shown_assessment(key)
     criterion = client.get(f"/api/assessments/{item}").json()["criteria"][0]["name"]
 
     def refused(corrections: list[dict[str, Any]]) -> str:
-        said = {"key": "k" * 10, "id": item, "verb": "correct", "reviewer": "ann", "reason": "why", "corrections": corrections}
+        said = {
+            "key": "k" * 10,
+            "id": item,
+            "verb": "correct",
+            "reviewer": "ann",
+            "reason": "why",
+            "corrections": corrections,
+        }
         result = client.post("/api/decisions", json={"decisions": [said]}).json()["results"][0]
         assert result["ok"] is False
         assert not any(name in json.dumps(result) for name in NAMES)
@@ -160,16 +205,25 @@ def test_refusals_speak_of_candidates_as_the_page_does(client: TestClient, works
     assert both == f"Candidate A is corrected both as a whole and on {criterion}."
 
 
-def test_failing_judge_is_not_named_to_a_blind_reviewer(client: TestClient, workspace: Workspace, server: ModelServer) -> None:
+def test_failing_judge_is_not_named_to_a_blind_reviewer(
+    client: TestClient, workspace: Workspace, server: ModelServer
+) -> None:
     waiting(client)
     (key, _) = pending_keys(workspace)
     server.script([Mishap.HTTP_400])
-    wish = {"key": "k" * 10, "id": shown_assessment(key), "attempt": 1, "reason": "why", "reviewer": "ann"}
+    wish = {
+        "key": "k" * 10,
+        "id": shown_assessment(key),
+        "attempt": 1,
+        "reason": "why",
+        "reviewer": "ann",
+    }
     deadline = time.monotonic() + 30
     while (said := client.post("/api/rerun", json=wish).json())["status"] == "running":
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert (said["status"], said["error"]["problem"]) == (
-        "failed", "the judge gave no new grades (http_400); the earlier grades remain.",
-    )  # fmt: skip
+        "failed",
+        "the judge gave no new grades (http_400); the earlier grades remain.",
+    )
     assert JUDGE not in json.dumps(said)

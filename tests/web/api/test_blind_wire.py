@@ -1,4 +1,6 @@
-"""Every response while items wait: no name or score of any kind of item, and nothing that marks a check."""
+"""Every response while items wait: no name or score of any kind of item, and nothing that marks a
+check.
+"""
 
 from __future__ import annotations
 
@@ -38,29 +40,58 @@ HOME = "http://127.0.0.1:8000"
 
 
 def addresses(workspace: Workspace, run: str, *, sealed: list[str]) -> list[str]:
-    """Every address that can be read, with what its parameters may hold; a new parameter has to be named here."""
+    """Every address that can be read, with what its parameters may hold; a new parameter has to be
+    named here.
+    """
     known = {
-        "run_id": [run], "assessment_id": ["a1", *sealed], "trial_id": ["t1", "t7"], "token": ["x"], "kind": ["csv", "jsonl"],
-        "batch_id:path": [run, "b"], "batch_id": [run], "name:path": [NAMES[0]], "name": ["root", NAMES[0], "forest", "default"],
-        "ref:path": ["echo"], "number": ["1"], "place": ["0", "9"], "pane": ["0", "9"],
-        "ending": ["csv", "svg", "json"], "evaluation_id": ["a1", "t1", run], "digest": [], "path": [],
-    }  # fmt: skip
+        "run_id": [run],
+        "assessment_id": ["a1", *sealed],
+        "trial_id": ["t1", "t7"],
+        "token": ["x"],
+        "kind": ["csv", "jsonl"],
+        "batch_id:path": [run, "b"],
+        "batch_id": [run],
+        "name:path": [NAMES[0]],
+        "name": ["root", NAMES[0], "forest", "default"],
+        "ref:path": ["echo"],
+        "number": ["1"],
+        "place": ["0", "9"],
+        "pane": ["0", "9"],
+        "ending": ["csv", "svg", "json"],
+        "evaluation_id": ["a1", "t1", run],
+        "digest": [],
+        "path": [],
+    }
     found: list[str] = []
     routes = [*create_app(workspace).routes]
     while routes:
         route = routes.pop()
         routes += getattr(getattr(route, "original_router", None), "routes", [])
-        if not isinstance(route, APIRoute) or "GET" not in (route.methods or ()) or route.path.startswith("/static"):
+        if (
+            not isinstance(route, APIRoute)
+            or "GET" not in (route.methods or ())
+            or route.path.startswith("/static")
+        ):
             continue
         paths = [route.path]
         for part in re.findall(r"\{([^}]+)\}", route.path):
             paths = [path.replace(f"{{{part}}}", value) for path in paths for value in known[part]]
         found += [path for path in paths if path != "/api/live"]
     queries = [f"?run={run}", "?desk=desk-9&limit=20"]
-    both = [path + query for path in found for query in queries if "next" in path or not query.startswith("?desk")]
+    both = [
+        path + query
+        for path in found
+        for query in queries
+        if "next" in path or not query.startswith("?desk")
+    ]
     sides = "&".join(f"col={run}~{name}" for name in NAMES[:2])
-    more = [f"/start?suite=gates.json&run={run}", "/api/suites/read?path=gates.json", f"/compare?{sides}",
-            f"/review.json?run={run}&item={sealed[0]}", f"/statistics/behind?run={run}&what=scores"]  # fmt: skip
+    more = [
+        f"/start?suite=gates.json&run={run}",
+        "/api/suites/read?path=gates.json",
+        f"/compare?{sides}",
+        f"/review.json?run={run}&item={sealed[0]}",
+        f"/statistics/behind?run={run}&what=scores",
+    ]
     return [*found, *both, *more]
 
 
@@ -85,13 +116,18 @@ def waiting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return folder
 
 
-def test_no_address_tells_a_reviewer_a_score_or_a_name_while_items_wait(waiting: Path, tmp_path: Path) -> None:
+def test_no_address_tells_a_reviewer_a_score_or_a_name_while_items_wait(
+    waiting: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "store"
     shutil.copytree(waiting, folder)
     with Workspace.open(folder, environment={}) as workspace:
         (run,) = workspace.archive.runs.matching(Selection())
         names = Concealment(workspace)
-        sealed = [names.sealed(row.key) for row in workspace.archive.assessments.matching(Selection(), limit=2)]
+        sealed = [
+            names.sealed(row.key)
+            for row in workspace.archive.assessments.matching(Selection(), limit=2)
+        ]
         paths = addresses(workspace, str(run.id), sealed=sealed)
         assert len(paths) > 80
         invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
@@ -102,20 +138,31 @@ def test_no_address_tells_a_reviewer_a_score_or_a_name_while_items_wait(waiting:
                 for accept in ("application/json", "text/html"):
                     answer = client.get(path, headers={"accept": accept}, follow_redirects=False)
                     # The answer may repeat the address.
-                    said = f"{answer.headers} {answer.text}".replace(quote(path, safe="/?=&~"), "").replace(path, "")
-                    leaks += [f"{path}: {secret}" for secret in set(SECRETS.findall(said)) if secret not in path]
+                    said = f"{answer.headers} {answer.text}".replace(
+                        quote(path, safe="/?=&~"), ""
+                    ).replace(path, "")
+                    leaks += [
+                        f"{path}: {secret}"
+                        for secret in set(SECRETS.findall(said))
+                        if secret not in path
+                    ]
                     if answer.status_code == 200:
                         answered.add(path.partition("?")[0])
         assert leaks == [], "\n".join(leaks)
         assert {"/review", "/review.json", "/api/review/next"} <= answered
         assert {f"{kind}/{sealed[0]}" for kind in ("/assessments", "/api/assessments")} <= answered
-        assert not any(path.endswith("/a1") for path in answered), "a reviewer opens only what the queue handed out"
+        assert not any(path.endswith("/a1") for path in answered), (
+            "a reviewer opens only what the queue handed out"
+        )
         assert not any(
-            path.startswith(("/runs", "/results", "/statistics", "/registry", "/compare", "/arena")) for path in answered
+            path.startswith(("/runs", "/results", "/statistics", "/registry", "/compare", "/arena"))
+            for path in answered
         )
 
 
-@pytest.mark.parametrize("path", ["/review?judge=replay/judge", f"/review?task={NAMES[0]}", "/review.json?task=gate-11"])
+@pytest.mark.parametrize(
+    "path", ["/review?judge=replay/judge", f"/review?task={NAMES[0]}", "/review.json?task=gate-11"]
+)
 def test_no_error_suggests_a_name_to_a_reviewer(waiting: Path, tmp_path: Path, path: str) -> None:
     folder = tmp_path / "store"
     shutil.copytree(waiting, folder)
@@ -145,12 +192,19 @@ def served(checked: Path, tmp_path: Path) -> Iterator[Served]:
 
 
 def shape(value: Any) -> Any:
-    """Types and fields, without what they hold; of a list, the shapes it has. A quotation stands somewhere or nowhere."""
+    """Types and fields, without what they hold; of a list, the shapes it has.
+
+    A quotation stands somewhere or nowhere.
+    """
     if isinstance(value, dict):
         return {name: "place" if name == "at" else shape(one) for name, one in value.items()}
     if isinstance(value, list):
         return sorted({json.dumps(shape(one), sort_keys=True) for one in value})
-    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
+    return (
+        "number"
+        if isinstance(value, int | float) and not isinstance(value, bool)
+        else type(value).__name__
+    )
 
 
 def reals_and_checks(served: Served) -> tuple[set[str], dict[str, ControlKind]]:
@@ -175,7 +229,9 @@ def met(served: Served, names: Collection[str]) -> set[ControlKind]:
 
 @pytest.fixture
 def hardly_drawn(checked: Path, tmp_path: Path) -> Iterator[Served]:
-    """The same items, reviewed with shares so small that the test puts its own check and repeat and draws no others."""
+    """The same items, reviewed with shares so small that the test puts its own check and repeat and
+    draws no others.
+    """
     folder = shutil.copytree(checked, tmp_path / "store")
     switch(folder, plants=0.0001, rereview=0.0001)
     with serving(folder) as server:
@@ -208,9 +264,20 @@ def test_nothing_tells_a_check_from_a_real_item(hardly_drawn: Served) -> None:
         seen[item["id"]] = item
         if item["blind"]:  # a repeat: its own verdict first
             scores = [{"pane": pane, "criterion": None, "score": 0.5} for pane in range(3)]
-            body = {"key": f"v-{item['id']}-xxxxx", "id": item["id"], "scores": scores, "reviewer": "ann"}
+            body = {
+                "key": f"v-{item['id']}-xxxxx",
+                "id": item["id"],
+                "scores": scores,
+                "reviewer": "ann",
+            }
             asked(served, "/api/review/verdict", body)
-        said = {"key": f"ann-{item['id']}-xx", "id": item["id"], "verb": "approve", "reviewer": "ann", "active_ms": 900}
+        said = {
+            "key": f"ann-{item['id']}-xx",
+            "id": item["id"],
+            "verb": "approve",
+            "reviewer": "ann",
+            "active_ms": 900,
+        }
         answer = asked(served, "/api/decisions", {"decisions": [said]})
         assert answer["results"][0]["ok"], answer
         decided = answer["progress"]
@@ -251,7 +318,11 @@ def test_a_repeat_comes_in_another_order_and_without_the_first_decision(served: 
     assert sorted(again) == sorted(before)
     assert again != before
     assert item["events"] == []
-    for path in (f"/api/assessments/{item['id']}", f"/assessments/{item['id']}", f"/assessments/{item['id']}.json"):
+    for path in (
+        f"/api/assessments/{item['id']}",
+        f"/assessments/{item['id']}",
+        f"/assessments/{item['id']}.json",
+    ):
         assert not any(name in heard(served, path, as_="ann") for name in NAMES), path
 
 
@@ -261,7 +332,11 @@ def test_time_does_not_tell_a_check_apart(served: Served) -> None:
     while not (open_ := open_checks(served)):
         for item in upcoming(served):
             decide(served, item["id"], "approve", n=1)
-    waiting = [key for key in sorted(real) if asked(served, f"/api/assessments/{key}")["state"] == "pending"][:6]
+    waiting = [
+        key
+        for key in sorted(real)
+        if asked(served, f"/api/assessments/{key}")["state"] == "pending"
+    ][:6]
     took: dict[bool, list[float]] = {True: [], False: []}
     for round_ in range(30):
         for key in (*open_, *waiting):

@@ -43,7 +43,11 @@ def with_checks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def put_a_check(folder: Path) -> None:
     """Put a planted check beside an approved item, since a random draw might put none."""
     with Workspace.open(folder, environment={}) as workspace:
-        row = next(row for row in workspace.archive.assessments.matching(Selection()) if str(row.state) == "approved")
+        row = next(
+            row
+            for row in workspace.archive.assessments.matching(Selection())
+            if str(row.state) == "approved"
+        )
         put_check(workspace, row.key)
 
 
@@ -53,10 +57,17 @@ def served(with_checks: Path, tmp_path: Path) -> Iterator[Served]:
         yield server
 
 
-def names(served: Served, *, states: frozenset[AssessmentState] | None = None) -> tuple[dict[str, str], list[str]]:
-    """Real items by the names they go by with their states, and the names of checks; the operator knows both."""
+def names(
+    served: Served, *, states: frozenset[AssessmentState] | None = None
+) -> tuple[dict[str, str], list[str]]:
+    """Real items by the names they go by with their states, and the names of checks; the operator
+    knows both.
+    """
     with Workspace.open(served.folder, environment={}) as workspace:
-        real = {f"a{row.key}": str(row.state) for row in workspace.archive.assessments.matching(Selection())}
+        real = {
+            f"a{row.key}": str(row.state)
+            for row in workspace.archive.assessments.matching(Selection())
+        }
         return real, [f"a{one.key}" for one in workspace.control_items.read(states=states)]
 
 
@@ -70,7 +81,11 @@ def test_owner_sees_which_items_are_decided_on_every_other_page(served: Served) 
     run = served.run_id
     listed = asked(served, f"/api/runs/{run}")["evaluations"]
     assert {one["id"]: one["state"] for one in listed} == real
-    states = [cell["state"] for task in asked(served, f"/runs/{run}.json")["tasks"] for cell in task["cells"]]
+    states = [
+        cell["state"]
+        for task in asked(served, f"/runs/{run}.json")["tasks"]
+        for cell in task["cells"]
+    ]
     assert (states.count("approved"), states.count("needs_review")) == (10, 10)
     assert {one["id"] for one in asked(served, "/audit.json")["events"]} <= set(real)
     assert asked(served, "/statistics.json")["stats"]["candidates"][0]["n_trials"] == 10
@@ -90,7 +105,9 @@ def test_every_total_of_the_review_page_moves_alike(served: Served) -> None:
     run = served.run_id
 
     def totals() -> Any:
-        return asked(served, "/review.json")["progress"], asked(served, f"/review.json?run={run}")["progress"]
+        return asked(served, "/review.json")["progress"], asked(served, f"/review.json?run={run}")[
+            "progress"
+        ]
 
     def moved(before: Any, after: Any) -> Any:
         if isinstance(before, dict):
@@ -125,7 +142,9 @@ def test_second_reviewer_may_treat_a_check_like_a_real_item(served: Served) -> N
         shapes.append((sorted(seen), seen["state"], done["state"], undone["state"]))
     assert shapes[0] == shapes[1]
     with Workspace.open(served.folder, environment={}) as workspace:
-        assert not workspace.observations.read(kinds=(ObservationKind.CHECK,), reviewer="bob"), "it measures nobody else"
+        assert not workspace.observations.read(kinds=(ObservationKind.CHECK,), reviewer="bob"), (
+            "it measures nobody else"
+        )
 
 
 def test_a_check_lies_on_one_desk_at_a_time_like_any_item(served: Served) -> None:
@@ -135,7 +154,9 @@ def test_a_check_lies_on_one_desk_at_a_time_like_any_item(served: Served) -> Non
     others = [asked(served, f"/api/review/next?desk=desk-2{n}&limit=1") for n in range(8)]
     assert check not in {one["id"] for other in others for one in other["items"]}
     again = asked(served, "/api/review/next?desk=desk-1&limit=5")
-    assert [one["id"] for one in again["items"]] == [one["id"] for one in first["items"]], "as before a reload"
+    assert [one["id"] for one in again["items"]] == [one["id"] for one in first["items"]], (
+        "as before a reload"
+    )
     assert others[1]["elsewhere"] == 5 + 1, "what lies on desks is counted alike"
     asked(served, "/api/review/skip", {"desk": "desk-1", "id": check})
     late = asked(served, f"/api/review/next?desk=desk-3&limit=5&first={check}", as_="bob")
@@ -145,7 +166,10 @@ def test_a_check_lies_on_one_desk_at_a_time_like_any_item(served: Served) -> Non
 def test_filters_find_a_check_like_its_real_twin(served: Served) -> None:
     check, _ = a_check_and_a_real_item(served)
     task = asked(served, f"/api/assessments/{check}")["task"]
-    for wanted, there in ((task, True), (next(f"gate-{n}" for n in range(1, 5) if f"gate-{n}" != task), False)):
+    for wanted, there in (
+        (task, True),
+        (next(f"gate-{n}" for n in range(1, 5) if f"gate-{n}" != task), False),
+    ):
         items = asked(served, f"/api/review/next?desk=desk-{there}&limit=5&task={wanted}")["items"]
         assert (check in {one["id"] for one in items}) == there
         asked(served, "/api/review/leave", {"desk": f"desk-{there}"})
@@ -153,7 +177,13 @@ def test_filters_find_a_check_like_its_real_twin(served: Served) -> None:
 
 def rerun(served: Served, item: str, attempt: int = 1) -> tuple[dict[str, Any], dict[str, Any]]:
     """The first answer and the last one."""
-    body = {"key": f"rerun-{item}-{attempt}", "id": item, "attempt": attempt, "reviewer": "ann", "reason": "unsure"}
+    body = {
+        "key": f"rerun-{item}-{attempt}",
+        "id": item,
+        "attempt": attempt,
+        "reviewer": "ann",
+        "reason": "unsure",
+    }
     first = last = asked(served, "/api/rerun", body)
     while last["status"] == "running":
         time.sleep(0.02)
@@ -177,17 +207,28 @@ def test_a_check_is_judged_again_like_a_real_item_and_nobody_is_asked(served: Se
         old = asked(served, f"/api/assessments/{item}")
         assert decide(served, item, "approve", n=9)["ok"] is False
         came[item] = (
-            sorted(last), sorted(new), new["attempt"], new["state"], [one["attempt"] for one in new["attempts"]],
-            [one["id"] == item for one in new["attempts"]], old["state"], old["current"], old["rerunnable"],
+            sorted(last),
+            sorted(new),
+            new["attempt"],
+            new["state"],
+            [one["attempt"] for one in new["attempts"]],
+            [one["id"] == item for one in new["attempts"]],
+            old["state"],
+            old["current"],
+            old["rerunnable"],
             [one["verb"] for one in old["events"]],
-        )  # fmt: skip
+        )
         assert rerun(served, item)[1] == last, "a wish counts once"
     assert came[check] == came[real]
     with Workspace.open(served.folder, environment={}) as workspace:
-        rows = [row for row in workspace.archive.assessments.matching(Selection()) if row.attempt > 1]
+        rows = [
+            row for row in workspace.archive.assessments.matching(Selection()) if row.attempt > 1
+        ]
         assert len(rows) == 1, "of the check nothing is stored among what counts"
         assert results.stats(workspace, Selection()).basis.n_trials == standing
-        spent = sum(run.input_tokens for run in workspace.archive.runs.matching(Selection())) - before
+        spent = (
+            sum(run.input_tokens for run in workspace.archive.runs.matching(Selection())) - before
+        )
         calls = [int(row.key) for row in rows]
     assert spent <= 1_000 * len(calls)
     second = rerun(served, rerun(served, check)[1]["new_id"], attempt=2)[1]

@@ -46,17 +46,30 @@ SAID: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 class Desk:
-    """A server in this process, and one store with an item that waits and a check that waits for ann."""
+    """A server in this process, and one store with an item that waits and a check that waits for
+    ann.
+    """
 
     def __init__(self, client: TestClient, workspace: Workspace) -> None:
         self.client, self.workspace = client, workspace
-        rows = [row for row in workspace.archive.assessments.matching(Selection()) if str(row.state) == "pending"]
+        rows = [
+            row
+            for row in workspace.archive.assessments.matching(Selection())
+            if str(row.state) == "pending"
+        ]
         self.reals = [f"a{row.key}" for row in rows]
         self.checks = [f"a{one.key}" for one in workspace.control_items.read(states=WAITING)]
 
     def said(self, item: str, verb: str, n: object = 0, *, as_: str = "ann", **more: Any) -> Any:
         """The answer to one decision, without what differs between any two items."""
-        body = {"key": f"{item}-{verb}-{as_}-{n}", "id": item, "verb": verb, "reviewer": as_, "reason": "why", **more}
+        body = {
+            "key": f"{item}-{verb}-{as_}-{n}",
+            "id": item,
+            "verb": verb,
+            "reviewer": as_,
+            "reason": "why",
+            **more,
+        }
         self.client.cookies.set("assay_reviewer", body["reviewer"])
         self.client.get(f"/api/assessments/{item}")  # a page shows the item before anybody decides
         found = self.client.post("/api/decisions", json={"decisions": [body]}).json()
@@ -69,17 +82,32 @@ class Desk:
         self.client.cookies.set("assay_reviewer", as_)
         found = self.client.get(f"/api/assessments/{item}").json()
         events = [(one["verb"], one["reviewer"], one["after"]) for one in found["events"]]
-        return [found[one] for one in ("state", "closed", "hidden", "no_rerun", "second", "current")], events
+        return [
+            found[one] for one in ("state", "closed", "hidden", "no_rerun", "second", "current")
+        ], events
 
     def settled(self, item: str) -> Any:
-        """A dispute as it is listed, what settling it answers, by how many the count rose, and the item after it."""
+        """A dispute as it is listed, what settling it answers, by how many the count rose, and the
+        item after it.
+        """
         before = self.client.get("/adjudication.json").json()
         (dispute,) = [one for one in before["disputes"] if one["id"] == item]
-        body = {"key": f"settle-{item}", "id": item, "choice": "second", "reason": "read again", "kind": "rubric",
-                "confidence": "sure", "reviewer": "cleo"}  # fmt: skip
-        alone = self.client.post("/api/adjudicate", json={**body, "reviewer": "bob"}).json()["error"]["problem"]
+        body = {
+            "key": f"settle-{item}",
+            "id": item,
+            "choice": "second",
+            "reason": "read again",
+            "kind": "rubric",
+            "confidence": "sure",
+            "reviewer": "cleo",
+        }
+        alone = self.client.post("/api/adjudicate", json={**body, "reviewer": "bob"}).json()[
+            "error"
+        ]["problem"]
         said = [self.client.post("/api/adjudicate", json=body).json() for _ in range(2)]
-        late = self.client.post("/api/adjudicate", json={**body, "key": f"later-{item}"}).json()["error"]["problem"]
+        late = self.client.post("/api/adjudicate", json={**body, "key": f"later-{item}"}).json()[
+            "error"
+        ]["problem"]
         after = self.client.get("/adjudication.json").json()
         counts = [one["settled"].get("rubric", {}).get("sure", 0) for one in (before, after)]
         return (
@@ -92,7 +120,13 @@ class Desk:
         )
 
     def again(self, item: str, attempt: int = 1, n: object = 0) -> dict[str, Any]:
-        wish = {"key": f"again-{item}-{attempt}-{n}", "id": item, "attempt": attempt, "reason": "why", "reviewer": "ann"}
+        wish = {
+            "key": f"again-{item}-{attempt}-{n}",
+            "id": item,
+            "attempt": attempt,
+            "reason": "why",
+            "reviewer": "ann",
+        }
         last: dict[str, Any] = {}
 
         def ended() -> bool:
@@ -121,10 +155,17 @@ def opened(stored: Path, tmp_path: Path, **protocol: Any) -> Iterator[Desk]:
     shutil.copytree(stored, folder)
     if protocol:
         switch(folder, plants=0.02, **protocol)
-    browser = {"sec-fetch-site": "same-origin"}  # without a browser's headers, a decision counts as a script's
-    with Workspace.open(folder, environment={}) as workspace, TestClient(
-        create_app(workspace), base_url="http://127.0.0.1:8000", cookies={"assay_reviewer": "ann"}, headers=browser
-    ) as client:  # fmt: skip
+    # without a browser's headers, a decision counts as a script's
+    browser = {"sec-fetch-site": "same-origin"}
+    with (
+        Workspace.open(folder, environment={}) as workspace,
+        TestClient(
+            create_app(workspace),
+            base_url="http://127.0.0.1:8000",
+            cookies={"assay_reviewer": "ann"},
+            headers=browser,
+        ) as client,
+    ):
         yield Desk(client, workspace)
 
 
@@ -143,14 +184,19 @@ def test_senseless_request_is_refused_alike_for_control_items(desk: Desk) -> Non
             one.pop("key", None)
         assert answers[0] == answers[1], (verb, more)
     assert desk.seen(check, as_="ann") == desk.seen(real, as_="ann")
-    assert desk.workspace.observations.read(kinds=(ObservationKind.DECISION, ObservationKind.CHECK)) == ()
+    assert (
+        desk.workspace.observations.read(kinds=(ObservationKind.DECISION, ObservationKind.CHECK))
+        == ()
+    )
 
 
 def test_an_unknown_candidate_or_criterion_is_refused_by_its_kind(desk: Desk) -> None:
     for item in (desk.checks[0], desk.reals[0]):
         number = int(item[1:])
         for place in ({"pane": 900 + number}, {"criterion": str(number)}):
-            said = desk.said(item, "correct", str(place), corrections=[{**FITNESS, **place}])["error"]["problem"]
+            said = desk.said(item, "correct", str(place), corrections=[{**FITNESS, **place}])[
+                "error"
+            ]["problem"]
             assert said.startswith(("there is no candidate", "there is no criterion"))
 
 
@@ -158,18 +204,32 @@ def test_an_unknown_candidate_or_criterion_is_refused_by_its_kind(desk: Desk) ->
 def test_deciding_again_and_undoing_are_answered_alike(desk: Desk) -> None:
     found = [
         [
-            desk.said(item, "approve"), desk.said(item, "approve"), desk.said(item, "approve", 1),
-            desk.said(item, "approve", as_="bob"), desk.said(item, "reject", as_="bob"),
-            desk.said(item, "correct", as_="bob", corrections=[WHOLE]), desk.said(item, "undo", as_="bob"),
-            desk.seen(item, as_="ann"), desk.seen(item, as_="bob"),
-            desk.said(item, "undo"), desk.said(item, "undo"), desk.said(item, "undo", 1), desk.seen(item, as_="bob"),
-            desk.said(item, "approve"), desk.seen(item, as_="bob"),
-            desk.said(item, "reject", 2), desk.said(item, "undo", 2, as_="bob"), desk.seen(item, as_="ann"),
-            desk.again(item)["status"], desk.said(item, "undo", 3, as_="bob"), desk.said(item, "undo", 3),
-            desk.said(item, "approve", 3), desk.seen(item, as_="ann"),
+            desk.said(item, "approve"),
+            desk.said(item, "approve"),
+            desk.said(item, "approve", 1),
+            desk.said(item, "approve", as_="bob"),
+            desk.said(item, "reject", as_="bob"),
+            desk.said(item, "correct", as_="bob", corrections=[WHOLE]),
+            desk.said(item, "undo", as_="bob"),
+            desk.seen(item, as_="ann"),
+            desk.seen(item, as_="bob"),
+            desk.said(item, "undo"),
+            desk.said(item, "undo"),
+            desk.said(item, "undo", 1),
+            desk.seen(item, as_="bob"),
+            desk.said(item, "approve"),
+            desk.seen(item, as_="bob"),
+            desk.said(item, "reject", 2),
+            desk.said(item, "undo", 2, as_="bob"),
+            desk.seen(item, as_="ann"),
+            desk.again(item)["status"],
+            desk.said(item, "undo", 3, as_="bob"),
+            desk.said(item, "undo", 3),
+            desk.said(item, "approve", 3),
+            desk.seen(item, as_="ann"),
         ]
         for item in (desk.checks[0], desk.reals[0])
-    ]  # fmt: skip
+    ]
     for one, other in zip(*found, strict=True):
         assert one == other
     assert found[0][6]["error"]["problem"] == "was decided by ann."
@@ -182,13 +242,19 @@ def test_a_key_that_another_item_was_decided_with_decides_nothing(desk: Desk) ->
     first = {"key": "one-key-for-all", "verb": "approve", "reviewer": "ann"}
     for source, others in ((check, (real, desk.checks[1])), (more[0], (real, desk.checks[1]))):
         body = {**first, "key": f"key-of-{source}", "id": source}
-        assert desk.client.post("/api/decisions", json={"decisions": [body]}).json()["results"][0]["ok"]
+        assert desk.client.post("/api/decisions", json={"decisions": [body]}).json()["results"][0][
+            "ok"
+        ]
         said = [
-            desk.client.post("/api/decisions", json={"decisions": [{**body, "id": item}]}).json()["results"][0]
+            desk.client.post("/api/decisions", json={"decisions": [{**body, "id": item}]}).json()[
+                "results"
+            ][0]
             for item in others
         ]
         wish = {"key": body["key"], "attempt": 1, "reason": "why", "reviewer": "ann"}
-        again = [desk.client.post("/api/rerun", json={**wish, "id": item}).json() for item in others]
+        again = [
+            desk.client.post("/api/rerun", json={**wish, "id": item}).json() for item in others
+        ]
         for answers in (said, again):
             assert answers[0]["error"]["problem"] == answers[1]["error"]["problem"]
         assert [desk.seen(item, as_="ann")[0][0] for item in others] == ["pending", "pending"]
@@ -204,27 +270,47 @@ def test_of_many_decisions_at_once_one_is_taken(desk: Desk) -> None:
         assert len(lost) == 1
         assert "is rejected, not pending: ann decided it." in lost.pop()
         assert len(desk.seen(item, as_="ann")[1]) == 1
-    assert len(desk.workspace.observations.read(kinds=(ObservationKind.CHECK,))) == 1, "it counts once"
+    assert len(desk.workspace.observations.read(kinds=(ObservationKind.CHECK,))) == 1, (
+        "it counts once"
+    )
 
 
 @pytest.mark.slow
-def test_two_opinions_come_to_the_same_on_a_check_as_on_a_real_item(stored: Path, tmp_path: Path) -> None:
+def test_two_opinions_come_to_the_same_on_a_check_as_on_a_real_item(
+    stored: Path, tmp_path: Path
+) -> None:
     with opened(stored, tmp_path, second=1.0) as desk:
         found = [
             [
-                desk.said(item, "reject", reason=""), desk.said(item, "correct", corrections=[]),
-                desk.said(item, "undo"), desk.said(item, "approve"), desk.said(item, "approve"),
-                desk.seen(item, as_="ann"), desk.seen(item, as_="bob"), desk.said(item, "reject", 1),
-                desk.said(item, "undo", as_="bob"), desk.said(item, "approve", as_="bob"), desk.seen(item, as_="ann"),
-                desk.said(item, "reject", 2), desk.said(item, "undo", 1), desk.said(item, "undo", as_="bob"),
-                desk.said(item, "undo", 1, as_="bob"), desk.seen(item, as_="bob"), desk.seen(item, as_="ann"),
-                desk.said(item, "reject", 1, as_="bob"), desk.seen(item, as_="ann"), desk.seen(item, as_="cleo"),
-                desk.said(item, "approve", as_="cleo"), desk.said(item, "undo", as_="cleo"),
-                {**desk.again(item).get("error", {}), "where": ""}, desk.said(item, "undo", 3),
-                desk.seen(item, as_="ann"), desk.seen(item, as_="bob"),
+                desk.said(item, "reject", reason=""),
+                desk.said(item, "correct", corrections=[]),
+                desk.said(item, "undo"),
+                desk.said(item, "approve"),
+                desk.said(item, "approve"),
+                desk.seen(item, as_="ann"),
+                desk.seen(item, as_="bob"),
+                desk.said(item, "reject", 1),
+                desk.said(item, "undo", as_="bob"),
+                desk.said(item, "approve", as_="bob"),
+                desk.seen(item, as_="ann"),
+                desk.said(item, "reject", 2),
+                desk.said(item, "undo", 1),
+                desk.said(item, "undo", as_="bob"),
+                desk.said(item, "undo", 1, as_="bob"),
+                desk.seen(item, as_="bob"),
+                desk.seen(item, as_="ann"),
+                desk.said(item, "reject", 1, as_="bob"),
+                desk.seen(item, as_="ann"),
+                desk.seen(item, as_="cleo"),
+                desk.said(item, "approve", as_="cleo"),
+                desk.said(item, "undo", as_="cleo"),
+                {**desk.again(item).get("error", {}), "where": ""},
+                desk.said(item, "undo", 3),
+                desk.seen(item, as_="ann"),
+                desk.seen(item, as_="bob"),
             ]
             for item in (desk.checks[0], desk.reals[0])
-        ]  # fmt: skip
+        ]
         for one, other in zip(*found, strict=True):
             assert one == other
         assert found[0][9]["state"] == "approved"
@@ -235,9 +321,15 @@ def test_two_opinions_come_to_the_same_on_a_check_as_on_a_real_item(stored: Path
         figures = desk.client.get("/reviewers.json").json()
         check, real = (desk.settled(item) for item in (desk.checks[0], desk.reals[0]))
         assert (*check[:-2], check[-1]) == (*real[:-2], real[-1])
-        assert (check[-2], real[-2], real[-1][0][0]) == (0, 1, "approved"), "the check is in no count"
-        assert desk.client.get("/reviewers.json").json() == figures, "whoever settled a check is in no figure"
-        assert adjudication.settled(desk.workspace) == {"rubric": {"sure": 1, "fairly": 0, "unsure": 0}}
+        assert (check[-2], real[-2], real[-1][0][0]) == (0, 1, "approved"), (
+            "the check is in no count"
+        )
+        assert desk.client.get("/reviewers.json").json() == figures, (
+            "whoever settled a check is in no figure"
+        )
+        assert adjudication.settled(desk.workspace) == {
+            "rubric": {"sure": 1, "fairly": 0, "unsure": 0}
+        }
 
 
 def test_while_the_judge_fails_a_check_is_not_judged_again_either(desk: Desk) -> None:
@@ -250,7 +342,9 @@ def test_while_the_judge_fails_a_check_is_not_judged_again_either(desk: Desk) ->
     like = desk.again(check)
     assert (like["status"], like["error"]) == (down["status"], down["error"])
     assert desk.seen(check, as_="ann")[0][0] == "pending"
-    assert not desk.workspace.observations.read(kinds=(ObservationKind.CHECK,)), "it measures nothing"
+    assert not desk.workspace.observations.read(kinds=(ObservationKind.CHECK,)), (
+        "it measures nothing"
+    )
     assert desk.again(desk.reals[1])["status"] == "done"
     for item in (check, other):
         assert desk.again(item, n=1)["status"] == "done", "it works again"

@@ -1,4 +1,6 @@
-"""Planted checks, repeats, second opinions and adjudication: through the server, and never in anything that counts."""
+"""Planted checks, repeats, second opinions and adjudication: through the server, and never in
+anything that counts.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def without_flags(folder: Path) -> Path:
-    """A recorded judge that quotes nothing that stands nowhere, so that what it wrote may be known to be good."""
+    """A recorded judge that quotes nothing that stands nowhere, so that what it wrote may be known
+    to be good.
+    """
     judge = write_judge(folder, missing_in=None)
     judge.write_text(judge.read_text("utf-8").replace("self.nowhere()", "with self.lock:"), "utf-8")
     return judge
@@ -52,10 +56,18 @@ def served(many: Path, tmp_path: Path) -> Iterator[Served]:
         yield server
 
 
-def asked(served: Served, path: str, body: dict[str, Any] | None = None, *, as_: str = "ann") -> Any:
-    headers = {"content-type": "application/json", "cookie": f"assay_reviewer={as_}", "sec-fetch-site": "same-origin"}
+def asked(
+    served: Served, path: str, body: dict[str, Any] | None = None, *, as_: str = "ann"
+) -> Any:
+    headers = {
+        "content-type": "application/json",
+        "cookie": f"assay_reviewer={as_}",
+        "sec-fetch-site": "same-origin",
+    }
     data = None if body is None else json.dumps(body).encode()
-    with urllib.request.urlopen(urllib.request.Request(served.url + path, data, headers), timeout=30) as answer:
+    with urllib.request.urlopen(
+        urllib.request.Request(served.url + path, data, headers), timeout=30
+    ) as answer:
         return json.load(answer)
 
 
@@ -65,17 +77,33 @@ def key_of(served: Served, name: str) -> str:
         return f"a{Concealment(workspace).key_of(name)}"
 
 
-def decide(served: Served, item: str, verb: str, *, as_: str = "ann", **more: Any) -> dict[str, Any]:
-    """Decide as a page does: it shows the item to this person first, so that an opinion is this person's own."""
+def decide(
+    served: Served, item: str, verb: str, *, as_: str = "ann", **more: Any
+) -> dict[str, Any]:
+    """Decide as a page does: it shows the item to this person first, so that an opinion is this
+    person's own.
+    """
     asked(served, f"/api/assessments/{item}", as_=as_)
     key = f"{as_}-{verb}-{item}-{len(more)}-{more.pop('n', 0)}"
-    body = {"key": key, "id": item, "verb": verb, "reviewer": as_, "reason": "why", "active_ms": 4200, **more}
-    found: dict[str, Any] = asked(served, "/api/decisions", {"decisions": [body]}, as_=as_)["results"][0]
+    body = {
+        "key": key,
+        "id": item,
+        "verb": verb,
+        "reviewer": as_,
+        "reason": "why",
+        "active_ms": 4200,
+        **more,
+    }
+    found: dict[str, Any] = asked(served, "/api/decisions", {"decisions": [body]}, as_=as_)[
+        "results"
+    ][0]
     return found
 
 
 def upcoming(served: Served, *, as_: str = "ann", desk: str = "desk-1") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = asked(served, f"/api/review/next?desk={desk}&limit=3", as_=as_)["items"]
+    found: list[dict[str, Any]] = asked(served, f"/api/review/next?desk={desk}&limit=3", as_=as_)[
+        "items"
+    ]
     return found
 
 
@@ -110,11 +138,15 @@ def test_plants_come_among_the_items_and_never_count(served: Served) -> None:
     (ann,) = asked(served, "/reviewers.json")["reviewers"]
     told = asked(served, "/reviewers/ann/checks.json")["checks"]
     assert ann["catch_rate"]["n"] + ann["false_alarms"]["n"] == len(told)
-    assert len(plants) - 1 <= len(told) <= len(plants), "one that was on the desk as nothing else waited measures nothing"
+    assert len(plants) - 1 <= len(told) <= len(plants), (
+        "one that was on the desk as nothing else waited measures nothing"
+    )
     assert ann["sensitivity"]["value"] is None
     assert ann["sensitivity"]["reason"] in ("fewer_than_20", "nothing_yet")
     assert {one["id"] for one in told} <= real
-    assert all(one["right"] == ((one["verb"] == "reject") != (one["how"] == "known_good")) for one in told)
+    assert all(
+        one["right"] == ((one["verb"] == "reject") != (one["how"] == "known_good")) for one in told
+    )
     assert all(one["changed"] or one["words"] for one in told if one["how"] != "known_good")
     assert ann["active_s"]["value"] == 4.2
     document = asked(served, f"/api/runs/{served.run_id}")
@@ -139,7 +171,8 @@ def test_a_plant_can_be_undone_and_answers_count_once(served: Served) -> None:
     assert asked(served, f"/api/assessments/{plant}", as_="bob")["state"] == "pending"
     assert decide(served, plant, "approve", n=2)["state"] == "approved"
     (ann,) = asked(served, "/reviewers.json")["reviewers"]
-    assert ann["catch_rate"]["n"] + ann["false_alarms"]["n"] == 0  # the session goes on: no figure gives one away
+    # the session goes on: no figure gives one away
+    assert ann["catch_rate"]["n"] + ann["false_alarms"]["n"] == 0
     assert asked(served, "/reviewers/ann/checks.json")["checks"] == []
     asked(served, "/api/review/end", {"key": "e" * 10, "reviewer": "ann"})
     (ann,) = asked(served, "/reviewers.json")["reviewers"]
@@ -179,7 +212,9 @@ def test_own_earlier_decisions_come_again_as_other_items_come(served: Served, bl
         token = people.invite(workspace, "ann", role="reviewer", base=served.url).token
     session = signed_in(served, token)
     own = own_figures(served, session)
-    assert own["self_alike"]["n"] == 0, "the session goes on: no own figure says what the last item was"
+    assert own["self_alike"]["n"] == 0, (
+        "the session goes on: no own figure says what the last item was"
+    )
     (ann,) = asked(served, "/reviewers.json")["reviewers"]
     assert ann["self_alike"]["n"] == 3, "the owner sees every figure at once"
     asked(served, "/api/review/end", {"key": "e" * 10, "reviewer": "ann"})
@@ -191,7 +226,9 @@ def test_own_earlier_decisions_come_again_as_other_items_come(served: Served, bl
 def signed_in(served: Served, token: str) -> str:
     """Return the session cookie that a token opens."""
     body = json.dumps({"token": token}).encode()
-    entered = urllib.request.Request(f"{served.url}/api/signin", data=body, headers={"content-type": "application/json"})
+    entered = urllib.request.Request(
+        f"{served.url}/api/signin", data=body, headers={"content-type": "application/json"}
+    )
     with urllib.request.urlopen(entered, timeout=30) as answer:
         return str(answer.headers["set-cookie"]).partition(";")[0]
 
@@ -203,8 +240,12 @@ def own_figures(served: Served, session: str) -> Any:
         return json.load(answer)
 
 
-def own_verdict(served: Served, item: dict[str, Any], score: float, *, as_: str = "ann") -> dict[str, Any]:
-    scores = [{"pane": pane, "criterion": None, "score": score} for pane in range(len(item["panes"]))]
+def own_verdict(
+    served: Served, item: dict[str, Any], score: float, *, as_: str = "ann"
+) -> dict[str, Any]:
+    scores = [
+        {"pane": pane, "criterion": None, "score": score} for pane in range(len(item["panes"]))
+    ]
     body = {"key": f"v-{item['id']}-xxxxx", "id": item["id"], "scores": scores, "reviewer": as_}
     found: dict[str, Any] = asked(served, "/api/review/verdict", body, as_=as_)
     return found
@@ -226,8 +267,15 @@ def test_two_agreeing_reviewers_decide_and_a_dispute_waits(served: Served) -> No
     assert dispute["id"] == "a2"
     assert [one["verb"] for one in dispute["opinions"]] == ["approve", "reject"]
     assert not {"ann", "bob"} & set(json.dumps(dispute).split('"'))
-    body = {"key": "j" * 10, "id": "a2", "choice": "first", "reason": "read again", "kind": "rubric",
-            "confidence": "fairly", "reviewer": "ann"}  # fmt: skip
+    body = {
+        "key": "j" * 10,
+        "id": "a2",
+        "choice": "first",
+        "reason": "read again",
+        "kind": "rubric",
+        "confidence": "fairly",
+        "reviewer": "ann",
+    }
     with pytest.raises(urllib.error.HTTPError):
         asked(served, "/api/adjudicate", body)
     body["reviewer"] = "cleo"
@@ -256,7 +304,9 @@ def test_the_new_pages_are_accessible_and_not_clipped(page: Page, served: Served
         assert serious(page) == [], path
         for width, height in WIDTHS:
             page.set_viewport_size({"width": width, "height": height})
-            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            over = page.evaluate(
+                "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
             assert over <= 0, f"{path} is {over} px too wide at {width}"
     page.locator("[name=kind]").select_option("scale")
     page.locator("[name=confidence]").select_option("sure")
@@ -276,7 +326,9 @@ def test_undo_of_an_agreed_item_frees_it(served: Served) -> None:
     assert decide(served, "a1", "undo", as_="bob")["state"] == "pending"
     assert decide(served, "a1", "undo", as_="bob")["ok"], "sent twice"
     assert decide(served, "a1", "reject", as_="bob")["state"] == "pending", "bob may decide anew"
-    assert [one["id"] for one in asked(served, "/adjudication.json")["disputes"]] == ["a1"], "ann's opinion stands"
+    assert [one["id"] for one in asked(served, "/adjudication.json")["disputes"]] == ["a1"], (
+        "ann's opinion stands"
+    )
 
 
 def test_a_verdict_after_the_scores_were_seen_is_refused(served: Served) -> None:
@@ -284,7 +336,11 @@ def test_a_verdict_after_the_scores_were_seen_is_refused(served: Served) -> None
     assert not item["blind"]
     scores = [{"pane": pane, "criterion": None, "score": 0.5} for pane in range(len(item["panes"]))]
     with pytest.raises(urllib.error.HTTPError) as caught:
-        asked(served, "/api/review/verdict", {"key": "v" * 10, "id": item["id"], "reviewer": "ann", "scores": scores})
+        asked(
+            served,
+            "/api/review/verdict",
+            {"key": "v" * 10, "id": item["id"], "reviewer": "ann", "scores": scores},
+        )
     assert caught.value.code == 409
 
 
@@ -298,9 +354,15 @@ def test_only_adjudication_settles_a_dispute(served: Served) -> None:
         assert "disputed" in said["error"]["problem"]
         assert "/adjudication" in said["error"]["remedy"]
     switch(served.folder, second=0.0)
-    assert "disputed" in decide(served, "a1", "approve", as_="cleo", n=3)["error"]["problem"], "whatever the protocol is now"
+    assert "disputed" in decide(served, "a1", "approve", as_="cleo", n=3)["error"]["problem"], (
+        "whatever the protocol is now"
+    )
     with pytest.raises(urllib.error.HTTPError) as refused:
-        asked(served, "/api/rerun", {"key": "r" * 10, "id": "a1", "attempt": 1, "reason": "why", "reviewer": "bob"})
+        asked(
+            served,
+            "/api/rerun",
+            {"key": "r" * 10, "id": "a1", "attempt": 1, "reason": "why", "reviewer": "bob"},
+        )
     assert refused.value.code == 409
     with Workspace.open(served.folder, environment={}) as workspace:
         key = decisions.assessment_key("a1")
@@ -310,12 +372,23 @@ def test_only_adjudication_settles_a_dispute(served: Served) -> None:
             decisions.correct(workspace, key, {(NAMES[0], None): 0.5}, reason="none")
         with pytest.raises(Refused, match="disputed"):
             wait(rerun.rerun(workspace, key, reason="again", force=True))
-        assert decisions.assessment(workspace, decisions.assessment_key("a2")).row.state == "pending"
+        assert (
+            decisions.assessment(workspace, decisions.assessment_key("a2")).row.state == "pending"
+        )
     assert [one["id"] for one in asked(served, "/adjudication.json")["disputes"]] == ["a1"]
-    body = {"key": "j" * 10, "id": "a1", "choice": "first", "reason": "read again", "kind": "rubric",
-            "confidence": "fairly", "reviewer": "cleo"}  # fmt: skip
+    body = {
+        "key": "j" * 10,
+        "id": "a1",
+        "choice": "first",
+        "reason": "read again",
+        "kind": "rubric",
+        "confidence": "fairly",
+        "reviewer": "cleo",
+    }
     assert asked(served, "/api/adjudicate", body)["state"] == "approved"
-    assert "is approved" in decide(served, "a1", "reject", as_="bob", n=9)["error"]["problem"], "no dispute any more"
+    assert "is approved" in decide(served, "a1", "reject", as_="bob", n=9)["error"]["problem"], (
+        "no dispute any more"
+    )
 
 
 @pytest.mark.slow
@@ -326,13 +399,26 @@ def test_a_check_that_is_judged_again_refuses_others_as_a_real_item_does(
     shutil.copytree(many, folder)
     switch(folder, plants=0.5)
     monkeypatch.setattr("assay.web.jobs.reruns._AROUND_S", 1.5)
-    with Workspace.open(folder, environment={}) as workspace, TestClient(
-        create_app(workspace), base_url="http://127.0.0.1:8000", cookies={"assay_reviewer": "ann"}
-    ) as client:  # fmt: skip
+    with (
+        Workspace.open(folder, environment={}) as workspace,
+        TestClient(
+            create_app(workspace),
+            base_url="http://127.0.0.1:8000",
+            cookies={"assay_reviewer": "ann"},
+        ) as client,
+    ):
 
         def said(name: str, verb: str, *, as_: str = "ann") -> dict[str, Any]:
-            body = {"key": f"{as_}-{verb}-{name}", "id": name, "verb": verb, "reviewer": as_, "reason": "why"}
-            found: dict[str, Any] = client.post("/api/decisions", json={"decisions": [body]}).json()["results"][0]
+            body = {
+                "key": f"{as_}-{verb}-{name}",
+                "id": name,
+                "verb": verb,
+                "reviewer": as_,
+                "reason": "why",
+            }
+            found: dict[str, Any] = client.post(
+                "/api/decisions", json={"decisions": [body]}
+            ).json()["results"][0]
             return found
 
         name, key = "", None
@@ -347,7 +433,9 @@ def test_a_check_that_is_judged_again_refuses_others_as_a_real_item_does(
         refused = said(name, "approve", as_="bob")["error"]
         own = said(name, "reject")["error"]
         assert other["where"] == refused["where"] == own["where"] == name
-        assert other["problem"] == own["problem"] == "is being judged again, because you requested it."
+        assert (
+            other["problem"] == own["problem"] == "is being judged again, because you requested it."
+        )
         assert refused["problem"] == "is being judged again, because ann requested it."
         eventually(lambda: client.post("/api/rerun", json=wish).json()["status"] == "done")
         assert [one.kind for one in workspace.control_items.read()].count(ControlKind.ATTEMPT) == 1
@@ -358,13 +446,20 @@ def test_idempotency_key_of_one_item_is_refused_for_another(many: Path, tmp_path
     folder = tmp_path / "store"
     shutil.copytree(many, folder)
     switch(folder, plants=0.5)
-    with Workspace.open(folder, environment={}) as workspace, TestClient(
-        create_app(workspace), base_url="http://127.0.0.1:8000", cookies={"assay_reviewer": "ann"}
-    ) as client:  # fmt: skip
+    with (
+        Workspace.open(folder, environment={}) as workspace,
+        TestClient(
+            create_app(workspace),
+            base_url="http://127.0.0.1:8000",
+            cookies={"assay_reviewer": "ann"},
+        ) as client,
+    ):
 
         def said(name: str, key: str, verb: str = "approve") -> dict[str, Any]:
             body = {"key": key, "id": name, "verb": verb, "reviewer": "ann", "reason": "why"}
-            found: dict[str, Any] = client.post("/api/decisions", json={"decisions": [body]}).json()["results"][0]
+            found: dict[str, Any] = client.post(
+                "/api/decisions", json={"decisions": [body]}
+            ).json()["results"][0]
             return found
 
         def is_check(name: str) -> bool:
@@ -380,16 +475,26 @@ def test_idempotency_key_of_one_item_is_refused_for_another(many: Path, tmp_path
                 assert said(last, f"decides-{last}")["ok"]
         ahead = client.get(f"/api/review/next?desk=desk-1&limit=5&after={check}").json()["items"]
         real, shared, judged = [item["id"] for item in ahead if not is_check(item["id"])][:3]
-        assert client.post("/api/review/second", json={"key": "a-second-opinion", "id": shared}).json()["ok"]
+        assert client.post(
+            "/api/review/second", json={"key": "a-second-opinion", "id": shared}
+        ).json()["ok"]
         assert said(shared, "an-opinion")["state"] == "pending"
-        wish = {"key": "judged-again", "id": judged, "attempt": 1, "reason": "why", "reviewer": "ann"}
+        wish = {
+            "key": "judged-again",
+            "id": judged,
+            "attempt": 1,
+            "reason": "why",
+            "reviewer": "ann",
+        }
         eventually(lambda: client.post("/api/rerun", json=wish).json()["status"] == "done")
         problem = "was sent before for another item."
         for key in (f"decides-{last}", "an-opinion", "judged-again"):
             for name in (check, real):
                 assert said(name, key)["error"] == {
-                    "where": "key", "problem": problem, "remedy": "Use a different key for each decision."
-                }, (name, key)  # fmt: skip
+                    "where": "key",
+                    "problem": problem,
+                    "remedy": "Use a different key for each decision.",
+                }, (name, key)
                 again = client.post("/api/rerun", json={**wish, "key": key, "id": name}).json()
                 assert again["error"]["problem"] == problem
                 assert client.get(f"/api/assessments/{name}").json()["state"] == "pending"
@@ -403,7 +508,11 @@ def test_idempotency_key_of_one_item_is_refused_for_another(many: Path, tmp_path
 
 def test_a_rerun_names_an_attempt_that_is_there(served: Served) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:
-        asked(served, "/api/rerun", {"key": "r" * 10, "id": "a1", "attempt": 5, "reason": "why", "reviewer": "bob"})
+        asked(
+            served,
+            "/api/rerun",
+            {"key": "r" * 10, "id": "a1", "attempt": 5, "reason": "why", "reviewer": "bob"},
+        )
     assert refused.value.code == 409
     assert "no attempt 5" in refused.value.read().decode()
 
@@ -413,7 +522,12 @@ def test_first_of_two_opinions_changes_no_figure(served: Served) -> None:
     decide(served, "a1", "approve")
     assert asked(served, "/reviewers.json", as_="bob")["reviewers"] == []
     decide(served, "a1", "approve", as_="bob")
-    eventually(lambda: [one["decisions"] for one in asked(served, "/reviewers.json")["reviewers"]] == [1, 1], within_s=20)
+    eventually(
+        lambda: (
+            [one["decisions"] for one in asked(served, "/reviewers.json")["reviewers"]] == [1, 1]
+        ),
+        within_s=20,
+    )
 
 
 def test_statistics_include_a_run_under_review_with_planted_checks(served: Served) -> None:

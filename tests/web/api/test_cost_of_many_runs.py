@@ -1,4 +1,6 @@
-"""Cost of pages over many runs: they read the runs they show, with as many statements as over a few."""
+"""Cost of pages over many runs: they read the runs they show, with as many statements as over a
+few.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 
 RUNS = 240
 SHOWN = 80
-"""A page of 50 runs, the one that says whether more follow, and the twenty whose plans say what is in use."""
+"""A page of 50 runs, the one that says whether more follow, and the twenty whose plans say what is
+in use.
+"""
 
 OFFERED = {"/compare/grades": 100, "/results?run=20250101-000001-waiting-abcd": 205}
 """Pages whose forms offer more."""
@@ -82,7 +86,9 @@ class Counted:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_summarises_no_more_runs_than_it_shows(client: TestClient, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_summarises_no_more_runs_than_it_shows(
+    client: TestClient, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     summaries = Counted(run_summaries.__dict__["RunSummary"])
     monkeypatch.setattr(run_summaries, "RunSummary", summaries)
     statements: list[str] = []
@@ -99,7 +105,9 @@ def test_a_page_summarises_no_more_runs_than_it_shows(client: TestClient, path: 
     assert len(statements) <= PAGES[path]
 
 
-def test_first_queue_visit_reads_no_plan_of_a_fixed_order_run(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_queue_visit_reads_no_plan_of_a_fixed_order_run(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plans = Counted(codec.plan_record)
     monkeypatch.setattr("assay.store.queries.plans.plan_record", plans)
     assert len(client.get("/api/review/next?limit=5&desk=desk-first").json()["items"]) == 5

@@ -1,4 +1,6 @@
-"""Evaluations that other programs submit: stored before the answer, judged in the background, told without leaks."""
+"""Evaluations that other programs submit: stored before the answer, judged in the background, told
+without leaks.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ THING = {
     "language": "python",
     "trialsNeeded": 3,
     "judge": "openai/judge",
-    "snippets": [{"name": "ann", "content": "def allow(): ..."}, {"name": "bob", "content": "class Limiter: ..."}],
+    "snippets": [
+        {"name": "ann", "content": "def allow(): ..."},
+        {"name": "bob", "content": "class Limiter: ..."},
+    ],
 }
 RESPONSE = {
     "prompt_id": "math_seq_001",
@@ -54,7 +59,9 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+def workspace(
+    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Workspace]:
     monkeypatch.chdir(tmp_path)
     environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"}
     with Workspace.open(tmp_path, environment=environment) as opened:
@@ -95,7 +102,9 @@ def until(holds: Callable[[], bool], within_s: float = 60.0) -> None:
 
 
 def pending_keys(workspace: Workspace) -> list[Any]:
-    return [row.key for row in decisions.assessments(workspace, Selection()) if row.state == "pending"]
+    return [
+        row.key for row in decisions.assessments(workspace, Selection()) if row.state == "pending"
+    ]
 
 
 def refused(client: TestClient, body: Any, status: int = 422) -> dict[str, str]:
@@ -106,11 +115,16 @@ def refused(client: TestClient, body: Any, status: int = 422) -> dict[str, str]:
     return said
 
 
-def test_a_rubric_with_rules_gives_a_verdict_with_its_number(client: TestClient, server: ModelServer) -> None:
+def test_a_rubric_with_rules_gives_a_verdict_with_its_number(
+    client: TestClient, server: ModelServer
+) -> None:
     grade = {"evidence": [], "reason": "The result is off by six.", "score": "Partial"}
     server.answer = lambda call: json.dumps(
         {
-            "candidates": {label: {"rigor": grade} for label in (call.schema or {})["properties"]["candidates"]["properties"]},
+            "candidates": {
+                label: {"rigor": grade}
+                for label in (call.schema or {})["properties"]["candidates"]["properties"]
+            },
             "report": "",
         }
     )
@@ -121,27 +135,53 @@ def test_a_rubric_with_rules_gives_a_verdict_with_its_number(client: TestClient,
     assert done["verification_message"] == "Final answer does not match."
 
 
-def test_bare_judge_names_and_the_rubric_come_from_settings(tmp_path: Path, server: ModelServer) -> None:
-    settings = {"judge_names": {"o1": "openai/judge"}, "rubric": {"criteria": ["rigor"], "scores": {"Right": 1, "Wrong": 0}}}
+def test_bare_judge_names_and_the_rubric_come_from_settings(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    settings = {
+        "judge_names": {"o1": "openai/judge"},
+        "rubric": {"criteria": ["rigor"], "scores": {"Right": 1, "Wrong": 0}},
+    }
     (tmp_path / "assay.yaml").write_text(json.dumps(settings), "utf-8")
     environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"}
     server.answer = lambda call: json.dumps(
-        {"candidates": {"A": {"rigor": {"evidence": [], "reason": "It follows.", "score": "Right"}}}, "report": ""}
+        {
+            "candidates": {
+                "A": {"rigor": {"evidence": [], "reason": "It follows.", "score": "Right"}}
+            },
+            "report": "",
+        }
     )
-    with Workspace.open(tmp_path, environment=environment) as opened, TestClient(create_app(opened), base_url=HOME) as client:
-        done = ended(client, submitted(client, {**RESPONSE, "judge_llm_model": "o1", "review": "none"}))
+    with (
+        Workspace.open(tmp_path, environment=environment) as opened,
+        TestClient(create_app(opened), base_url=HOME) as client,
+    ):
+        done = ended(
+            client, submitted(client, {**RESPONSE, "judge_llm_model": "o1", "review": "none"})
+        )
     assert (done["aggregated_score"], done["judge_llm_model"]) == ("Pass", "openai/judge")
     assert [*done["parsed_rubric_scores"]] == ["rigor"]
 
 
-def test_evaluation_runs_in_the_background_and_counts_when_approved(client: TestClient, workspace: Workspace) -> None:
+def test_evaluation_runs_in_the_background_and_counts_when_approved(
+    client: TestClient, workspace: Workspace
+) -> None:
     evaluation = submitted(client, THING)
     waits = ended(client, evaluation)
-    assert (waits["state"], waits["waiting"], waits["needs_human_review"]) == ("needs_review", 3, True)
+    assert (waits["state"], waits["waiting"], waits["needs_human_review"]) == (
+        "needs_review",
+        3,
+        True,
+    )
     assert waits["trials"]["total"] == waits["trials"]["needs_review"] == 3
-    assert [(one["candidate"], one["mean"]) for one in waits["results"]] == [("ann", None), ("bob", None)]
+    assert [(one["candidate"], one["mean"]) for one in waits["results"]] == [
+        ("ann", None),
+        ("bob", None),
+    ]
     assert (waits["excluded"]["pending"], waits["submitted"]) == (3, {"metadata": {}})
-    unreviewed = [(row["state"], row["judge"], row["scores"], row["grades"]) for row in waits["evaluations"]]
+    unreviewed = [
+        (row["state"], row["judge"], row["scores"], row["grades"]) for row in waits["evaluations"]
+    ]
     assert unreviewed == [("pending", "openai/judge", None, None)] * 3
     first, second, third = pending_keys(workspace)
     decisions.approve(workspace, [first])
@@ -152,11 +192,17 @@ def test_evaluation_runs_in_the_background_and_counts_when_approved(client: Test
     assert [row["scores"] is None for row in partly["evaluations"]] == [False, True, True]
     decisions.approve(workspace, [third])
     done = result(client, evaluation)
-    assert (done["state"], done["waiting"], done["human_review_status"]) == ("approved", 0, "Completed")
+    assert (done["state"], done["waiting"], done["human_review_status"]) == (
+        "approved",
+        0,
+        "Completed",
+    )
     rows = list(decisions.assessments(workspace, Selection()))
     means = {one["candidate"]: one["mean"] for one in done["results"]}
     counted = [rows[0].assessment.scores, rows[2].assessment.scores]
-    assert means == pytest.approx({name: sum(s[name] or 0 for s in counted) / 2 for name in ("ann", "bob")})
+    assert means == pytest.approx(
+        {name: sum(s[name] or 0 for s in counted) / 2 for name in ("ann", "bob")}
+    )
     assert done["submitted"] == {"metadata": {}}
 
 
@@ -184,14 +230,20 @@ def test_one_response_under_the_names_of_clients_that_send_one(
     evaluation = submitted(client, RESPONSE)
     waits = ended(client, evaluation)
     assert (waits["human_review_status"], waits["parsed_rubric_scores"], waits["response_id"]) == (
-        "Needs Review", None, "resp-1",
-    )  # fmt: skip
+        "Needs Review",
+        None,
+        "resp-1",
+    )
     prompt = server.calls[0].prompt
     for part in ("9, 5, 6", "The next one is 54.", "\\(60\\)", "Halve and add."):
         assert part in prompt
     decisions.approve(workspace, pending_keys(workspace))
     done = result(client, evaluation)
-    assert (done["state"], done["response_id"], done["ideal_response_id"]) == ("approved", "resp-1", "ideal-1")
+    assert (done["state"], done["response_id"], done["ideal_response_id"]) == (
+        "approved",
+        "resp-1",
+        "ideal-1",
+    )
     assert done["judge_llm_model"] == "openai/judge"
     assert done["submitted"]["metadata"] == {"subject": "Algebra"}
     assert done["aggregated_score"] == pytest.approx(done["results"][0]["mean"])
@@ -203,7 +255,11 @@ def exported(workspace: Workspace, evaluation: str) -> list[dict[str, Any]]:
     """The lines of `assay export evaluations` for one evaluation."""
     texts: list[str] = []
     selection = Selection(runs=(evaluation,))
-    export_evaluations(ExportRequest(workspace=workspace, format="evaluations", selection=selection, write=texts.append))
+    export_evaluations(
+        ExportRequest(
+            workspace=workspace, format="evaluations", selection=selection, write=texts.append
+        )
+    )
     return [json.loads(line) for line in "".join(texts).splitlines()]
 
 
@@ -217,12 +273,18 @@ def same_in_both(client: TestClient, workspace: Workspace, evaluation: str) -> d
     return line
 
 
-def test_an_approved_evaluation_is_the_same_in_result_and_export(client: TestClient, workspace: Workspace) -> None:
+def test_an_approved_evaluation_is_the_same_in_result_and_export(
+    client: TestClient, workspace: Workspace
+) -> None:
     evaluation = submitted(client, RESPONSE)
     ended(client, evaluation)
     decisions.approve(workspace, pending_keys(workspace), reviewer="rita")
     line = same_in_both(client, workspace, evaluation)
-    assert (line["model_id"], line["response_id"], line["human_reviewer_id"]) == ("o1", "resp-1", "rita")
+    assert (line["model_id"], line["response_id"], line["human_reviewer_id"]) == (
+        "o1",
+        "resp-1",
+        "rita",
+    )
     assert (line["human_review_status"], line["human_corrected_scores"]) == ("Completed", None)
     assert line["judging_api_calls"] == 1
 
@@ -232,38 +294,73 @@ def test_a_corrected_evaluation_is_the_same_in_result_and_export(
 ) -> None:
     grade = {"evidence": [], "reason": "The result is off by six.", "score": "Partial"}
     server.answer = lambda call: json.dumps({"candidates": {"A": {"rigor": grade}}, "report": ""})
-    evaluation = submitted(client, {**RESPONSE, "rubric": {"criteria": ["rigor"], "verify": "math"}})
+    evaluation = submitted(
+        client, {**RESPONSE, "rubric": {"criteria": ["rigor"], "verify": "math"}}
+    )
     ended(client, evaluation)
     (key,) = pending_keys(workspace)
-    decisions.correct(workspace, key, {("o1", "rigor"): 0.0}, reason="It is wrong.", reviewer="rita")
+    decisions.correct(
+        workspace, key, {("o1", "rigor"): 0.0}, reason="It is wrong.", reviewer="rita"
+    )
     line = same_in_both(client, workspace, evaluation)
-    assert line["parsed_rubric_scores"]["rigor"] == {"score": "Partial", "justification": "The result is off by six."}
+    assert line["parsed_rubric_scores"]["rigor"] == {
+        "score": "Partial",
+        "justification": "The result is off by six.",
+    }
     assert line["human_corrected_scores"]["rigor"]["score"] == "No"
     assert (line["aggregated_score"], line["aggregated_number"]) == ("Fail", 0.0)
     assert (line["final_answer_verified"], line["needs_human_review"]) == (False, True)
 
 
-def test_a_waiting_evaluation_has_its_id_but_no_grade(client: TestClient, workspace: Workspace) -> None:
+def test_a_waiting_evaluation_has_its_id_but_no_grade(
+    client: TestClient, workspace: Workspace
+) -> None:
     evaluation = submitted(client, RESPONSE)
     waits = ended(client, evaluation)
     assert (exported(workspace, evaluation), waits["answers"]) == ([], [])
     decisions.approve(workspace, pending_keys(workspace))
     line = same_in_both(client, workspace, evaluation)
-    ids = ("evaluation_id", "task_id", "model_id", "trial", "response_id", "ideal_response_id", "created_at")
+    ids = (
+        "evaluation_id",
+        "task_id",
+        "model_id",
+        "trial",
+        "response_id",
+        "ideal_response_id",
+        "created_at",
+    )
     assert {key: waits[key] for key in ids} == {key: line[key] for key in ids}
-    given = {key for key in line if waits[key] is not None} - {*ids, "needs_human_review", "review_reasons"}
+    given = {key for key in line if waits[key] is not None} - {
+        *ids,
+        "needs_human_review",
+        "review_reasons",
+    }
     assert given == {"human_review_status"}
 
 
-def test_a_scored_evaluation_is_the_same_in_result_and_export(client: TestClient, workspace: Workspace) -> None:
-    body = {"thingName": "Sum", "snippets": {"ann": "60"}, "prompt": "30 + 30?", "expected": "60", "score": "exact"}
+def test_a_scored_evaluation_is_the_same_in_result_and_export(
+    client: TestClient, workspace: Workspace
+) -> None:
+    body = {
+        "thingName": "Sum",
+        "snippets": {"ann": "60"},
+        "prompt": "30 + 30?",
+        "expected": "60",
+        "score": "exact",
+    }
     evaluation = submitted(client, body)
     ended(client, evaluation)
     line = same_in_both(client, workspace, evaluation)
-    assert (line["aggregated_score"], line["judge_llm_model"], line["needs_human_review"]) == (1.0, "exact", False)
+    assert (line["aggregated_score"], line["judge_llm_model"], line["needs_human_review"]) == (
+        1.0,
+        "exact",
+        False,
+    )
 
 
-def test_answers_of_several_candidates_are_those_of_the_export(client: TestClient, workspace: Workspace) -> None:
+def test_answers_of_several_candidates_are_those_of_the_export(
+    client: TestClient, workspace: Workspace
+) -> None:
     evaluation = submitted(client, {**THING, "trialsNeeded": 2})
     ended(client, evaluation)
     decisions.approve(workspace, pending_keys(workspace)[:1])
@@ -272,10 +369,16 @@ def test_answers_of_several_candidates_are_those_of_the_export(client: TestClien
     assert document["answers"] == lines
     assert [(line["model_id"], line["trial"]) for line in lines] == [("ann", 1), ("bob", 1)]
     assert evaluation not in {line["evaluation_id"] for line in lines}
-    assert (document["model_id"], document["aggregated_score"], document["needs_human_review"]) == (None, None, True)
+    assert (document["model_id"], document["aggregated_score"], document["needs_human_review"]) == (
+        None,
+        None,
+        True,
+    )
 
 
-def test_of_several_trials_the_first_has_the_id_of_the_evaluation(client: TestClient, workspace: Workspace) -> None:
+def test_of_several_trials_the_first_has_the_id_of_the_evaluation(
+    client: TestClient, workspace: Workspace
+) -> None:
     evaluation = submitted(client, {**RESPONSE, "trials": 3})
     ended(client, evaluation)
     decisions.approve(workspace, pending_keys(workspace))
@@ -298,10 +401,15 @@ def test_it_is_stored_before_it_is_answered_and_known_to_every_process(
     until(lambda: result(client, evaluation)["state"] == "needs_review")
 
 
-def test_idempotency_key_gives_one_evaluation_and_one_content(client: TestClient, workspace: Workspace) -> None:
+def test_idempotency_key_gives_one_evaluation_and_one_content(
+    client: TestClient, workspace: Workspace
+) -> None:
     found: list[str] = []
     threads = [
-        threading.Thread(target=lambda: found.append(submitted(client, THING, **{"Idempotency-Key": "k-1"}))) for _ in range(6)
+        threading.Thread(
+            target=lambda: found.append(submitted(client, THING, **{"Idempotency-Key": "k-1"}))
+        )
+        for _ in range(6)
     ]
     for one in threads:
         one.start()
@@ -314,7 +422,9 @@ def test_idempotency_key_gives_one_evaluation_and_one_content(client: TestClient
     again = client.post("/submit_evaluation", json=THING, headers={"Idempotency-Key": "k-1"})
     assert again.json()["evaluation_id"] == found[0]
     assert "before" in again.json()["message"]
-    other = client.post("/submit_evaluation", json={**THING, "trialsNeeded": 4}, headers={"Idempotency-Key": "k-1"})
+    other = client.post(
+        "/submit_evaluation", json={**THING, "trialsNeeded": 4}, headers={"Idempotency-Key": "k-1"}
+    )
     assert other.status_code == 422
     assert other.json()["error"]["where"] == "Idempotency-Key"
     assert submitted(client, THING, **{"Idempotency-Key": "k-2"}) != found[0]
@@ -326,7 +436,11 @@ def test_idempotency_key_gives_one_evaluation_and_one_content(client: TestClient
     [
         ({"rubrik": []}, "body.rubrik", "is not a field"),
         ({"snippets": []}, "snippets", ""),
-        ({"snippets": [{"name": "ann", "content": "x"}, {"name": "Ann", "content": "y"}]}, "snippets", "twice"),
+        (
+            {"snippets": [{"name": "ann", "content": "x"}, {"name": "Ann", "content": "y"}]},
+            "snippets",
+            "twice",
+        ),
         ({"snippets": {"ann": "x"}, "mode": "joint"}, "", "at least two"),
         ({"thingName": "???"}, "thingName", "letter or digit"),
         ({"trialsNeeded": 0}, "body.trialsNeeded", "1 or more"),
@@ -352,7 +466,9 @@ def test_invalid_evaluation_names_its_field_and_stores_nothing(
 
 
 def test_a_body_that_is_no_json_or_too_large_is_refused(client: TestClient) -> None:
-    broken = client.post("/submit_evaluation", content="{", headers={"content-type": "application/json"})
+    broken = client.post(
+        "/submit_evaluation", content="{", headers={"content-type": "application/json"}
+    )
     assert (broken.status_code, broken.json()["error"]["where"]) == (400, "body")
     assert client.post("/submit_evaluation", json=[]).status_code == 422
     large = b'{"x": "' + b"a" * LARGEST + b'"}'
@@ -387,7 +503,9 @@ def test_failures_have_kind_and_fault(client: TestClient, server: ModelServer) -
     assert found["parsing_error"] == failure["detail"]
 
 
-def test_a_wrong_key_pauses_an_evaluation_and_is_named(client: TestClient, server: ModelServer) -> None:
+def test_a_wrong_key_pauses_an_evaluation_and_is_named(
+    client: TestClient, server: ModelServer
+) -> None:
     server.faults(1.0, [Mishap.HTTP_401])
     found = ended(client, submitted(client, {**THING, "trialsNeeded": 1}))
     assert (found["state"], found["failures"]) == ("paused", [])
@@ -407,7 +525,10 @@ def test_local_only_refuses_before_anything_is_asked(tmp_path: Path) -> None:
 def test_the_budget_is_obeyed_and_named_as_the_reason(tmp_path: Path, server: ModelServer) -> None:
     prices = "{openai/judge: {input: 1000, output: 1000}}"
     environment = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": server.url, "ASSAY_PRICES": prices}
-    with Workspace.open(tmp_path, environment=environment) as opened, TestClient(create_app(opened), base_url=HOME) as client:
+    with (
+        Workspace.open(tmp_path, environment=environment) as opened,
+        TestClient(create_app(opened), base_url=HOME) as client,
+    ):
         found = ended(client, submitted(client, {**THING, "budget": 0.000001}))
     assert (found["state"], found["failures"]) == ("paused", [])
     assert found["message"].startswith("It is paused, because the budget is reached")
@@ -415,22 +536,35 @@ def test_the_budget_is_obeyed_and_named_as_the_reason(tmp_path: Path, server: Mo
 
 
 @pytest.mark.slow
-def test_more_than_the_server_carries_out_at_once_wait_their_turn(client: TestClient, server: ModelServer) -> None:
-    found = [submitted(client, {**THING, "thingName": f"Thing {n}", "trialsNeeded": 1}) for n in range(12)]
+def test_more_than_the_server_carries_out_at_once_wait_their_turn(
+    client: TestClient, server: ModelServer
+) -> None:
+    found = [
+        submitted(client, {**THING, "thingName": f"Thing {n}", "trialsNeeded": 1})
+        for n in range(12)
+    ]
     assert all(ended(client, one)["state"] == "needs_review" for one in found)
 
 
 @pytest.mark.parametrize(("read_only", "calls"), [(True, 0), (False, 1)])
-def test_a_new_server_goes_on_unless_it_only_reads(tmp_path: Path, server: ModelServer, read_only: bool, calls: int) -> None:
+def test_a_new_server_goes_on_unless_it_only_reads(
+    tmp_path: Path, server: ModelServer, read_only: bool, calls: int
+) -> None:
     environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"}
-    submission = evaluations.Submission(thing="t", snippets=(("ann", "code"),), judges=("openai/judge",), mode="each", trials=1)
+    submission = evaluations.Submission(
+        thing="t", snippets=(("ann", "code"),), judges=("openai/judge",), mode="each", trials=1
+    )
     with Workspace.open(tmp_path, environment=environment) as opened:
         accepted = evaluations.submit(opened, submission)
     with (
         Workspace.open(tmp_path, environment=environment, read_only=read_only) as opened,
         TestClient(create_app(opened), base_url=HOME) as client,
     ):
-        state = ended(client, accepted.evaluation_id)["state"] if calls else result(client, accepted.evaluation_id)["state"]
+        state = (
+            ended(client, accepted.evaluation_id)["state"]
+            if calls
+            else result(client, accepted.evaluation_id)["state"]
+        )
     assert (state == "pending") is read_only
     assert (len(server.calls) > 0) is bool(calls)
 
@@ -445,11 +579,18 @@ def test_after_a_kill_the_evaluation_goes_on_by_itself(tmp_path: Path) -> None:
         try:
             body = {**THING, "trialsNeeded": 6}
             evaluation = posted(served, body, key="restart")
-            eventually(lambda: 0 < served.get(f"/get_evaluation_result/{evaluation}")["trials"]["done"] < 6)
+            eventually(
+                lambda: 0 < served.get(f"/get_evaluation_result/{evaluation}")["trials"]["done"] < 6
+            )
             served.kill()
             served.start()
             assert posted(served, body, key="restart") == evaluation
-            eventually(lambda: served.get(f"/get_evaluation_result/{evaluation}")["state"] == "needs_review", within_s=30)
+            eventually(
+                lambda: (
+                    served.get(f"/get_evaluation_result/{evaluation}")["state"] == "needs_review"
+                ),
+                within_s=30,
+            )
             done = served.get(f"/get_evaluation_result/{evaluation}")
             assert (done["waiting"], done["trials"]["total"]) == (6, 6)
         finally:
@@ -471,13 +612,20 @@ def test_beyond_loopback_scripts_show_the_token(workspace: Workspace) -> None:
     with TestClient(create_app(workspace, token="a-s3cret-of-any-length"), base_url=HOME) as client:
         bearer = {"authorization": "Bearer a-s3cret-of-any-length"}
         assert client.post("/submit_evaluation", json=THING).status_code == 401
-        assert client.post("/submit_evaluation", json=THING, headers={"authorization": "Bearer x"}).status_code == 401
+        assert (
+            client.post(
+                "/submit_evaluation", json=THING, headers={"authorization": "Bearer x"}
+            ).status_code
+            == 401
+        )
         evaluation = submitted(client, {**THING, "judge": "human"}, **bearer)
         assert client.get(f"/get_evaluation_result/{evaluation}").status_code == 401
         assert client.get(f"/get_evaluation_result/{evaluation}", headers=bearer).status_code == 200
 
 
-@pytest.mark.parametrize("headers", [{"sec-fetch-site": "cross-site"}, {"origin": "http://evil.example"}])
+@pytest.mark.parametrize(
+    "headers", [{"sec-fetch-site": "cross-site"}, {"origin": "http://evil.example"}]
+)
 def test_other_sites_neither_submit_nor_read(client: TestClient, headers: dict[str, str]) -> None:
     assert client.post("/submit_evaluation", json=THING, headers=headers).status_code == 403
     if "origin" not in headers:

@@ -36,7 +36,10 @@ CONTRACT = {
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     monkeypatch.chdir(tmp_path)
-    with Workspace.open(tmp_path, environment={}) as opened, TestClient(create_app(opened), base_url=HOME) as client:
+    with (
+        Workspace.open(tmp_path, environment={}) as opened,
+        TestClient(create_app(opened), base_url=HOME) as client,
+    ):
         yield client
 
 
@@ -48,7 +51,11 @@ def described(client: TestClient) -> dict[str, Any]:
 
 def test_every_address_is_documented_and_none_that_is_not_there(described: dict[str, Any]) -> None:
     text = DOCS.read_text("utf-8")
-    there = {f"{method.upper()} {path}" for path, methods in described["paths"].items() for method in methods}
+    there = {
+        f"{method.upper()} {path}"
+        for path, methods in described["paths"].items()
+        for method in methods
+    }
     written = set(re.findall(r"`((?:GET|POST|PUT|DELETE|PATCH) /[^`\s]*)`", text))
     assert sorted(there - written) == []
     assert sorted(written - there) == []
@@ -61,7 +68,9 @@ def test_every_operation_has_a_description(described: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), CONTRACT)
-def test_contract_operations_have_schemas_failures_and_examples(described: dict[str, Any], method: str, path: str) -> None:
+def test_contract_operations_have_schemas_failures_and_examples(
+    described: dict[str, Any], method: str, path: str
+) -> None:
     one = described["paths"][path][method]
     good = one["responses"][CONTRACT[method, path]]["content"]["application/json"]["schema"]
     assert "$ref" in good
@@ -73,16 +82,23 @@ def test_contract_operations_have_schemas_failures_and_examples(described: dict[
         assert {"404"} <= set(one["responses"])
 
 
-def test_the_examples_are_accepted_as_they_stand(client: TestClient, described: dict[str, Any]) -> None:
+def test_the_examples_are_accepted_as_they_stand(
+    client: TestClient, described: dict[str, Any]
+) -> None:
     for path in ("/submit_evaluation", "/api/runs"):
-        examples = described["paths"][path]["post"]["requestBody"]["content"]["application/json"]["examples"]
+        examples = described["paths"][path]["post"]["requestBody"]["content"]["application/json"][
+            "examples"
+        ]
         for example in examples.values():
             answer = client.post(path, json=example["value"])
             assert answer.status_code in {201, 202}, answer.text
 
 
 def test_the_examples_in_the_documentation_are_json(client: TestClient) -> None:
-    blocks = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", DOCS.read_text("utf-8"), re.M | re.S)]
+    blocks = [
+        json.loads(block)
+        for block in re.findall(r"^```json\n(.*?)^```", DOCS.read_text("utf-8"), re.M | re.S)
+    ]
     thing = next(block for block in blocks if "thingName" in block)
     run = next(block for block in blocks if "scenario" in block)
     assert client.post("/submit_evaluation", json={**thing, "judge": "human"}).status_code == 202
@@ -96,14 +112,20 @@ def test_answers_have_the_shape_that_is_described(client: TestClient) -> None:
         TypeAdapter(SubmittedDocument).validate_python(answer.json())
         ids.append(answer.json()["evaluation_id"])
     for one in ids:
-        TypeAdapter(EvaluationDocument).validate_python(client.get(f"/get_evaluation_result/{one}").json())
+        TypeAdapter(EvaluationDocument).validate_python(
+            client.get(f"/get_evaluation_result/{one}").json()
+        )
     TypeAdapter(ReceivedRunDocument).validate_python(client.post("/api/runs", json=RUN).json())
     TypeAdapter(RunListDocument).validate_python(client.get("/api/runs").json())
     for one in (*ids, RUN["runId"]):
-        TypeAdapter(RunWithEvaluationsDocument).validate_python(client.get(f"/api/runs/{one}").json())
+        TypeAdapter(RunWithEvaluationsDocument).validate_python(
+            client.get(f"/api/runs/{one}").json()
+        )
     TypeAdapter(BatchDocument).validate_python(client.get(f"/api/batches/{RUN['batchId']}").json())
     TypeAdapter(RefusalDocument).validate_python(client.get("/api/batches/nothing").json())
-    TypeAdapter(RefusalDocument).validate_python(client.post("/submit_evaluation", json={**THING, "review": "x"}).json())
+    TypeAdapter(RefusalDocument).validate_python(
+        client.post("/submit_evaluation", json={**THING, "review": "x"}).json()
+    )
 
 
 def test_the_docs_page_lists_every_endpoint_of_the_description(client: TestClient) -> None:
@@ -112,6 +134,8 @@ def test_the_docs_page_lists_every_endpoint_of_the_description(client: TestClien
     assert "script-src 'self'" in page.headers["content-security-policy"]
     shown = set(re.findall(r"<code>([A-Z]+) (/[^<]*)</code>", page.text))
     paths = client.get("/openapi.json").json()["paths"]
-    assert shown == {(method.upper(), path) for path, methods in paths.items() for method in methods}
+    assert shown == {
+        (method.upper(), path) for path, methods in paths.items() for method in methods
+    }
     assert "<code>runId</code>" in page.text
     assert "<code>batch_id</code> (query)" in page.text

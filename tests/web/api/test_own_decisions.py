@@ -1,4 +1,6 @@
-"""A reviewer's own decisions: newest first, with the ids of the review page, and planted checks like any other item."""
+"""A reviewer's own decisions: newest first, with the ids of the review page, and planted checks
+like any other item.
+"""
 
 from __future__ import annotations
 
@@ -44,16 +46,27 @@ def owner(workspace: Workspace) -> Iterator[TestClient]:
 @pytest.fixture
 def ann(workspace: Workspace) -> Iterator[TestClient]:
     with TestClient(create_app(workspace), base_url=HOME) as client:
-        assert client.get(people.invite(workspace, "ann", role="reviewer", base=HOME).link).status_code == 200
+        assert (
+            client.get(people.invite(workspace, "ann", role="reviewer", base=HOME).link).status_code
+            == 200
+        )
         yield client
 
 
 def waiting(client: TestClient, n: int = 3) -> list[str]:
-    return [item["id"] for item in client.get(f"/api/review/next?desk=desk-1&limit={n}").json()["items"]]
+    return [
+        item["id"] for item in client.get(f"/api/review/next?desk=desk-1&limit={n}").json()["items"]
+    ]
 
 
 def decide(client: TestClient, item: str, verb: str, **more: Any) -> None:
-    body = {"key": f"{verb}-{item}-{len(more)}", "id": item, "verb": verb, "reason": "Why not.", **more}
+    body = {
+        "key": f"{verb}-{item}-{len(more)}",
+        "id": item,
+        "verb": verb,
+        "reason": "Why not.",
+        **more,
+    }
     (result,) = client.post("/api/decisions", json={"decisions": [body]}).json()["results"]
     assert result["ok"], result
 
@@ -91,7 +104,9 @@ def test_own_decisions_are_listed_newest_first(ann: TestClient) -> None:
         assert f'href="/assessments/{row["id"]}"' in page
 
 
-def test_a_later_change_by_another_person_is_told(ann: TestClient, owner: TestClient, workspace: Workspace) -> None:
+def test_a_later_change_by_another_person_is_told(
+    ann: TestClient, owner: TestClient, workspace: Workspace
+) -> None:
     first, second, _ = waiting(ann)
     decide(ann, first, "approve")
     decide(ann, second, "approve")
@@ -104,7 +119,9 @@ def test_a_later_change_by_another_person_is_told(ann: TestClient, owner: TestCl
     assert "bob" not in ann.get(OWN).text
 
 
-def test_a_planted_check_is_listed_like_an_item(ann: TestClient, owner: TestClient, workspace: Workspace) -> None:
+def test_a_planted_check_is_listed_like_an_item(
+    ann: TestClient, owner: TestClient, workspace: Workspace
+) -> None:
     real, *_ = waiting(ann)
     decide(ann, real, "approve")
     names = Concealment(workspace)
@@ -118,19 +135,26 @@ def test_a_planted_check_is_listed_like_an_item(ann: TestClient, owner: TestClie
     assert [row["id"] for row in listed(owner)] == [f"a{check.key}", f"a{names.key_of(real)}"]
 
 
-def test_pages_count_decisions_and_no_number_of_the_store(ann: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_count_decisions_and_no_number_of_the_store(
+    ann: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(own_decisions, "PORTION", 2)
     items = waiting(ann)
     for item in items:
         decide(ann, item, "approve")
     first = ann.get(f"{OWN}.json").json()
-    assert ([row["id"] for row in first["decisions"]], first["next"]) == (items[:0:-1], f"{OWN}.json?before=1")
+    assert ([row["id"] for row in first["decisions"]], first["next"]) == (
+        items[:0:-1],
+        f"{OWN}.json?before=1",
+    )
     last = ann.get(first["next"]).json()
     assert ([row["id"] for row in last["decisions"]], last["next"]) == (items[:1], None)
     assert f'href="{OWN}?before=1"' in ann.get(OWN).text
 
 
-def test_a_reviewer_without_decisions_gets_an_empty_page(ann: TestClient, owner: TestClient) -> None:
+def test_a_reviewer_without_decisions_gets_an_empty_page(
+    ann: TestClient, owner: TestClient
+) -> None:
     assert "No decisions yet." in ann.get(OWN).text
     assert listed(ann) == []
     assert owner.get("/reviewers/nobody/decisions.json").status_code == 404

@@ -45,8 +45,12 @@ ODD: st.SearchStrategy[Any] = st.sampled_from(
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     place = tmp_path
     (place / "one.yaml").write_text(SUITE, "utf-8")
-    reply = json.dumps({"candidates": {label: {"right": {"score": 5, "reason": "."}} for label in "AB"}})
-    (place / "judge.jsonl").write_text(json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}), "utf-8")
+    reply = json.dumps(
+        {"candidates": {label: {"right": {"score": 5, "reason": "."}} for label in "AB"}}
+    )
+    (place / "judge.jsonl").write_text(
+        json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}), "utf-8"
+    )
     with Workspace.open(place, environment={}) as opened:
         execution.run(opened, preflight.load(opened, place / "one.yaml"), RunOptions())
         yield opened
@@ -54,7 +58,9 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 
 @pytest.fixture
 def client(workspace: Workspace) -> Iterator[TestClient]:
-    with TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", raise_server_exceptions=False) as opened:
+    with TestClient(
+        create_app(workspace), base_url="http://127.0.0.1:8000", raise_server_exceptions=False
+    ) as opened:
         yield opened
 
 
@@ -70,9 +76,18 @@ def with_known(fields: Any, known: dict[str, Any], odd: tuple[int, Any] | None) 
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_no_drawn_request_is_answered_with_a_500(workspace: Workspace, client: TestClient, part: int) -> None:
+def test_no_drawn_request_is_answered_with_a_500(
+    workspace: Workspace, client: TestClient, part: int
+) -> None:
     (run,) = workspace.archive.runs.matching(Selection())
-    known = {"run_id": run.id, "run": run.id, "assessment_id": 1, "assessment": 1, "task": "one", "suite": "one.yaml"}
+    known = {
+        "run_id": run.id,
+        "run": run.id,
+        "assessment_id": 1,
+        "assessment": 1,
+        "task": "one",
+        "suite": "one.yaml",
+    }
     schema = schemathesis.openapi.from_dict(client.get("/openapi.json").json())
     operations = [parsed.ok() for parsed in schema.get_all_operations() if isinstance(parsed, Ok)]
     assert len(operations) > 40
@@ -87,17 +102,32 @@ def test_no_drawn_request_is_answered_with_a_500(workspace: Workspace, client: T
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
-        @given(operation.as_strategy(), st.booleans(), st.none() | st.tuples(st.integers(0, 20), ODD))
+        @given(
+            operation.as_strategy(), st.booleans(), st.none() | st.tuples(st.integers(0, 20), ODD)
+        )
         def ask(case: schemathesis.Case[Any], knows: bool, odd: tuple[int, Any] | None) -> None:
             names = known if knows else {}
             path = case.path
             for name, value in with_known(case.path_parameters, names, None).items():
-                path = path.replace(f"{{{name}}}", quote(str(value).encode("utf-8", "replace"), safe="") or "0")
+                path = path.replace(
+                    f"{{{name}}}", quote(str(value).encode("utf-8", "replace"), safe="") or "0"
+                )
             body = b""
             if case.media_type is not None and not isinstance(case.body, NotSet):
-                body = json.dumps(with_known(case.body, names, odd), default=str).encode()  # as a client would, escaped
-            query = urlencode(with_known(case.query, names, odd if not body else None), doseq=True, errors="replace")
-            answer = client.request(case.method, f"{path}?{query}", content=body, headers={"content-type": "application/json"})
+                body = json.dumps(
+                    with_known(case.body, names, odd), default=str
+                ).encode()  # as a client would, escaped
+            query = urlencode(
+                with_known(case.query, names, odd if not body else None),
+                doseq=True,
+                errors="replace",
+            )
+            answer = client.request(
+                case.method,
+                f"{path}?{query}",
+                content=body,
+                headers={"content-type": "application/json"},
+            )
             statuses.append(answer.status_code)
             assert answer.status_code < 500, (case.method, path, query, body, answer.text)
 

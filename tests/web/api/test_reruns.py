@@ -1,4 +1,6 @@
-"""While somebody has an item judged again, nobody decides on the attempt that is about to be replaced."""
+"""While somebody has an item judged again, nobody decides on the attempt that is about to be
+replaced.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,13 @@ def decided(client: TestClient, item: str, *, reviewer: str, key: str) -> dict[s
 
 
 def rerun(client: TestClient, item: str, *, reviewer: str) -> dict[str, Any]:
-    wish = {"key": f"{reviewer}-rerun-1", "id": item, "attempt": 1, "reason": "look again", "reviewer": reviewer}
+    wish = {
+        "key": f"{reviewer}-rerun-1",
+        "id": item,
+        "attempt": 1,
+        "reason": "look again",
+        "reviewer": reviewer,
+    }
     found: dict[str, Any] = client.post("/api/rerun", json=wish).json()
     return found
 
@@ -52,18 +60,26 @@ def test_decision_is_refused_while_another_reviewer_s_rerun_runs(
     refused = decided(client, item, reviewer="Bo", key="bo-approves-2")
     assert not refused["ok"]
     assert "Ines requested it" in refused["error"]["problem"]
-    assert decided(client, shown_assessment(other), reviewer="Bo", key="bo-approves-1")["ok"], "said once more"
+    assert decided(client, shown_assessment(other), reviewer="Bo", key="bo-approves-1")["ok"], (
+        "said once more"
+    )
     server.held = False
     deadline = time.monotonic() + 30
     while (said := rerun(client, item, reviewer="Ines"))["status"] == "running":
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert said["status"] == "done", said
-    assert [event.decision.verb for event in decisions.assessment(workspace, key).events] == ["rerun"]
-    assert decided(client, said["new_id"], reviewer="Bo", key="bo-approves-3")["ok"], "the new attempt is anybody's"
+    assert [event.decision.verb for event in decisions.assessment(workspace, key).events] == [
+        "rerun"
+    ]
+    assert decided(client, said["new_id"], reviewer="Bo", key="bo-approves-3")["ok"], (
+        "the new attempt is anybody's"
+    )
 
 
-def test_decision_is_refused_while_one_s_own_rerun_runs(client: TestClient, workspace: Workspace, server: ModelServer) -> None:
+def test_decision_is_refused_while_one_s_own_rerun_runs(
+    client: TestClient, workspace: Workspace, server: ModelServer
+) -> None:
     waiting(client)
     key, _ = pending_keys(workspace)
     item = shown_assessment(key)
@@ -79,7 +95,10 @@ def test_decision_is_refused_while_one_s_own_rerun_runs(client: TestClient, work
     while rerun(client, item, reviewer="Ines")["status"] == "running":
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert [event.decision.verb for event in decisions.assessment(workspace, key).events] == ["approve", "rerun"]
+    assert [event.decision.verb for event in decisions.assessment(workspace, key).events] == [
+        "approve",
+        "rerun",
+    ]
 
 
 def test_a_second_wish_for_one_item_is_refused_and_leaves_the_first(
@@ -101,4 +120,6 @@ def test_a_second_wish_for_one_item_is_refused_and_leaves_the_first(
     while rerun(client, item, reviewer="Ines")["status"] == "running":
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert [event.decision.verb for event in decisions.assessment(workspace, key).events] == ["rerun"]
+    assert [event.decision.verb for event in decisions.assessment(workspace, key).events] == [
+        "rerun"
+    ]

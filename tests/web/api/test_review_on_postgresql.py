@@ -1,4 +1,6 @@
-"""Honest review on PostgreSQL: blind verdicts, checks, repeats, reruns, second opinions and what is made of them."""
+"""Honest review on PostgreSQL: blind verdicts, checks, repeats, reruns, second opinions and what is
+made of them.
+"""
 
 from __future__ import annotations
 
@@ -79,8 +81,12 @@ def test_a_run_is_reviewed_with_checks_and_repeats_to_its_end(served: Served) ->
     assert blind
     assert taken_back
     assert judged_again
-    steps = {(one[0] - before[0], before[1] - one[1]) for before, one in pairwise(shown) if one[1] > 1}
-    assert steps == {(1, 1)}, "every decision moves the totals alike, until nothing is expected any more"
+    steps = {
+        (one[0] - before[0], before[1] - one[1]) for before, one in pairwise(shown) if one[1] > 1
+    }
+    assert steps == {(1, 1)}, (
+        "every decision moves the totals alike, until nothing is expected any more"
+    )
     found = kinds(served)
     assert {ControlKind.CHECK, ControlKind.REPEAT, ControlKind.ATTEMPT} <= set(found)
     real, _ = names(served)
@@ -102,14 +108,22 @@ def test_a_run_is_reviewed_with_checks_and_repeats_to_its_end(served: Served) ->
 def test_two_people_decide_and_a_third_settles(served: Served) -> None:
     switch(served.folder, second=1.0)
     for item, person in (("a1", "ann"), ("a2", "ann"), ("a1", "bob"), ("a2", "bob")):
-        asked(served, f"/api/assessments/{item}", as_=person)  # an opinion on an unseen item measures no agreement
+        # an opinion on an unseen item measures no agreement
+        asked(served, f"/api/assessments/{item}", as_=person)
     assert decide(served, "a1", "approve")["state"] == "pending"
     assert decide(served, "a2", "approve")["state"] == "pending"
     assert decide(served, "a1", "approve", as_="bob")["state"] == "approved"
     assert decide(served, "a2", "reject", as_="bob")["state"] == "pending"
     assert [one["id"] for one in asked(served, "/adjudication.json")["disputes"]] == ["a2"]
-    body: dict[str, Any] = {"key": "j" * 10, "id": "a2", "choice": "second", "reason": "read again", "kind": "fact",
-                            "confidence": "sure", "reviewer": "cleo"}  # fmt: skip
+    body: dict[str, Any] = {
+        "key": "j" * 10,
+        "id": "a2",
+        "choice": "second",
+        "reason": "read again",
+        "kind": "fact",
+        "confidence": "sure",
+        "reviewer": "cleo",
+    }
     with pytest.raises(urllib.error.HTTPError):
         asked(served, "/api/adjudicate", {**body, "reviewer": "bob"})
     assert asked(served, "/api/adjudicate", body)["state"] == "rejected"

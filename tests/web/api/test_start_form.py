@@ -15,7 +15,8 @@ from assay.domain.selection import Selection
 from assay.web.server import create_app
 
 REFUND = (
-    "Your lamp was delivered 12 days ago, which is within our 30 days, so we refund the full price. Please send it back. " * 2
+    "Your lamp was delivered 12 days ago, which is within our 30 days, so we refund the full price. Please send it back. "
+    * 2
 )
 CODE = "def slug(title):\n    return title.lower().replace(' ', '-')\n"
 
@@ -41,7 +42,9 @@ def post(client: TestClient, path: str, status: int = 200, **body: Any) -> Any:
 
 def written_set(folder: Path, text: str, **more: str) -> str:
     snippets = [{"name": name, "content": text} for name in ("ann", "bob")]
-    (folder / "two.json").write_text(json.dumps([{"thingName": "One", "snippets": snippets, **more}]), "utf-8")
+    (folder / "two.json").write_text(
+        json.dumps([{"thingName": "One", "snippets": snippets, **more}]), "utf-8"
+    )
     return "two.json"
 
 
@@ -51,14 +54,18 @@ def test_pasted_texts_are_graded_by_the_criteria_that_the_person_kept(
     assert post(client, "/api/start/rubric", texts=[REFUND, REFUND]) == {"rubric": "helpfulness"}
     rubric = [{"name": "kind", "weight": 2, "scale": [0, 5], "guidance": "Is it friendly?"}]
     snippets = [["ann", REFUND], ["bob", REFUND.upper()]]
-    run = post(client, "/api/pasted", 201, thing="A refund", snippets=snippets, rubric=rubric)["run_id"]
+    run = post(client, "/api/pasted", 201, thing="A refund", snippets=snippets, rubric=rubric)[
+        "run_id"
+    ]
     (criterion,) = workspace.journal.plan_of(run).rubric.criteria
     assert (criterion.name, criterion.weight, criterion.high) == ("kind", 2, 5)
     saved = json.loads((tmp_path / "suites" / "a-refund.json").read_text("utf-8"))
     assert saved["rubric"] == rubric
 
 
-def test_a_wrong_criterion_of_pasted_texts_is_told_at_its_field(client: TestClient, tmp_path: Path) -> None:
+def test_a_wrong_criterion_of_pasted_texts_is_told_at_its_field(
+    client: TestClient, tmp_path: Path
+) -> None:
     rubric = [{"name": "kind", "weight": -1, "scale": [0, 5]}]
     snippets = [["ann", "a"], ["bob", "b"]]
     refused = post(client, "/api/pasted", 422, thing="A refund", snippets=snippets, rubric=rubric)
@@ -68,7 +75,11 @@ def test_a_wrong_criterion_of_pasted_texts_is_told_at_its_field(client: TestClie
 
 @pytest.mark.parametrize(
     ("text", "more", "default", "fitting"),
-    [(REFUND, {}, "quality", "helpfulness"), (CODE, {}, "quality", "code"), (CODE, {"language": "python"}, "code", "code")],
+    [
+        (REFUND, {}, "quality", "helpfulness"),
+        (CODE, {}, "quality", "code"),
+        (CODE, {"language": "python"}, "code", "code"),
+    ],
 )
 def test_a_set_without_a_rubric_gets_a_fitting_one(
     client: TestClient, tmp_path: Path, text: str, more: dict[str, str], default: str, fitting: str
@@ -84,16 +95,28 @@ def test_the_start_form_tells_how_many_reviews_follow(client: TestClient, tmp_pa
     path = written_set(tmp_path, REFUND)
     every = post(client, "/api/start/look", suite=path, judges=["human"], trials=4)
     assert every["reviews"] == {"n": 4, "at_most": False}
-    flagged = post(client, "/api/start/look", suite=path, judges=["openai/gpt-4o-mini"], trials=4, review="flagged")
+    flagged = post(
+        client,
+        "/api/start/look",
+        suite=path,
+        judges=["openai/gpt-4o-mini"],
+        trials=4,
+        review="flagged",
+    )
     assert flagged["reviews"] == {"n": 4, "at_most": True}
     none = post(client, "/api/start/look", suite=path, judges=["openai/gpt-4o-mini"], review="none")
     assert none["reviews"]["n"] == 0
 
 
-def test_the_models_of_the_price_list_complete_model_names(client: TestClient, tmp_path: Path) -> None:
+def test_the_models_of_the_price_list_complete_model_names(
+    client: TestClient, tmp_path: Path
+) -> None:
     task = {"id": "t", "prompt": "Why?"}
     (tmp_path / "asks.json").write_text(
-        json.dumps({"tasks": [task], "judge": {"model": "human", "mode": "each"}, "candidates": ["echo"]}), "utf-8"
+        json.dumps(
+            {"tasks": [task], "judge": {"model": "human", "mode": "each"}, "candidates": ["echo"]}
+        ),
+        "utf-8",
     )
     page = client.get("/start", params={"suite": "asks.json"}).text
     assert '<datalist id="models">' in page
@@ -110,27 +133,42 @@ def test_a_candidate_of_a_set_is_no_model(client: TestClient, tmp_path: Path) ->
     assert 'value="echo"' not in page
 
 
-def test_an_edited_set_is_a_new_version_beside_the_old_one(client: TestClient, tmp_path: Path) -> None:
+def test_an_edited_set_is_a_new_version_beside_the_old_one(
+    client: TestClient, tmp_path: Path
+) -> None:
     (tmp_path / "suites").mkdir()
     written_set(tmp_path / "suites", REFUND)
     page = client.get("/start", params={"edit": "suites/two.json"})
     assert "New version of suites/two.json" in page.text
     old = client.get("/api/suites/read", params={"path": "suites/two.json"}).json()["suite"]
     changed = (tmp_path / "suites" / "two.json").read_text("utf-8").replace("lamp", "chair")
-    saved = post(client, "/api/suites", 201, name="two.json", text=changed, as_version=True)["suite"]
+    saved = post(client, "/api/suites", 201, name="two.json", text=changed, as_version=True)[
+        "suite"
+    ]
     assert saved == "suites/two-2.json"
-    again = post(client, "/api/suites", 201, name="two-2.json", text=changed.replace("chair", "bed"), as_version=True)
+    again = post(
+        client,
+        "/api/suites",
+        201,
+        name="two-2.json",
+        text=changed.replace("chair", "bed"),
+        as_version=True,
+    )
     assert again["suite"] == "suites/two-3.json"
     new = client.get("/api/suites/read", params={"path": saved}).json()["suite"]
     assert old["editable"]
     assert len({old["digest"], new["digest"]}) == 2
     assert "lamp" in (tmp_path / "suites" / "two.json").read_text("utf-8")
     assert client.get("/start", params={"edit": "../two.json"}).status_code == 404
-    (tmp_path / "suite.yaml").write_text("tasks: [{id: a, prompt: b, expected: c, score: exact}]\n", "utf-8")
+    (tmp_path / "suite.yaml").write_text(
+        "tasks: [{id: a, prompt: b, expected: c, score: exact}]\n", "utf-8"
+    )
     assert client.get("/start", params={"edit": "suite.yaml"}).status_code == 422
 
 
-def test_nothing_is_stored_by_looking(client: TestClient, workspace: Workspace, tmp_path: Path) -> None:
+def test_nothing_is_stored_by_looking(
+    client: TestClient, workspace: Workspace, tmp_path: Path
+) -> None:
     path = written_set(tmp_path, REFUND)
     post(client, "/api/start/look", suite=path, judges=["human"])
     assert workspace.archive.runs.matching(Selection()) == ()

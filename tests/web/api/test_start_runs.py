@@ -1,4 +1,6 @@
-"""Starting, steering and extending runs over HTTP; the models are answered by a real server on this machine."""
+"""Starting, steering and extending runs over HTTP; the models are answered by a real server on this
+machine.
+"""
 
 from __future__ import annotations
 
@@ -101,15 +103,27 @@ def finished(client: TestClient, run: str) -> Any:
     return row(client, run)
 
 
-def test_a_set_written_in_a_browser_is_saved_and_run_by_the_server(client: TestClient, folder: Path) -> None:
-    things = [{"thingName": "Gate", "snippets": [{"name": n, "content": f"{n}()"} for n in ("ann", "bob")]}]
+def test_a_set_written_in_a_browser_is_saved_and_run_by_the_server(
+    client: TestClient, folder: Path
+) -> None:
+    things = [
+        {
+            "thingName": "Gate",
+            "snippets": [{"name": n, "content": f"{n}()"} for n in ("ann", "bob")],
+        }
+    ]
     saved = post(client, "/api/suites", 201, name="My Set.json", text=json.dumps(things))["suite"]
     assert saved == "suites/my-set.json"
     assert json.loads((folder / saved).read_text("utf-8")) == things
     assert saved in client.get("/api/suites").json()["suites"]
     wish = {"suite": saved, "trials": 5, "judges": [JUDGE]}
     look = post(client, "/api/start/look", **wish)
-    assert (look["tasks"], look["trials"], look["estimate"]["calls"], look["problems"]) == (1, 5, 5, [])
+    assert (look["tasks"], look["trials"], look["estimate"]["calls"], look["problems"]) == (
+        1,
+        5,
+        5,
+        [],
+    )
     run = post(client, "/api/start", 201, **wish)["run_id"]
     done = finished(client, run)
     assert (done["judged"], done["waiting"], done["failed"]) == (5, 5, 0)
@@ -148,38 +162,75 @@ def test_invalid_start_shows_the_validate_message_at_its_field(
     assert client.get("/api/runs").json()["runs"] == []
 
 
-def test_a_review_sample_of_the_form_is_drawn_and_kept(client: TestClient, workspace: Workspace) -> None:
-    run = post(client, "/api/start", 201, suite="services.json", judges=[JUDGE], review="sample:0.5", trials=4)["run_id"]
+def test_a_review_sample_of_the_form_is_drawn_and_kept(
+    client: TestClient, workspace: Workspace
+) -> None:
+    run = post(
+        client,
+        "/api/start",
+        201,
+        suite="services.json",
+        judges=[JUDGE],
+        review="sample:0.5",
+        trials=4,
+    )["run_id"]
     finished(client, run)
     plan = workspace.journal.plan_of(run)
     assert plan.protocol["sample"] == {"share": 0.5, "by": "task"}
     assert (str(plan.policy), plan.protocol["order"]) == ("sample", "random")
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
-    assert summary.assessments[AssessmentState.LEFT_OUT] == summary.assessments[AssessmentState.PENDING] > 0
+    assert (
+        summary.assessments[AssessmentState.LEFT_OUT]
+        == summary.assessments[AssessmentState.PENDING]
+        > 0
+    )
     choices = client.get("/start", params={"suite": "services.json"}).text
     assert '<option value="sample:0.2">one trial in five, chosen at random</option>' in choices
 
 
-def test_form_values_override_the_suite_file_and_are_kept(client: TestClient, workspace: Workspace, folder: Path) -> None:
-    rubric = [{"name": "calm", "weight": 1, "scale": [0, 5]}, {"name": "clear", "weight": 3, "scale": [0, 5]}]
+def test_form_values_override_the_suite_file_and_are_kept(
+    client: TestClient, workspace: Workspace, folder: Path
+) -> None:
+    rubric = [
+        {"name": "calm", "weight": 1, "scale": [0, 5]},
+        {"name": "clear", "weight": 3, "scale": [0, 5]},
+    ]
     for suite in ("suites/two.yaml", "services.json"):
         before = (folder / suite).read_text("utf-8")
-        run = post(client, "/api/start", 201, suite=suite, judges=[JUDGE, "openai/other"], rotate=True, rubric=rubric,
-                   review="flagged", parameters={"temperature": 0.2}, trials=2)["run_id"]  # fmt: skip
+        run = post(
+            client,
+            "/api/start",
+            201,
+            suite=suite,
+            judges=[JUDGE, "openai/other"],
+            rotate=True,
+            rubric=rubric,
+            review="flagged",
+            parameters={"temperature": 0.2},
+            trials=2,
+        )["run_id"]
         finished(client, run)
         plan = workspace.journal.plan_of(run)
-        assert [(c.name, c.weight, c.high) for c in plan.rubric.criteria] == [("calm", 1, 5), ("clear", 3, 5)]
+        assert [(c.name, c.weight, c.high) for c in plan.rubric.criteria] == [
+            ("calm", 1, 5),
+            ("clear", 3, 5),
+        ]
         assert [judge.turn for judge in plan.judges] == [(0, 2), (1, 2)]
         assert (str(plan.policy), plan.parameters.temperature) == ("flagged", 0.2)
         assert json.loads(plan.copy.text)["rubric"] == rubric
         assert (folder / suite).read_text("utf-8") == before
 
 
-@pytest.mark.parametrize("path", ["../outside.json", "/etc/hosts", ".assay/x.json", "suites", "no.yaml", "a\0b.json", "."])
+@pytest.mark.parametrize(
+    "path",
+    ["../outside.json", "/etc/hosts", ".assay/x.json", "suites", "no.yaml", "a\0b.json", "."],
+)
 def test_no_file_outside_the_folder_is_read(client: TestClient, folder: Path, path: str) -> None:
     (folder.parent / "outside.json").write_text("[]", "utf-8")
     assert client.get("/api/suites/read", params={"path": path}).status_code == 404
-    assert post(client, "/api/start", 422, suite=path)["problems"][0]["problem"].startswith("there is no suite")
+    assert post(client, "/api/start", 422, suite=path)["problems"][0]["problem"].startswith(
+        "there is no suite"
+    )
 
 
 def test_a_link_out_of_the_folder_is_no_way_out(client: TestClient, folder: Path) -> None:
@@ -189,8 +240,12 @@ def test_a_link_out_of_the_folder_is_no_way_out(client: TestClient, folder: Path
     assert client.get("/api/suites/read", params={"path": "link.json"}).status_code == 404
 
 
-@pytest.mark.parametrize("name", ["../../evil.yaml", "/tmp/evil.yaml", "..\\evil.yaml", "a/b/evil.yaml", ".evil.yaml"])
-def test_a_file_is_only_ever_saved_in_the_folder_for_suites(client: TestClient, folder: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["../../evil.yaml", "/tmp/evil.yaml", "..\\evil.yaml", "a/b/evil.yaml", ".evil.yaml"]
+)
+def test_a_file_is_only_ever_saved_in_the_folder_for_suites(
+    client: TestClient, folder: Path, name: str
+) -> None:
     saved = post(client, "/api/suites", 201, name=name, text=SUITE)["suite"]
     assert (folder / saved).parent == folder / "suites"
     assert (folder / saved).name.removesuffix(".yaml").replace("-", "").isalnum()
@@ -198,35 +253,58 @@ def test_a_file_is_only_ever_saved_in_the_folder_for_suites(client: TestClient, 
 
 def test_a_set_keeps_its_whole_name(client: TestClient, workspace: Workspace, folder: Path) -> None:
     things = [
-        {"thingName": "Gate 1", "language": "python", "trialsNeeded": 2, "context": "c {{x}}",
-         "snippets": [{"name": "ann", "content": "a {{y}}\n"}, {"name": "bob", "content": "@b"}]},
-    ]  # fmt: skip
+        {
+            "thingName": "Gate 1",
+            "language": "python",
+            "trialsNeeded": 2,
+            "context": "c {{x}}",
+            "snippets": [{"name": "ann", "content": "a {{y}}\n"}, {"name": "bob", "content": "@b"}],
+        }
+    ]
     sent = {"name": "A/B test.json", "title": "A/B test", "text": json.dumps(things)}
     saved = post(client, "/api/suites", 201, **sent)["suite"]
     assert saved == "suites/a-b-test.json"
-    assert post(client, "/api/suites", 201, **sent)["suite"] == saved, "the same again is the same file"
+    assert post(client, "/api/suites", 201, **sent)["suite"] == saved, (
+        "the same again is the same file"
+    )
     titled = client.get("/api/suites/read", params={"path": saved}).json()["suite"]
     assert titled["name"] == "A/B test"
-    plain = post(client, "/api/suites", 201, name="gates.json", title="gates", text=json.dumps(things))["suite"]
-    assert json.loads((folder / plain).read_text("utf-8")) == things, "a file's name needs nothing beside it"
-    one, other = (preflight.load(workspace, Path(path), judge="human").tasks for path in (saved, plain))
+    plain = post(
+        client, "/api/suites", 201, name="gates.json", title="gates", text=json.dumps(things)
+    )["suite"]
+    assert json.loads((folder / plain).read_text("utf-8")) == things, (
+        "a file's name needs nothing beside it"
+    )
+    one, other = (
+        preflight.load(workspace, Path(path), judge="human").tasks for path in (saved, plain)
+    )
     assert list(one) == list(other), "what is in it is the same"
-    run = post(client, "/api/start", 201, suite=saved, judges=["human"], parameters={"temperature": 0.5})["run_id"]
+    run = post(
+        client, "/api/start", 201, suite=saved, judges=["human"], parameters={"temperature": 0.5}
+    )["run_id"]
     assert workspace.journal.plan_of(run).suite == "A/B test"
     wrong = post(client, "/api/suites", 422, **{**sent, "title": "x" * 201})
     assert wrong["error"]["where"] == "body.title"
 
 
-def test_nothing_is_overwritten_and_nothing_wrong_is_saved(client: TestClient, folder: Path) -> None:
-    refused = post(client, "/api/suites", 409, name="two.yaml", text=SUITE.replace("one.", "other."))
+def test_nothing_is_overwritten_and_nothing_wrong_is_saved(
+    client: TestClient, folder: Path
+) -> None:
+    refused = post(
+        client, "/api/suites", 409, name="two.yaml", text=SUITE.replace("one.", "other.")
+    )
     assert "already exists" in refused["error"]["problem"]
     assert (folder / "suites/two.yaml").read_text("utf-8") == SUITE
-    wrong = post(client, "/api/suites", 422, name="wrong.yaml", text=SUITE.replace("trials", "trails"))
+    wrong = post(
+        client, "/api/suites", 422, name="wrong.yaml", text=SUITE.replace("trials", "trails")
+    )
     assert [one["field"] for one in wrong["problems"]] == ["trails"]
     assert not (folder / "suites/wrong.yaml").exists()
 
 
-def test_pause_resume_and_cancel_a_run_of_the_server(client: TestClient, server: ModelServer) -> None:
+def test_pause_resume_and_cancel_a_run_of_the_server(
+    client: TestClient, server: ModelServer
+) -> None:
     run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=400)["run_id"]
     until(lambda: row(client, run)["judged"] >= 3)
     assert post(client, f"/api/runs/{run}/steer", wish="pause")["run"]["state"] == "paused"
@@ -246,7 +324,9 @@ def test_pause_resume_and_cancel_a_run_of_the_server(client: TestClient, server:
     assert "cannot be paused" in refused["error"]["problem"]
 
 
-def test_a_cancelled_run_is_ending_while_its_calls_are_under_way(client: TestClient, server: ModelServer) -> None:
+def test_a_cancelled_run_is_ending_while_its_calls_are_under_way(
+    client: TestClient, server: ModelServer
+) -> None:
     server.held = True
     run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=50)["run_id"]
     until(lambda: row(client, run)["trials"].get("running", 0) > 0)
@@ -287,7 +367,9 @@ def test_time_left_ignores_pauses(client: TestClient, server: ModelServer, clock
     post(client, f"/api/runs/{run}/steer", wish="cancel")
 
 
-def test_an_extension_starts_its_own_clock(client: TestClient, server: ModelServer, clock: SetClock) -> None:
+def test_an_extension_starts_its_own_clock(
+    client: TestClient, server: ModelServer, clock: SetClock
+) -> None:
     run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=3)["run_id"]
     finished(client, run)
     clock.ahead_s += PAUSE_S
@@ -297,7 +379,9 @@ def test_an_extension_starts_its_own_clock(client: TestClient, server: ModelServ
     post(client, f"/api/runs/{run}/steer", wish="cancel")
 
 
-def test_a_server_that_stops_leaves_its_run_to_be_resumed(workspace: Workspace, server: ModelServer) -> None:
+def test_a_server_that_stops_leaves_its_run_to_be_resumed(
+    workspace: Workspace, server: ModelServer
+) -> None:
     with TestClient(create_app(workspace), base_url=HOME) as client:
         run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=60)["run_id"]
         until(lambda: row(client, run)["judged"] >= 3)
@@ -308,7 +392,9 @@ def test_a_server_that_stops_leaves_its_run_to_be_resumed(workspace: Workspace, 
     assert server.served <= 60 + 5, "only what was in flight is asked twice"
 
 
-def test_a_finished_run_gets_more_trials_and_one_more_candidate(client: TestClient, workspace: Workspace) -> None:
+def test_a_finished_run_gets_more_trials_and_one_more_candidate(
+    client: TestClient, workspace: Workspace
+) -> None:
     run = post(client, "/api/start", 201, suite="suites/two.yaml")["run_id"]
     finished(client, run)
     look = post(client, f"/api/runs/{run}/extend", trials=2, only_look=True)
@@ -317,16 +403,32 @@ def test_a_finished_run_gets_more_trials_and_one_more_candidate(client: TestClie
     post(client, f"/api/runs/{run}/extend", trials=2)
     until(lambda: row(client, run)["judged"] == 5 and row(client, run)["state"] == "finished")
     post(client, f"/api/runs/{run}/extend", candidates=["openai/new"])
-    until(lambda: row(client, run)["state"] == "finished" and not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
+    rooms = client.app.state.rooms  # type: ignore[attr-defined]
+    until(lambda: row(client, run)["state"] == "finished" and not rooms.runner._runs)
     assert "openai/new" in [c.name for c in workspace.journal.plan_of(run).candidates]
-    assert post(client, f"/api/runs/{run}/extend", 422)["error"]["problem"] == "nothing to add was given."
-    assert post(client, f"/api/runs/{run}/extend", 422, until_approved=10_001)["error"]["where"] == "until_approved"
+    assert (
+        post(client, f"/api/runs/{run}/extend", 422)["error"]["problem"]
+        == "nothing to add was given."
+    )
+    assert (
+        post(client, f"/api/runs/{run}/extend", 422, until_approved=10_001)["error"]["where"]
+        == "until_approved"
+    )
 
 
 def test_impossible_number_and_unused_model_are_explained_at_fields(client: TestClient) -> None:
-    (found,) = post(client, "/api/start/look", suite="suites/two.yaml", trials=99_999_999_999)["problems"]
-    assert (found["field"], found["problem"]) == ("trials", "is 99,999,999,999, and must be at most 10,000.")
-    mute: dict[str, Any] = {"suite": "services.json", "judges": ["human"], "candidates": ["nora", "omar", "echo"]}
+    (found,) = post(client, "/api/start/look", suite="suites/two.yaml", trials=99_999_999_999)[
+        "problems"
+    ]
+    assert (found["field"], found["problem"]) == (
+        "trials",
+        "is 99,999,999,999, and must be at most 10,000.",
+    )
+    mute: dict[str, Any] = {
+        "suite": "services.json",
+        "judges": ["human"],
+        "candidates": ["nora", "omar", "echo"],
+    }
     (found,) = post(client, "/api/start/look", **mute)["problems"]
     assert found["field"] == "candidates"
     assert found["problem"] == "'echo' cannot be called, because no task here has a prompt."
@@ -334,14 +436,25 @@ def test_impossible_number_and_unused_model_are_explained_at_fields(client: Test
     assert client.get("/api/runs").json()["runs"] == []
 
 
-def test_decisions_replaced_by_a_new_candidate_need_confirmation(client: TestClient, server: ModelServer) -> None:
+def test_decisions_replaced_by_a_new_candidate_need_confirmation(
+    client: TestClient, server: ModelServer
+) -> None:
     run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=2)["run_id"]
     finished(client, run)
     item = client.get("/api/review/next?desk=desk-1&limit=1").json()["items"][0]["id"]
-    post(client, "/api/decisions", decisions=[{"key": "k" * 10, "id": item, "verb": "reject", "reason": "other"}])
+    post(
+        client,
+        "/api/decisions",
+        decisions=[{"key": "k" * 10, "id": item, "verb": "reject", "reason": "other"}],
+    )
     asked = server.served
     assert row(client, run)["waiting"] == 1
-    assert post(client, f"/api/runs/{run}/extend", candidates=["openai/new"], only_look=True)["replaces"] == 1
+    assert (
+        post(client, f"/api/runs/{run}/extend", candidates=["openai/new"], only_look=True)[
+            "replaces"
+        ]
+        == 1
+    )
     refused = post(client, f"/api/runs/{run}/extend", 409, candidates=["openai/new"])["error"]
     assert "1 decision on grades given to all candidates together" in refused["problem"]
     assert (row(client, run)["waiting"], server.served) == (1, asked), "nothing was done"
@@ -352,7 +465,8 @@ def test_why_trials_fail_stands_in_the_row(client: TestClient, server: ModelServ
     server.script([Mishap.HTTP_400])
     run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=1)["run_id"]
     until(lambda: row(client, run)["failed"] == 1)
-    until(lambda: "resume" in client.get("/runs.json").json()["runs"][0]["moves"])  # not before the run has ended
+    # not before the run has ended
+    until(lambda: "resume" in client.get("/runs.json").json()["runs"][0]["moves"])
     (listed,) = client.get("/runs.json").json()["runs"]
     assert ":" in listed["error"]
 
@@ -362,7 +476,9 @@ def test_start_page_shows_files_and_the_errors_of_one(client: TestClient, folder
     assert "suites/two.yaml" in page
     assert "services.json" in page
     (folder / "suites/bad.yaml").write_text(SUITE.replace("trials: 3", "trials: none"), "utf-8")
-    assert "suites/bad.yaml:2 trials" in client.get("/start", params={"suite": "suites/bad.yaml"}).text
+    assert (
+        "suites/bad.yaml:2 trials" in client.get("/start", params={"suite": "suites/bad.yaml"}).text
+    )
 
 
 class TestAddressesOfABrowser:
@@ -370,14 +486,23 @@ class TestAddressesOfABrowser:
 
     def suite(self, **changes: Any) -> str:
         tasks = [{"id": "t", "prompt": "hello", "expected": "x", "score": "exact"}]
-        return json.dumps({"name": "s", "candidates": [{"model": "openai/m", "base_url": self.URL}], "tasks": tasks} | changes)
+        return json.dumps(
+            {
+                "name": "s",
+                "candidates": [{"model": "openai/m", "base_url": self.URL}],
+                "tasks": tasks,
+            }
+            | changes
+        )
 
     def test_a_suite_with_an_address_is_not_saved(self, client: TestClient, folder: Path) -> None:
         refused = post(client, "/api/suites", 422, name="evil.json", text=self.suite())
         assert "web_allow_origins" in json.dumps(refused["problems"])
         assert not (folder / "suites" / "evil.json").exists()
 
-    def test_a_suite_on_disk_is_not_asked_at_its_address(self, client: TestClient, folder: Path) -> None:
+    def test_a_suite_on_disk_is_not_asked_at_its_address(
+        self, client: TestClient, folder: Path
+    ) -> None:
         (folder / "evil.json").write_text(self.suite(), "utf-8")
         assert "web_allow_origins" in json.dumps(post(client, "/api/start", 422, suite="evil.json"))
 
@@ -402,7 +527,9 @@ class TestAddressesOfABrowser:
         assert reason in json.dumps(post(client, "/api/start", 422, suite="evil.json"))
         assert not (folder / "hello").exists()
 
-    def test_an_origin_in_the_settings_is_allowed_and_gets_no_key(self, folder: Path, server: ModelServer) -> None:
+    def test_an_origin_in_the_settings_is_allowed_and_gets_no_key(
+        self, folder: Path, server: ModelServer
+    ) -> None:
         environment = {"OPENAI_API_KEY": "k", "ASSAY_WEB_ALLOW_ORIGINS": f"[{server.address}]"}
         candidates = [{"model": "openai/m", "base_url": server.url}]
         with (
@@ -415,11 +542,18 @@ class TestAddressesOfABrowser:
         assert server.calls
         assert not any("Authorization" in call.headers for call in server.calls)
 
-    def test_a_stored_run_is_not_asked_at_its_address(self, folder: Path, server: ModelServer) -> None:
+    def test_a_stored_run_is_not_asked_at_its_address(
+        self, folder: Path, server: ModelServer
+    ) -> None:
         environment = {"OPENAI_API_KEY": "k"}
         judge = {"model": "openai/j", "base_url": server.url}
         (folder / "judged.json").write_text(
-            self.suite(candidates=[], judge=judge, tasks=[{"id": "t", "snippets": {"ann": "x", "bob": "y"}}]), "utf-8"
+            self.suite(
+                candidates=[],
+                judge=judge,
+                tasks=[{"id": "t", "snippets": {"ann": "x", "bob": "y"}}],
+            ),
+            "utf-8",
         )
         forked.run("run", "judged.json", folder=folder)
         asked = server.served
@@ -429,7 +563,9 @@ class TestAddressesOfABrowser:
         ):
             run = client.get("/api/runs").json()["runs"][0]["run_id"]
             for verb, body in (("regrade", {}), ("extend", {"trials": 1})):
-                assert "web_allow_origins" in json.dumps(post(client, f"/api/runs/{run}/{verb}", 422, **body))
+                assert "web_allow_origins" in json.dumps(
+                    post(client, f"/api/runs/{run}/{verb}", 422, **body)
+                )
             assert client.post("/api/models/check", json={"model": "openai/j"}).status_code == 409
             rerun = {"id": "a1", "key": "a-key-of-12", "attempt": 1, "reason": "again"}
             assert client.post("/api/rerun", json=rerun).status_code < 500
@@ -437,8 +573,12 @@ class TestAddressesOfABrowser:
         assert asked == server.served == 1
 
 
-def test_a_run_that_met_its_budget_resumes_with_another(client: TestClient, folder: Path, server: ModelServer) -> None:
-    priced = SUITE.replace("judge: openai/judge", "judge: {model: openai/judge, price: {input: 1000, output: 1000}}")
+def test_a_run_that_met_its_budget_resumes_with_another(
+    client: TestClient, folder: Path, server: ModelServer
+) -> None:
+    priced = SUITE.replace(
+        "judge: openai/judge", "judge: {model: openai/judge, price: {input: 1000, output: 1000}}"
+    )
     (folder / "suites" / "two.yaml").write_text(priced, "utf-8")
     run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=2, budget=0.01)["run_id"]
     until(lambda: row(client, run)["state"] == "paused")
@@ -447,9 +587,16 @@ def test_a_run_that_met_its_budget_resumes_with_another(client: TestClient, fold
     enough = page["facts"]["enough_usd"]
     assert page["paused"]["remedy"].endswith(f"assay resume {run} --budget {enough:g}")
     assert "The run paused because its budget is reached" in client.get(f"/runs/{run}").text
-    assert f'id="budget" inputmode="decimal" size="8" autocomplete="off" value="{enough:g}"' in client.get(f"/runs/{run}").text
+    assert (
+        f'id="budget" inputmode="decimal" size="8" autocomplete="off" value="{enough:g}"'
+        in client.get(f"/runs/{run}").text
+    )
     refused = post(client, f"/api/runs/{run}/steer", 422, wish="resume", budget=-1)
     assert refused["error"]["where"] == "budget"
     post(client, f"/api/runs/{run}/steer", wish="resume", budget=enough)
-    until(lambda: row(client, run)["state"] == "finished" and not row(client, run)["trials"].get("failed"))
+    until(
+        lambda: (
+            row(client, run)["state"] == "finished" and not row(client, run)["trials"].get("failed")
+        )
+    )
     assert 'id="budget"' not in client.get(f"/runs/{run}").text

@@ -38,10 +38,21 @@ RUN: dict[str, Any] = {
         {"evaluatorName": "typecheck", "score": 0.8, "maxScore": 1.0},
         {"evaluatorName": "lint", "score": 7.5, "maxScore": 10},
     ],
-    "telemetry": {"durationMs": 45000, "toolCalls": 12, "tokensIn": 15000, "tokensOut": 2500, "costUsd": 0.0825},
+    "telemetry": {
+        "durationMs": 45000,
+        "toolCalls": 12,
+        "tokensIn": 15000,
+        "tokensOut": 2500,
+        "costUsd": 0.0825,
+    },
     "ciJob": {"number": 17},
 }
-JUDGED = {"evaluatorName": "llm-judge", "score": 0.4, "maxScore": 1.0, "details": {"why": "Untidy."}}
+JUDGED = {
+    "evaluatorName": "llm-judge",
+    "score": 0.4,
+    "maxScore": 1.0,
+    "details": {"why": "Untidy."},
+}
 
 
 @pytest.fixture
@@ -63,17 +74,28 @@ def sent(client: TestClient, code: int = 201, **changes: Any) -> Any:
     return answer.json()
 
 
-def test_a_finished_run_keeps_its_id_and_reads_as_agent_harnesses_expect(client: TestClient, workspace: Workspace) -> None:
+def test_a_finished_run_keeps_its_id_and_reads_as_agent_harnesses_expect(
+    client: TestClient, workspace: Workspace
+) -> None:
     assert sent(client)["run_id"] == "run_1234567890_abc"
     found = client.get("/api/runs/run_1234567890_abc").json()
     run = found["run"]
-    assert (run["runId"], run["batchId"], run["status"]) == ("run_1234567890_abc", "batch_1234567890", "finished")
+    assert (run["runId"], run["batchId"], run["status"]) == (
+        "run_1234567890_abc",
+        "batch_1234567890",
+        "finished",
+    )
     assert (run["startedAt"], run["scenario"], run["tier"], run["agent"]) == (
-        "2026-01-18T12:00:00.000Z", "nx-pnpm-monorepo", "L1", "anthropic",
-    )  # fmt: skip
+        "2026-01-18T12:00:00.000Z",
+        "nx-pnpm-monorepo",
+        "L1",
+        "anthropic",
+    )
     assert {one["evaluatorName"]: one["score"] for one in found["evaluations"]} == {
-        "build": 1.0, "typecheck": 0.8, "lint": 0.75,
-    }  # fmt: skip
+        "build": 1.0,
+        "typecheck": 0.8,
+        "lint": 0.75,
+    }
     assert {one["state"] for one in found["evaluations"]} == {"not_required"}
     said = found["telemetry"]
     assert (said["tokensIn"], said["tokensOut"], said["costUsd"]) == (15000, 2500, 0.0825)
@@ -91,7 +113,9 @@ def test_nothing_is_lost(client: TestClient, workspace: Workspace, tmp_path: Pat
     assert kept["imported"]["from"] == "a run sent over HTTP"  # type: ignore[index,call-overload]
 
 
-def test_the_same_again_is_the_same_run_and_says_so(client: TestClient, workspace: Workspace) -> None:
+def test_the_same_again_is_the_same_run_and_says_so(
+    client: TestClient, workspace: Workspace
+) -> None:
     first = sent(client)
     again = sent(client, 200)
     assert again["run_id"] == first["run_id"]
@@ -129,17 +153,28 @@ def test_one_run_sent_by_many_at_once_is_one_run(client: TestClient, workspace: 
     assert len(workspace.archive.runs.matching()) == 1
 
 
-def test_imported_model_grades_wait_without_a_score(client: TestClient, workspace: Workspace) -> None:
+def test_imported_model_grades_wait_without_a_score(
+    client: TestClient, workspace: Workspace
+) -> None:
     run = sent(client, evaluations=[*RUN["evaluations"], JUDGED])["run_id"]
     told = client.get(f"/api/runs/{run}").json()
     assert told["run"]["waiting"] == 1
     waits = told["evaluations"][-1]
-    assert (waits["state"], waits["judge"], waits["score"], waits["scores"]) == ("pending", "evaluators", None, None)
-    assert [told["run"][name] for name in ("totalScore", "weightedScore", "isSuccessful")] == [None] * 3
+    assert (waits["state"], waits["judge"], waits["score"], waits["scores"]) == (
+        "pending",
+        "evaluators",
+        None,
+        None,
+    )
+    assert [told["run"][name] for name in ("totalScore", "weightedScore", "isSuccessful")] == [
+        None
+    ] * 3
     assert "0.4" not in json.dumps(told)
     batch = client.get("/api/batches/batch_1234567890").json()
     assert (batch["waiting"], batch["candidates"][0]["mean"]) == (1, None)
-    (key,) = [row.key for row in decisions.assessments(workspace, Selection()) if row.state == "pending"]
+    (key,) = [
+        row.key for row in decisions.assessments(workspace, Selection()) if row.state == "pending"
+    ]
     decisions.approve(workspace, [key])
     batch = client.get("/api/batches/batch_1234567890").json()
     assert (batch["waiting"], batch["avgScore"]) == (0, pytest.approx((1 + 0.8 + 0.75 + 0.4) / 4))
@@ -162,17 +197,28 @@ def test_batches_are_listed_newest_first(client: TestClient) -> None:
 
 def test_weights_make_the_score_and_totals_are_given_back(client: TestClient) -> None:
     weights = {"build": 0.4, "typecheck": 0.3, "lint": 0.3}
-    evaluations = [{**each, "weight": weights[each["evaluatorName"]]} for each in RUN["evaluations"]]
+    evaluations = [
+        {**each, "weight": weights[each["evaluatorName"]]} for each in RUN["evaluations"]
+    ]
     run = sent(client, evaluations=evaluations)["run_id"]
     document = client.get(f"/api/runs/{run}").json()
     assert {each["evaluatorName"]: each["weight"] for each in document["evaluations"]} == weights
-    assert document["run"]["weightedScore"] == pytest.approx(0.865)  # 0.85 would be the mean without weights
-    assert (document["run"]["totalScore"], document["run"]["isSuccessful"]) == (pytest.approx(0.865), True)
+    # 0.85 would be the mean without weights
+    assert document["run"]["weightedScore"] == pytest.approx(0.865)
+    assert (document["run"]["totalScore"], document["run"]["isSuccessful"]) == (
+        pytest.approx(0.865),
+        True,
+    )
     batch = client.get("/api/batches/batch_1234567890").json()
     assert batch["avgScore"] == pytest.approx(0.865)
-    plain = sent(client, runId="plain", batchId="b2", weightedScore=None, isSuccessful=None)["run_id"]
+    plain = sent(client, runId="plain", batchId="b2", weightedScore=None, isSuccessful=None)[
+        "run_id"
+    ]
     totals = client.get(f"/api/runs/{plain}").json()["run"]
-    assert (totals["weightedScore"], totals["totalScore"]) == (pytest.approx(0.85), pytest.approx(2.55))
+    assert (totals["weightedScore"], totals["totalScore"]) == (
+        pytest.approx(0.85),
+        pytest.approx(2.55),
+    )
     assert totals["isSuccessful"] is True, "0.85 is above the usual threshold of 0.7"
 
 
@@ -185,28 +231,57 @@ def test_total_of_unknown_origin_waits_unless_a_rule_is_declared(client: TestCli
 
 def test_the_other_spelling_is_read_alike(client: TestClient) -> None:
     body = {
-        "run_id": "run_2", "batch_id": "b2", "run_date": "2026-01-18T12:00:00Z", "suite": "s", "scenario": "x",
-        "tier": "L0", "agent": "echo", "overall_score": 0.65, "specialist_enabled": True, "specialist_name": "@org/nx",
+        "run_id": "run_2",
+        "batch_id": "b2",
+        "run_date": "2026-01-18T12:00:00Z",
+        "suite": "s",
+        "scenario": "x",
+        "tier": "L0",
+        "agent": "echo",
+        "overall_score": 0.65,
+        "specialist_enabled": True,
+        "specialist_name": "@org/nx",
         "evaluations": {"build": {"score": 0.5, "passed": False, "details": "no"}, "tests": 1},
-        "telemetry": {"duration_ms": 9, "tool_calls": 3, "token_usage": {"prompt_tokens": 5, "completion_tokens": 7}},
-    }  # fmt: skip
+        "telemetry": {
+            "duration_ms": 9,
+            "tool_calls": 3,
+            "token_usage": {"prompt_tokens": 5, "completion_tokens": 7},
+        },
+    }
     answer = client.post("/api/runs", json=body)
     assert (answer.status_code, answer.json()["run_id"]) == (201, "run_2"), answer.text
     found = client.get("/api/runs/run_2").json()
     assert found["run"]["specialistEnabled"] is True
     assert found["run"]["candidates"] == ["echo with @org/nx"]
-    assert (found["telemetry"]["tokensIn"], found["telemetry"]["durationMs"], found["telemetry"]["toolCalls"]) == (5, 9, 3)
+    assert (
+        found["telemetry"]["tokensIn"],
+        found["telemetry"]["durationMs"],
+        found["telemetry"]["toolCalls"],
+    ) == (5, 9, 3)
     assert found["telemetry"]["costUsd"] in {None, 0.0}
     assert client.get("/api/batches/b2").json()["avgScore"] == 0.75
 
 
-def test_a_run_that_broke_is_a_failure_and_not_a_zero(client: TestClient, workspace: Workspace) -> None:
-    run = sent(client, evaluations=[], totalScore=None, weightedScore=None, status="timeout", error="Too slow.")["run_id"]
+def test_a_run_that_broke_is_a_failure_and_not_a_zero(
+    client: TestClient, workspace: Workspace
+) -> None:
+    run = sent(
+        client,
+        evaluations=[],
+        totalScore=None,
+        weightedScore=None,
+        status="timeout",
+        error="Too slow.",
+    )["run_id"]
     row = client.get(f"/api/runs/{run}").json()["run"]
     assert (row["failed"], row["judged"]) == (1, 0)
     (trial,) = workspace.archive.trials.matching(Selection(), failed_only=True)
     assert trial.failure is not None
-    assert (trial.failure.kind, str(trial.failure.fault), trial.failure.detail) == ("timeout", "harness", "Too slow.")
+    assert (trial.failure.kind, str(trial.failure.fault), trial.failure.detail) == (
+        "timeout",
+        "harness",
+        "Too slow.",
+    )
     (candidate,) = client.get("/api/batches/batch_1234567890").json()["candidates"]
     assert (candidate["mean"], candidate["n_trials"]) == (None, 0)
 
@@ -219,11 +294,20 @@ def test_a_run_that_broke_is_a_failure_and_not_a_zero(client: TestClient, worksp
         ({"evaluations": [{"score": 1}]}, "evaluatorName"),
         ({"evaluations": [{"evaluatorName": "a", "score": 2}]}, "evaluations[0].score"),
         ({"evaluations": [{"evaluatorName": "a", "score": -0.1}]}, "evaluations[0].score"),
-        ({"evaluations": [{"evaluatorName": "a", "score": 1, "maxScore": 0}]}, "evaluations[0].maxScore"),
+        (
+            {"evaluations": [{"evaluatorName": "a", "score": 1, "maxScore": 0}]},
+            "evaluations[0].maxScore",
+        ),
         ({"evaluations": [{"evaluatorName": "a"}, {"evaluatorName": "a"}]}, "evaluations[1]"),
-        ({"evaluations": [{"evaluatorName": "a", "score": 1, "weight": -1}]}, "evaluations[0].weight"),
+        (
+            {"evaluations": [{"evaluatorName": "a", "score": 1, "weight": -1}]},
+            "evaluations[0].weight",
+        ),
         ({"evaluations": [{"evaluatorName": "a", "score": 1, "weight": 0}]}, "evaluations"),
-        ({"evaluations": [{"evaluatorName": "a", "score": 1, "gradedBy": "me"}]}, "evaluations[0].gradedBy"),
+        (
+            {"evaluations": [{"evaluatorName": "a", "score": 1, "gradedBy": "me"}]},
+            "evaluations[0].gradedBy",
+        ),
         ({"evaluations": {"a": {"score": "high"}}}, "evaluations.a.score"),
         ({"telemetry": {"costUsd": -1}}, "telemetry.costUsd"),
         ({"telemetry": [1]}, "telemetry"),
@@ -239,22 +323,34 @@ def test_a_bad_field_is_named_and_nothing_is_stored(
     assert workspace.archive.runs.matching() == ()
 
 
-def test_agent_runs_from_a_file_are_imported_like_requests(client: TestClient, workspace: Workspace, tmp_path: Path) -> None:
-    rows = [{**RUN, "runId": f"run_{n}", "iteration": 1} for n in range(3)] + [{**RUN, "runId": "x", "agent": None}]
+def test_agent_runs_from_a_file_are_imported_like_requests(
+    client: TestClient, workspace: Workspace, tmp_path: Path
+) -> None:
+    rows = [{**RUN, "runId": f"run_{n}", "iteration": 1} for n in range(3)] + [
+        {**RUN, "runId": "x", "agent": None}
+    ]
     path = tmp_path / "runs.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in rows), "utf-8")
     result = import_paths(workspace, [path])
     assert (dict(result.formats), result.run_ids) == ({"agent_run": 1}, ["run_0", "run_1", "run_2"])
-    assert [(one.where.rpartition("/")[2], one.why[:10]) for one in result.skipped] == [("runs.jsonl:4 agent", "is missing")]
+    assert [(one.where.rpartition("/")[2], one.why[:10]) for one in result.skipped] == [
+        ("runs.jsonl:4 agent", "is missing")
+    ]
     assert sent(client, 200, runId="run_1", iteration=1)["run_id"] == "run_1"
     batch = client.get("/api/batches/batch_1234567890").json()
-    assert (batch["totalRuns"], batch["trials"]["approved"], batch["telemetry"]["tokensIn"]) == (3, 3, 45000)
+    assert (batch["totalRuns"], batch["trials"]["approved"], batch["telemetry"]["tokensIn"]) == (
+        3,
+        3,
+        45000,
+    )
     assert batch["candidates"][0]["n_trials"] == 3
     assert batch["candidates"][0]["mean"] == batch["avgScore"] == pytest.approx(0.85)
 
 
 def test_hostile_ids_lead_nowhere(client: TestClient, workspace: Workspace, tmp_path: Path) -> None:
-    for number, bad in enumerate(("../../x", "a/b", "x" * 150, "<img onerror=1>", ".hidden", "a b")):
+    for number, bad in enumerate(
+        ("../../x", "a/b", "x" * 150, "<img onerror=1>", ".hidden", "a b")
+    ):
         run = sent(client, runId=bad, batchId=f"b{number}")["run_id"]
         assert run != bad
         assert client.get(f"/api/runs/{run}").status_code == 200
@@ -282,7 +378,9 @@ def test_unknown_batches_and_runs_are_not_found(client: TestClient) -> None:
         answer = client.get(path)
         assert answer.status_code == 404
         assert answer.json()["error"]["problem"]
-    assert "batch_1234567890" in client.get("/api/batches/batch_123456789").json()["error"]["problem"]
+    assert (
+        "batch_1234567890" in client.get("/api/batches/batch_123456789").json()["error"]["problem"]
+    )
 
 
 def test_scripts_show_the_token_and_other_sites_are_refused(workspace: Workspace) -> None:

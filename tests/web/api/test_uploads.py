@@ -1,4 +1,6 @@
-"""Files dropped in the browser: shown before anything is kept, then imported as at the command line."""
+"""Files dropped in the browser: shown before anything is kept, then imported as at the command
+line.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ from assay.app.workspace import Workspace
 from assay.domain.selection import Selection
 from assay.web.server import create_app
 
-THING = {"thingName": "One", "snippets": [{"name": "ann", "content": "a"}, {"name": "bob", "content": "b"}]}
+THING = {
+    "thingName": "One",
+    "snippets": [{"name": "ann", "content": "a"}, {"name": "bob", "content": "b"}],
+}
 CSV = 'question,answer_ann,answer_bob\nWhy?,So.,"Because,\nindeed."\nWhen?,Now.,Later.\n'
 
 
@@ -40,9 +45,16 @@ def client(workspace: Workspace) -> Iterator[TestClient]:
         yield opened
 
 
-def send(client: TestClient, path: str, *named: tuple[str, bytes | str], status: int | None = None) -> Any:
+def send(
+    client: TestClient, path: str, *named: tuple[str, bytes | str], status: int | None = None
+) -> Any:
     body = [
-        {"name": name, "content": base64.b64encode(text if isinstance(text, bytes) else text.encode()).decode()}
+        {
+            "name": name,
+            "content": base64.b64encode(
+                text if isinstance(text, bytes) else text.encode()
+            ).decode(),
+        }
         for name, text in named
     ]
     answer = client.post(path, json={"files": body})
@@ -87,7 +99,9 @@ def test_results_are_shown_first_and_then_imported_as_by_the_command(
     assert send(client, "/api/uploads", *given)["run_ids"] == []
 
 
-def test_the_command_knows_what_the_browser_imported(client: TestClient, workspace: Workspace, tmp_path: Path) -> None:
+def test_the_command_knows_what_the_browser_imported(
+    client: TestClient, workspace: Workspace, tmp_path: Path
+) -> None:
     target = files.inspect(tmp_path / "theirs")
     kept = send(client, "/api/uploads", *everything_in(target))
     assert import_paths(workspace, [target]).run_ids == []
@@ -103,22 +117,37 @@ def test_what_is_skipped_is_told_with_its_reason(client: TestClient) -> None:
     assert not any("/tmp" in line for line in preview["skipped"])
 
 
-def test_a_set_is_shown_saved_and_kept_beside_an_older_one(client: TestClient, workspace: Workspace) -> None:
+def test_a_set_is_shown_saved_and_kept_beside_an_older_one(
+    client: TestClient, workspace: Workspace
+) -> None:
     older, newer = (json.dumps([{**THING, "context": context}]) for context in ("older", "newer"))
     (suite,) = send(client, "/api/uploads/look", ("people.json", older))["suites"]
-    assert (suite["path"], suite["tasks"], suite["candidates"]) == ("suites/people.json", 1, ["ann", "bob"])
+    assert (suite["path"], suite["tasks"], suite["candidates"]) == (
+        "suites/people.json",
+        1,
+        ["ann", "bob"],
+    )
     assert not suite["exists"]
     assert send(client, "/api/uploads", ("people.json", older))["suites"] == ["suites/people.json"]
     (suite,) = send(client, "/api/uploads/look", ("people.json", newer))["suites"]
     assert suite["exists"]
-    assert send(client, "/api/uploads", ("people.json", newer))["suites"] == ["suites/people-2.json"]
+    assert send(client, "/api/uploads", ("people.json", newer))["suites"] == [
+        "suites/people-2.json"
+    ]
     assert (workspace.folder / "suites" / "people.json").read_text("utf-8") == older
-    assert client.get("/api/suites/read", params={"path": "suites/people-2.json"}).json()["problems"] == []
+    assert (
+        client.get("/api/suites/read", params={"path": "suites/people-2.json"}).json()["problems"]
+        == []
+    )
 
 
 def test_a_table_of_answers_becomes_a_suite(client: TestClient, workspace: Workspace) -> None:
     (suite,) = send(client, "/api/uploads/look", ("answers.csv", CSV))["suites"]
-    assert (suite["path"], suite["tasks"], suite["candidates"]) == ("suites/answers.yaml", 2, ["ann", "bob"])
+    assert (suite["path"], suite["tasks"], suite["candidates"]) == (
+        "suites/answers.yaml",
+        2,
+        ["ann", "bob"],
+    )
     assert suite["problems"] == []
     assert send(client, "/api/uploads", ("answers.csv", CSV))["suites"] == ["suites/answers.yaml"]
     loaded = client.get("/api/suites/read", params={"path": "suites/answers.yaml"}).json()
@@ -128,12 +157,17 @@ def test_a_table_of_answers_becomes_a_suite(client: TestClient, workspace: Works
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("colour,size\nred,1\n", "has no column that looks like prompts. Its columns: colour, size."),
+        (
+            "colour,size\nred,1\n",
+            "has no column that looks like prompts. Its columns: colour, size.",
+        ),
         ('question,answer_a,answer_b\nWhy?,"So,no\nWhen?,x,y\n', "answers.csv:2"),
         ("", "answers.csv"),
     ],
 )
-def test_a_wrong_csv_is_told_by_line_and_remedy_not_echoed(client: TestClient, text: str, told: str) -> None:
+def test_a_wrong_csv_is_told_by_line_and_remedy_not_echoed(
+    client: TestClient, text: str, told: str
+) -> None:
     (suite,) = send(client, "/api/uploads/look", ("answers.csv", text))["suites"]
     assert told in " ".join(suite["problems"])
     assert "When?" not in " ".join(suite["problems"])
@@ -157,7 +191,10 @@ def test_bombs_are_refused_as_by_the_command(client: TestClient) -> None:
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("rows.jsonl", b'{"a": 1}\n' * 9_000_000)
-    for name, content in (("rows.zip", bomb.getvalue()), ("rows.jsonl.gz", gzip.compress(b" " * 90_000_000))):
+    for name, content in (
+        ("rows.zip", bomb.getvalue()),
+        ("rows.jsonl.gz", gzip.compress(b" " * 90_000_000)),
+    ):
         preview = send(client, "/api/uploads/look", (name, content))
         assert preview["runs"] == []
         assert preview["skipped"]
@@ -171,7 +208,9 @@ def test_names_cannot_leave_the_folder(client: TestClient, workspace: Workspace)
     send(client, "/api/uploads/look", ("..", text), status=422)
 
 
-def test_programs_of_an_uploaded_suite_are_refused(client: TestClient, workspace: Workspace) -> None:
+def test_programs_of_an_uploaded_suite_are_refused(
+    client: TestClient, workspace: Workspace
+) -> None:
     text = json.dumps(
         {
             "tasks": [{"id": "t", "prompt": "p"}],

@@ -42,7 +42,10 @@ def test_after_back_the_choice_is_that_of_the_address(page: Page, served: Served
     assert second == stood, "the two change places: nobody is compared with themselves"
     page.locator("#compare button").click()
     page.wait_for_url("**a=**")
-    assert (first.input_value(), page.locator("#compare select[name=b]").input_value()) == (other, second)
+    assert (first.input_value(), page.locator("#compare select[name=b]").input_value()) == (
+        other,
+        second,
+    )
     page.go_back()
     page.wait_for_url(lambda url: "a=" not in url)
     expect(first).to_have_value(stood)
@@ -78,7 +81,9 @@ def test_forms_turn_autofill_off() -> None:
 def test_each_download_is_named_after_its_content(page: Page, served: Served) -> None:
     page.goto(f"{served.url}/results?run={served.run_id}")
     expect(page.locator("#behind [data-chart] svg:visible")).to_have_count(1)
-    names = page.locator("a[download]").evaluate_all("links => links.map((link) => link.textContent.trim())")
+    names = page.locator("a[download]").evaluate_all(
+        "links => links.map((link) => link.textContent.trim())"
+    )
     assert len(names) > 6
     assert len(set(names)) == len(names)
     figure = page.locator("figure.chart").first

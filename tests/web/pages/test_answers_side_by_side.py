@@ -33,10 +33,14 @@ def served(standing: Served) -> Served:
 
 
 def address(served: Served, *names: str, **more: str) -> str:
-    return "/compare?" + urlencode([*(("col", f"{served.run_id}~{name}") for name in names), *more.items()])
+    return "/compare?" + urlencode(
+        [*(("col", f"{served.run_id}~{name}") for name in names), *more.items()]
+    )
 
 
-def test_columns_are_chosen_by_checkbox_and_the_rows_stand_side_by_side(page: Page, served: Served) -> None:
+def test_columns_are_chosen_by_checkbox_and_the_rows_stand_side_by_side(
+    page: Page, served: Served
+) -> None:
     page.goto(served.url + "/")
     page.get_by_role("link", name="Compare", exact=True).click()
     for name in NAMES[:2]:
@@ -49,8 +53,12 @@ def test_columns_are_chosen_by_checkbox_and_the_rows_stand_side_by_side(page: Pa
     expect(first.locator(".pane")).to_have_count(2)
     expect(first.locator("h2")).to_have_text("Gate 1", use_inner_text=True)
     assert first.locator(".pane").nth(1).locator("pre").inner_text().count("def enter") == 1
-    expect(first.locator(".pane").nth(0).locator("mark")).to_have_text(["wilhelmina", "0"], use_inner_text=True)
-    expect(first.locator(".pane").nth(1).locator("mark")).to_have_text(["bartholomew", "1"], use_inner_text=True)
+    expect(first.locator(".pane").nth(0).locator("mark")).to_have_text(
+        ["wilhelmina", "0"], use_inner_text=True
+    )
+    expect(first.locator(".pane").nth(1).locator("mark")).to_have_text(
+        ["bartholomew", "1"], use_inner_text=True
+    )
     expect(first.locator(".says").first).to_have_text("disagree", use_inner_text=True)
     page.get_by_text("Rubric: 4 criteria").click()
     expect(page.get_by_text("maintainability").first).to_be_visible()
@@ -78,7 +86,11 @@ def test_differences_are_marked_unasked_only_in_similar_texts() -> None:
     said = "We have refunded the shipping of your order and the voucher is on its way to you today."
     other = "Seven green bottles stood upon a wall; nobody knew why anybody had put them there."
     sides = Sides(Request({"type": "http", "query_string": b"col=r~a&col=r~b", "headers": []}))
-    assert [part.changed for part in _parts(said, said.replace("today", "soon"), sides)] == [False, True, False]
+    assert [part.changed for part in _parts(said, said.replace("today", "soon"), sides)] == [
+        False,
+        True,
+        False,
+    ]
     assert [part.changed for part in _parts(said, other, sides)] == [False]
     sides.by = "word"
     assert any(part.changed for part in _parts(said, other, sides))
@@ -103,13 +115,19 @@ def test_extracted_answers_decide_agreement(page: Page, served: Served) -> None:
     page.get_by_label("Title from the input").fill("Nothing (.*)\\.")
     page.get_by_role("button", name="Apply").click()
     expect(page.locator("article.answer .says.agree")).to_have_count(1)
-    expect(page.locator("article.answer .value")).to_have_text(["threading"] * 3, use_inner_text=True)
-    expect(page.locator("article.answer h2").first).to_have_text("may enter twice", use_inner_text=True)
+    expect(page.locator("article.answer .value")).to_have_text(
+        ["threading"] * 3, use_inner_text=True
+    )
+    expect(page.locator("article.answer h2").first).to_have_text(
+        "may enter twice", use_inner_text=True
+    )
     page.locator("select[name=only]").select_option("disagree")
     page.get_by_role("button", name="Apply").click()
     expect(page.locator("article.answer")).to_have_count(0)
     expect(page.get_by_text("No more rows match.")).to_be_visible()
-    expect(page.get_by_label("Field to extract"), "the whole state is in the address").to_have_value(r"import (\w+)")
+    expect(
+        page.get_by_label("Field to extract"), "the whole state is in the address"
+    ).to_have_value(r"import (\w+)")
     page.get_by_role("link", name="Agreement between answers").click()
     expect(page.get_by_text("2 tasks: all answers agree on 2, some differ on 0.")).to_be_visible()
     expect(page.locator("table").first.locator("td", has_text="100.0%")).to_have_count(6)
@@ -125,7 +143,9 @@ def test_panes_of_a_row_scroll_together_until_told_not_to(page: Page, served: Se
     page.set_viewport_size({"width": 1360, "height": 700})
     page.goto(served.url + address(served, *NAMES[:2]))
     panes = page.locator(".abreast").first.locator("pre.text")
-    page.evaluate("document.querySelectorAll('pre.text').forEach((pane) => pane.style.setProperty('max-height', '60px'))")
+    page.evaluate(
+        "document.querySelectorAll('pre.text').forEach((pane) => pane.style.setProperty('max-height', '60px'))"
+    )
     panes.nth(0).evaluate("pane => { pane.scrollTop = 40; }")
     eventually(lambda: panes.nth(1).evaluate("pane => pane.scrollTop") > 10)
     page.get_by_text("Advanced").click()
@@ -142,7 +162,9 @@ def test_json_twin_matches_the_page(served: Served) -> None:
     assert json.dumps(found).count("score") == 4
     assert any(one["score"] is not None for row in found["rows"] for one in row["answers"])
     assert found["next"] is None
-    agreement = served.get(address(served, *NAMES[:2]).replace("/compare?", "/compare/agreement.json?"))
+    agreement = served.get(
+        address(served, *NAMES[:2]).replace("/compare?", "/compare/agreement.json?")
+    )
     assert agreement["matrix"] == [[None, 0.0], [0.0, None]]
 
 
@@ -151,7 +173,10 @@ def test_wrong_address_names_the_valid_values(served: Served, page: Page, watch:
     for path, said in (
         ("/compare?col=nonsense", "Write RUN~CANDIDATE"),
         (address(served, "nobody"), "No candidate named “nobody”"),
-        (address(served, *NAMES, read="(unclosed").replace("/compare?", "/compare/agreement?"), "is not a valid rule"),
+        (
+            address(served, *NAMES, read="(unclosed").replace("/compare?", "/compare/agreement?"),
+            "is not a valid rule",
+        ),
         (address(served, NAMES[0], only="some"), "Use one of all, agree"),
         (address(served, NAMES[0], after="x"), "not a valid page position"),
     ):
@@ -172,12 +197,16 @@ def test_unusable_mapping_is_explained_at_its_field(page: Page, served: Served) 
         field.fill("(unclosed")
         page.get_by_role("button", name="Apply").click()
         page.locator(f"#wrong-{name}").wait_for()
-        expect(page.locator(f"#wrong-{name}")).to_contain_text(f"{label}: '(unclosed' is not a valid rule", use_inner_text=True)
+        expect(page.locator(f"#wrong-{name}")).to_contain_text(
+            f"{label}: '(unclosed' is not a valid rule", use_inner_text=True
+        )
         expect(field).to_have_value("(unclosed")
         expect(field).to_have_attribute("aria-invalid", "true")
         expect(page.locator("article.answer"), "all the rest is there").to_have_count(1)
     assert serious(page) == []
-    assert "unclosed" not in str(page.get_by_role("link", name="Agreement between answers").get_attribute("href"))
+    assert "unclosed" not in str(
+        page.get_by_role("link", name="Agreement between answers").get_attribute("href")
+    )
 
 
 def test_scrolling_apart_stands_in_the_address_and_is_kept(page: Page, served: Served) -> None:
@@ -195,7 +224,9 @@ def test_scrolling_apart_stands_in_the_address_and_is_kept(page: Page, served: S
     page.go_back()
     box.check()
     page.wait_for_url(lambda url: "together" not in url)
-    assert "together" not in str(page.get_by_role("link", name="Agreement between answers").get_attribute("href"))
+    assert "together" not in str(
+        page.get_by_role("link", name="Agreement between answers").get_attribute("href")
+    )
     page.get_by_role("button", name="Apply").click()
     page.wait_for_load_state()
     expect(box).to_be_checked()

@@ -60,14 +60,18 @@ def next_pair(served: Served, reviewer: str = "ann") -> Any:
     return said["pair"]
 
 
-def vote(served: Served, item: Any, choice: str, *, key: str, reviewer: str = "ann") -> tuple[int, Any]:
+def vote(
+    served: Served, item: Any, choice: str, *, key: str, reviewer: str = "ann"
+) -> tuple[int, Any]:
     body = {**pair_of(item, reviewer), "choice": choice, "key": key, "active_ms": 1200}
     return ask(served, f"/api/arena/{served.run_id}/votes", body)
 
 
 def shown(page: Page) -> None:
     page.wait_for_selector("#bout:not([hidden]) .side-head")
-    page.evaluate("() => new Promise(d => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(d))))")
+    page.evaluate(
+        "() => new Promise(d => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(d))))"
+    )
 
 
 def open_pair(page: Page, served: Served) -> None:
@@ -81,7 +85,9 @@ def voted(page: Page, key: str) -> str:
     return str(page.locator("#reveal").inner_text())
 
 
-def test_arena_vote_by_key_reveals_authors_and_opens_the_next_pair(page: Page, served: Served) -> None:
+def test_arena_vote_by_key_reveals_authors_and_opens_the_next_pair(
+    page: Page, served: Served
+) -> None:
     page.goto(f"{served.url}/arena")
     page.get_by_role("link", name="Vote frontends").click()
     shown(page)
@@ -126,7 +132,9 @@ def test_no_name_and_no_score_leaves_before_the_vote(page: Page, served: Served)
     assert SECRETS.search(voted(page, "b")), "what is looked for is told after the vote"
 
 
-def test_a_second_press_and_a_lost_answer_count_once(page: Page, served: Served, watch: Watch) -> None:
+def test_a_second_press_and_a_lost_answer_count_once(
+    page: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = ("ERR_FAILED",)
     open_pair(page, served)
     lost: list[str] = []
@@ -179,7 +187,9 @@ def test_arena_keeps_the_focus_during_keyboard_voting(page: Page, served: Served
     assert page.evaluate("document.activeElement.textContent").startswith("Start the page")
     page.keyboard.press("Enter")
     page.wait_for_selector("#side-1 iframe")
-    assert page.evaluate("document.activeElement.dataset.stop") == "1", "what was pressed is gone; its opposite has the focus"
+    assert page.evaluate("document.activeElement.dataset.stop") == "1", (
+        "what was pressed is gone; its opposite has the focus"
+    )
     page.keyboard.press("Enter")
     expect(page.locator("iframe")).to_have_count(0)
     assert page.evaluate("document.activeElement.textContent").startswith("Start the page")
@@ -202,28 +212,50 @@ def test_arena_keeps_the_focus_during_keyboard_voting(page: Page, served: Served
     assert moving == 0
 
 
-def test_arena_shows_the_beginning_of_a_huge_response(page_at: Callable[[Served], Page], tmp_path: Path) -> None:
-    huge = "```html\n<!doctype html><title>x</title>" + "<p>line</p>\n" * 420_000 + "<p id=end></p>\n```"
+def test_arena_shows_the_beginning_of_a_huge_response(
+    page_at: Callable[[Served], Page], tmp_path: Path
+) -> None:
+    huge = (
+        "```html\n<!doctype html><title>x</title>"
+        + "<p>line</p>\n" * 420_000
+        + "<p id=end></p>\n```"
+    )
     given = {(writer, "counter"): huge for writer in WRITERS[:2]}
-    with serving(pages_store(tmp_path / "store", tasks=("counter",), trials=1, writers=WRITERS[:2], given=given)) as server:
+    with serving(
+        pages_store(
+            tmp_path / "store", tasks=("counter",), trials=1, writers=WRITERS[:2], given=given
+        )
+    ) as server:
         item = next_pair(server)
-        assert [(len(pane["text"]), pane["cut"], pane["page_cut"]) for pane in item["panes"]] == [(200_000, True, True)] * 2
-        status, said = ask(server, f"/api/arena/{server.run_id}/previews", {**pair_of(item), "side": 0})
+        assert [(len(pane["text"]), pane["cut"], pane["page_cut"]) for pane in item["panes"]] == [
+            (200_000, True, True)
+        ] * 2
+        status, said = ask(
+            server, f"/api/arena/{server.run_id}/previews", {**pair_of(item), "side": 0}
+        )
         assert status == 201
-        request = urllib.request.Request(server.url + said["address"], headers={"sec-fetch-dest": "iframe"})
+        request = urllib.request.Request(
+            server.url + said["address"], headers={"sec-fetch-dest": "iframe"}
+        )
         with urllib.request.urlopen(request, timeout=30) as answer:
             assert 1_900_000 < len(answer.read()) < 2_100_000
         page = page_at(server)
         page.goto(f"{server.url}/arena/{server.run_id}")
         shown(page)
-        expect(page.locator("#side-0")).to_contain_text("only its first 2,000,000 characters are run", use_inner_text=True)
+        expect(page.locator("#side-0")).to_contain_text(
+            "only its first 2,000,000 characters are run", use_inner_text=True
+        )
         page.keyboard.press("v")
-        expect(page.locator("#side-0")).to_contain_text("Only the beginning of the response is shown", use_inner_text=True)
+        expect(page.locator("#side-0")).to_contain_text(
+            "Only the beginning of the response is shown", use_inner_text=True
+        )
         assert "You found A better" in voted(page, "a")
         page.goto("about:blank")
 
 
-def test_undo_takes_the_vote_back_and_shows_the_pair_again(page: Page, served: Served, watch: Watch) -> None:
+def test_undo_takes_the_vote_back_and_shows_the_pair_again(
+    page: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = ("409",)
     open_pair(page, served)
     before = page.url
@@ -245,8 +277,13 @@ def test_arena_sides_survive_a_reload_and_differ_by_person(served: Served) -> No
     texts = [pane["text"] for pane in item["panes"]]
     again = [ask(served, address, reviewer="ann")[1]["pair"]["panes"] for _ in range(3)]
     assert all([pane["text"] for pane in panes] == texts for panes in again)
-    others = [ask(served, address, reviewer=f"person{n}")[1]["pair"]["panes"][0]["text"] for n in range(24)]
-    assert 4 <= others.count(texts[0]) <= 20, "about half see the sides turned; 1 in 1,300 seeds would fail"
+    others = [
+        ask(served, address, reviewer=f"person{n}")[1]["pair"]["panes"][0]["text"]
+        for n in range(24)
+    ]
+    assert 4 <= others.count(texts[0]) <= 20, (
+        "about half see the sides turned; 1 in 1,300 seeds would fail"
+    )
 
 
 def test_the_order_of_the_sides_is_kept_with_the_vote(served: Served) -> None:
@@ -255,11 +292,15 @@ def test_the_order_of_the_sides_is_kept_with_the_vote(served: Served) -> None:
     assert status == 201
     names = said["reveal"]["names"]
     for pane, name in zip(item["panes"], names, strict=True):
-        assert shade_of(pane["text"]) == dict(zip(WRITERS, SHADES, strict=True))[name], "A is the one that stood left"
+        assert shade_of(pane["text"]) == dict(zip(WRITERS, SHADES, strict=True))[name], (
+            "A is the one that stood left"
+        )
     (judge,) = said["reveal"]["judges"]
     assert (judge["a"] > judge["b"]) == (judge["says"] == "a")
     assert judge["agrees"] == (judge["says"] == "b")
-    assert vote(served, item, "b", key="first-vote")[1] == said, "the same key again is the same vote"
+    assert vote(served, item, "b", key="first-vote")[1] == said, (
+        "the same key again is the same vote"
+    )
     assert vote(served, item, "a", key="first-vote")[0] == 409, "the key belongs to the other vote"
     assert vote(served, item, "a", key="other-vote")[0] == 409
 
@@ -297,19 +338,33 @@ def test_requests_that_make_no_sense_are_refused_in_a_sentence(served: Served) -
     run, item = served.run_id, next_pair(served)
     assert ask(served, "/api/arena/nowhere/next")[0] == 404
     for wrong in ({"pair": "0" * 12}, {"task": "none"}, {"trial": 99}):
-        status, said = ask(served, f"/api/arena/{run}/votes", {**pair_of(item), **wrong, "choice": "a", "key": "k" * 8})
+        status, said = ask(
+            served,
+            f"/api/arena/{run}/votes",
+            {**pair_of(item), **wrong, "choice": "a", "key": "k" * 8},
+        )
         assert (status, bool(said["error"]["problem"])) == (404, True)
-    status, _ = ask(served, f"/api/arena/{run}/votes", {**pair_of(item), "choice": "c", "key": "k" * 8})
+    status, _ = ask(
+        served, f"/api/arena/{run}/votes", {**pair_of(item), "choice": "c", "key": "k" * 8}
+    )
     assert status == 422
     status, _ = ask(served, f"/api/arena/{run}/undo", {"key": "k" * 8, "reviewer": "ann"})
     assert status == 409
     _, said = vote(served, item, "a", key="a vote of ann")
     body = {"key": "somebody else", "reviewer": "bob", "vote": said["reveal"]["vote"]}
-    assert ask(served, f"/api/arena/{run}/undo", body)[0] == 409, "nobody takes back what another person voted"
-    status, said = ask(served, f"/api/arena/{run}/undo", {"key": "a vote of ann", "reviewer": "ann"})
+    assert ask(served, f"/api/arena/{run}/undo", body)[0] == 409, (
+        "nobody takes back what another person voted"
+    )
+    status, said = ask(
+        served, f"/api/arena/{run}/undo", {"key": "a vote of ann", "reviewer": "ann"}
+    )
     assert (status, said["error"]["problem"]) == (409, "was used for another vote.")
-    assert vote(served, next_pair(served, "bob"), "a", key="a vote of ann", reviewer="bob")[0] == 409
-    assert ask(served, "/preview/guessed")[0] == 409, "whoever does not say what it is for is told nothing"
+    assert (
+        vote(served, next_pair(served, "bob"), "a", key="a vote of ann", reviewer="bob")[0] == 409
+    )
+    assert ask(served, "/preview/guessed")[0] == 409, (
+        "whoever does not say what it is for is told nothing"
+    )
 
 
 def test_arena_keys_buttons_and_help_match_the_key_registry(page: Page, served: Served) -> None:
@@ -319,14 +374,24 @@ def test_arena_keys_buttons_and_help_match_the_key_registry(page: Page, served: 
     assert not set(bound) & keyboard.NEVER_BOUND
     for button in page.locator("footer [data-action]").all():
         action = str(button.get_attribute("data-action"))
-        expect(button.locator("kbd")).to_have_text(keyboard.badge(action, keyboard.COMPARISON), use_inner_text=True)
-    documented = (Path(__file__).parents[3] / "docs" / "how-to" / "vote-in-the-arena.md").read_text("utf-8")
+        expect(button.locator("kbd")).to_have_text(
+            keyboard.badge(action, keyboard.COMPARISON), use_inner_text=True
+        )
+    documented = (Path(__file__).parents[3] / "docs" / "how-to" / "vote-in-the-arena.md").read_text(
+        "utf-8"
+    )
     assert as_table(keyboard.COMPARISON) in documented
     page.keyboard.press("?")
     told = page.locator("#help").inner_text()
     assert all(entry.about in told for entry in keyboard.COMPARISON)
     script = (folder("static") / "arena" / "arena_pair.js").read_text("utf-8")
-    actions = set(re.findall(r"^  (\w+)(?::|,)", script[script.index("const actions = {") : script.index("bindKeys(")], re.M))
+    actions = set(
+        re.findall(
+            r"^  (\w+)(?::|,)",
+            script[script.index("const actions = {") : script.index("bindKeys(")],
+            re.M,
+        )
+    )
     assert actions == {entry.action for entry in keyboard.COMPARISON}
 
 
@@ -336,7 +401,8 @@ def test_a_person_may_look_at_both_pages_and_stop_them(page: Page, served: Serve
     page.keyboard.press("p")
     page.wait_for_selector("iframe >> nth=1")
     button = page.frame_locator("iframe").first.locator("button")
-    for clicks in ("1", "2"):  # the page runs in a process of its own, and handles a click when it gets there
+    # the page runs in a process of its own, and handles a click when it gets there
+    for clicks in ("1", "2"):
         button.click()
         expect(button).to_have_text(clicks)
     page.get_by_role("button", name="Stop", exact=True).first.click()
@@ -349,7 +415,9 @@ def test_a_person_may_look_at_both_pages_and_stop_them(page: Page, served: Serve
 
 def test_pages_that_run_go_on_through_the_vote(page: Page, served: Served) -> None:
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url) if "/preview" in request.url else None)
+    page.on(
+        "request", lambda request: asked.append(request.url) if "/preview" in request.url else None
+    )
     open_pair(page, served)
     page.keyboard.press("p")
     for side in (0, 1):
@@ -361,9 +429,13 @@ def test_pages_that_run_go_on_through_the_vote(page: Page, served: Served) -> No
     page.locator("#thing").focus()
     voted(page, "a")
     expect(page.locator(".who-wrote"), "the heads are drawn anew").to_have_count(2)
-    assert page.evaluate("frameElements.every((one, side) => one === document.querySelectorAll('iframe')[side])")
+    assert page.evaluate(
+        "frameElements.every((one, side) => one === document.querySelectorAll('iframe')[side])"
+    )
     for side in (0, 1):
-        expect(page.locator(f"#side-{side} iframe").content_frame.locator("button")).to_have_text("1", use_inner_text=True)
+        expect(page.locator(f"#side-{side} iframe").content_frame.locator("button")).to_have_text(
+            "1", use_inner_text=True
+        )
     assert len(asked) == before, "no page is asked for again"
     page.locator("#side-0").get_by_role("button", name="Stop", exact=True).click()
     expect(page.locator("iframe")).to_have_count(1)
@@ -383,7 +455,9 @@ def test_vote_in_a_run_under_blind_review_reveals_and_is_noted(tmp_path: Path) -
 
 
 def items(served: Served, reviewer: str, n: int) -> list[Any]:
-    return [ask(served, f"/assessments/a{key}.json", reviewer=reviewer)[1] for key in range(1, n + 1)]
+    return [
+        ask(served, f"/assessments/a{key}.json", reviewer=reviewer)[1] for key in range(1, n + 1)
+    ]
 
 
 def test_voter_who_saw_the_authors_no_longer_reviews_blind(tmp_path: Path) -> None:
@@ -396,14 +470,21 @@ def test_voter_who_saw_the_authors_no_longer_reviews_blind(tmp_path: Path) -> No
         task = {one["id"]: one["task"] for one in found["ann"]}
         told = {who: {one["id"] for one in some if one["told"]} for who, some in found.items()}
         assert told == {"ann": {one for one in task if task[one] == item["task"]}, "bob": set()}
-        assert {"the arena has shown you" in one["stamp"] for one in found["ann"] if one["told"]} == {True}
-        assert not any(one["panes"][0]["name"] for some in found.values() for one in some), "names stay hidden"
+        assert {
+            "the arena has shown you" in one["stamp"] for one in found["ann"] if one["told"]
+        } == {True}
+        assert not any(one["panes"][0]["name"] for some in found.values() for one in some), (
+            "names stay hidden"
+        )
         with Workspace.open(there, environment={}) as workspace:
             (run,) = workspace.archive.runs.matching(Selection())
             protocol.switch(workspace, run.id, {"blind": 1.0}, reviewer="operator")
         (known, *_), (new, *_) = sorted(told["ann"]), sorted(set(task) - told["ann"])
         unseen = "carl"
-        assert [ask(server, f"/assessments/{known}.json", reviewer=who)[1]["blind"] for who in ("ann", unseen)] == [False, True]
+        assert [
+            ask(server, f"/assessments/{known}.json", reviewer=who)[1]["blind"]
+            for who in ("ann", unseen)
+        ] == [False, True]
         decision = {"key": "approved by ann", "id": known, "verb": "approve", "reviewer": "ann"}
         assert ask(server, "/api/decisions", {"decisions": [decision]})[1]["results"][0]["ok"]
         with Workspace.open(there, environment={}) as workspace:
@@ -422,18 +503,30 @@ def test_texts_that_came_with_the_suite_are_known_in_every_trial(tmp_path: Path)
         assert sorted(told) == [(False, False)] * 3 + [(True, True)] * 3
 
 
-def test_names_inside_responses_are_hidden_until_the_vote(page_at: Callable[[Served], Page], tmp_path: Path) -> None:
+def test_names_inside_responses_are_hidden_until_the_vote(
+    page_at: Callable[[Served], Page], tmp_path: Path
+) -> None:
     given = {
-        (writer, "counter"): f"```html\n<!doctype html><h1>By {writer.title()}</h1>\n```\nI am {writer}." for writer in WRITERS
+        (
+            writer,
+            "counter",
+        ): f"```html\n<!doctype html><h1>By {writer.title()}</h1>\n```\nI am {writer}."
+        for writer in WRITERS
     }
-    with serving(pages_store(tmp_path / "store", tasks=("counter",), trials=1, given=given)) as server:
+    with serving(
+        pages_store(tmp_path / "store", tasks=("counter",), trials=1, given=given)
+    ) as server:
         item = next_pair(server)
         assert not SECRETS.search(str(item))
         page = page_at(server)
-        assert [(pane["text"].count("▒▒▒"), pane["names_hidden"]) for pane in item["panes"]] == [(2, True)] * 2
+        assert [(pane["text"].count("▒▒▒"), pane["names_hidden"]) for pane in item["panes"]] == [
+            (2, True)
+        ] * 2
         page.goto(f"{server.url}/arena/{server.run_id}")
         shown(page)
-        expect(page.locator("#side-0")).to_contain_text("contains a name that may reveal", use_inner_text=True)
+        expect(page.locator("#side-0")).to_contain_text(
+            "contains a name that may reveal", use_inner_text=True
+        )
         page.keyboard.press("v")
         source = page.locator("#side-0 .source")
         expect(source).to_contain_text("I am ▒▒▒.", use_inner_text=True)
@@ -457,7 +550,10 @@ def test_a_run_is_begun_from_a_prompt_cost_first_and_voted_on(page: Page, served
     page.get_by_label("Prompt", exact=True).fill("Build a counter.")
     page.get_by_role("button", name="Estimate cost").click()
     page.wait_for_selector("text=Select at least two models.")
-    lines = [{"match": {"role": "candidate"}, "reply": {"text": text}} for text in ("<h1>one</h1>", "<h1>two</h1>")]
+    lines = [
+        {"match": {"role": "candidate"}, "reply": {"text": text}}
+        for text in ("<h1>one</h1>", "<h1>two</h1>")
+    ]
     for name, line in zip(("one", "two"), lines, strict=True):
         (served.folder / f"{name}.jsonl").write_text(json.dumps(line), "utf-8")
         page.locator("#add-model").fill(f"replay/{served.folder / name}.jsonl")
@@ -503,14 +599,18 @@ def test_the_ranking_counts_votes_and_no_undone_ones(page: Page, served: Served)
     assert table.startswith("candidate,mean,low,high")
     pairs = page.request.get(f"{served.url}/arena/{served.run_id}/pairs.csv").text().splitlines()
     assert len(pairs) == 4
-    assert page.request.get(f"{served.url}/arena/{served.run_id}/charts/strengths.pdf").status == 404
+    assert (
+        page.request.get(f"{served.url}/arena/{served.run_id}/charts/strengths.pdf").status == 404
+    )
     assert "No pair is decided yet" in said
     assert {one["decision"] for one in found["pairs"]} == {"not_decided"}
     assert f"of {found['pairs'][0]['compared']} votes" in said
     links = {str(one.get_attribute("href")) for one in page.locator(".files a").all()}
     path = f"/arena/{served.run_id}"
     assert {f"{path}/pairs.csv", f"{path}/votes.csv", f"{path}/ranking.json"} <= links
-    votes = list(csv.DictReader(page.request.get(f"{served.url}{path}/votes.csv").text().splitlines()))
+    votes = list(
+        csv.DictReader(page.request.get(f"{served.url}{path}/votes.csv").text().splitlines())
+    )
     assert len(votes) == 10, "a vote that was taken back is no vote"
     assert sum(one["choice"] == "both_bad" for one in votes) == 1
     assert {one["left"] for one in votes} | {one["right"] for one in votes} == set(WRITERS)
@@ -532,13 +632,19 @@ def test_votes_come_back_from_the_results_folder(served: Served, tmp_path: Path)
         assert ask(other, f"/arena/{run}/ranking.json")[1] == before
 
 
-HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>\u202emoc.live\u202c{{7*7}}"
+HOSTILE = (
+    "<img src=x onerror=alert(1)></script><script>alert(2)</script>\u202emoc.live\u202c{{7*7}}"
+)
 
 
-def test_arena_pages_are_accessible_at_every_width(chromium: Browser, watch: Watch, tmp_path: Path) -> None:
+def test_arena_pages_are_accessible_at_every_width(
+    chromium: Browser, watch: Watch, tmp_path: Path
+) -> None:
     writers = ("wilhelmina", HOSTILE.partition("\u202e")[0])
     given = {(writers[1], "counter"): HOSTILE, (writers[0], "counter"): f"As GPT-4 I say {HOSTILE}"}
-    there = pages_store(tmp_path / "store", tasks=("counter",), trials=2, writers=writers, given=given, judged=False)
+    there = pages_store(
+        tmp_path / "store", tasks=("counter",), trials=2, writers=writers, given=given, judged=False
+    )
     with serving(there) as server:
         run = server.run_id
         for scheme in ("light", "dark"):
@@ -555,7 +661,9 @@ def test_arena_pages_are_accessible_at_every_width(chromium: Browser, watch: Wat
                 assert serious(page) == [], path
                 for width, height in WIDTHS:
                     page.set_viewport_size({"width": width, "height": height})
-                    over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+                    over = page.evaluate(
+                        "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+                    )
                     assert over <= 0, f"{path} is {over} px too wide at {width}"
                 page.keyboard.press("?")
                 page.wait_for_timeout(60)
@@ -565,7 +673,9 @@ def test_arena_pages_are_accessible_at_every_width(chromium: Browser, watch: Wat
         assert (found["votes"], found["telling"]["votes"]) == (1, 1)
 
 
-def test_an_empty_store_leads_to_a_first_pair(page_at: Callable[[Served], Page], tmp_path: Path) -> None:
+def test_an_empty_store_leads_to_a_first_pair(
+    page_at: Callable[[Served], Page], tmp_path: Path
+) -> None:
     with serving(tmp_path) as server:
         page = page_at(server)
         page.goto(f"{server.url}/arena")

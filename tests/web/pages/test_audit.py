@@ -31,9 +31,15 @@ HOSTILE = "<img src=x onerror=alert(1)>\u202etxt.</script>"
 def decide(served: Served, verb: str, item: str, *, by: str = "ann", **more: Any) -> bool:
     """A decision as a browser sends it; whether it was taken."""
     key = f"{by}-{verb}-{item}-key"
-    body = {"decisions": [{"key": key, "id": item, "verb": verb, "reviewer": by, "active_ms": 4200, **more}]}
+    body = {
+        "decisions": [
+            {"key": key, "id": item, "verb": verb, "reviewer": by, "active_ms": 4200, **more}
+        ]
+    }
     request = urllib.request.Request(
-        f"{served.url}/api/decisions", json.dumps(body).encode(), {"content-type": "application/json"}
+        f"{served.url}/api/decisions",
+        json.dumps(body).encode(),
+        {"content-type": "application/json"},
     )
     with urllib.request.urlopen(request, timeout=30) as answer:
         return bool(json.load(answer)["results"][0]["ok"])
@@ -41,10 +47,18 @@ def decide(served: Served, verb: str, item: str, *, by: str = "ann", **more: Any
 
 @pytest.fixture
 def decided(served: Served) -> Served:
-    """Six decisions: two rejected with texts that bite, one corrected, one undone, one by somebody else."""
+    """Six decisions: two rejected with texts that bite, one corrected, one undone, one by somebody
+    else.
+    """
     assert decide(served, "reject", "a1", reason=FORMULA, note=HOSTILE)
     assert decide(served, "reject", "a2", reason=HOSTILE)
-    assert decide(served, "correct", "a3", reason="too low", corrections=[{"pane": 0, "criterion": None, "score": 0.9}])
+    assert decide(
+        served,
+        "correct",
+        "a3",
+        reason="too low",
+        corrections=[{"pane": 0, "criterion": None, "score": 0.9}],
+    )
     assert decide(served, "undo", "a2")
     assert decide(served, "reject", "a4", by="=bob", reason="it quotes nothing")
     assert decide(served, "approve", "a7")
@@ -76,12 +90,30 @@ def database(served: Served) -> sqlite3.Connection:
 def test_audit_shows_reviewer_verb_reason_and_way_of_each_decision(decided: Served) -> None:
     first, *_, last = served_events(decided)
     assert last | {"at": "", "note": ""} == {
-        "event": 1, "id": "a1", "decision": "reject", "before": "pending", "after": "rejected", "outcome": "decided",
-        "reviewer": "ann", "at": "", "via": "script", "displayed": False, "road": "scripted", "stated_by": "root",
-        "reason": FORMULA, "note": "", "corrections": {}, "n_corrections": 0,
-        "active_s": 4.2, "run_id": decided.run_id, "suite": "gates", "task": "gate-1", "thing": "Gate 1", "trial": 1,
+        "event": 1,
+        "id": "a1",
+        "decision": "reject",
+        "before": "pending",
+        "after": "rejected",
+        "outcome": "decided",
+        "reviewer": "ann",
+        "at": "",
+        "via": "script",
+        "displayed": False,
+        "road": "scripted",
+        "stated_by": "root",
+        "reason": FORMULA,
+        "note": "",
+        "corrections": {},
+        "n_corrections": 0,
+        "active_s": 4.2,
+        "run_id": decided.run_id,
+        "suite": "gates",
+        "task": "gate-1",
+        "thing": "Gate 1",
+        "trial": 1,
         "trials": 5,
-    }  # fmt: skip
+    }
     assert (first["decision"], first["after"]) == ("approve", "approved")
     assert numbers(decided) == [6, 5, 4, 3, 2, 1]
 
@@ -101,7 +133,13 @@ def test_filters_keep_the_matching_rows(decided: Served) -> None:
     assert numbers(decided, f"?day={day}") == [6, 5, 4, 3, 2, 1]
     assert numbers(decided, "?day=2001-01-01") == []
     assert numbers(decided, f"?run={decided.run_id}&before=3") == [2, 1]
-    for query, status in (("verb=like", 422), ("via=mail", 422), ("day=today", 422), ("item=b", 404), ("run=none", 404)):
+    for query, status in (
+        ("verb=like", 422),
+        ("via=mail", 422),
+        ("day=today", 422),
+        ("item=b", 404),
+        ("run=none", 404),
+    ):
         assert status_of(decided, f"/audit?{query}") == status, query
         assert status_of(decided, f"/audit/events.csv?{query}") == status, query
 
@@ -120,7 +158,9 @@ def test_pages_follow_each_other_without_gap_or_double(decided: Served) -> None:
 
 
 def test_looking_stops_in_time_and_says_where_it_goes_on(decided: Served) -> None:
-    with database(decided) as connection:  # numbers far apart, as if a hundred thousand events lay between
+    with database(
+        decided
+    ) as connection:  # numbers far apart, as if a hundred thousand events lay between
         connection.execute("UPDATE review_event SET id = id + 100000 WHERE id > 3")
     times = iter([0.0, 1.0])
     with Workspace.open(decided.folder, environment={}) as workspace:
@@ -138,7 +178,10 @@ def test_an_export_holds_all_that_match_and_no_formula(decided: Served) -> None:
     assert rows[-1]["reason"] == f"'{FORMULA}"
     assert rows[1]["reviewer"] == "'=bob"
     assert all(not cell.startswith(("=", "+", "-", "@")) for row in rows for cell in row.values())
-    lines = [json.loads(line) for line in text_of(decided, "/audit/events.jsonl?verb=reject").splitlines()]
+    lines = [
+        json.loads(line)
+        for line in text_of(decided, "/audit/events.jsonl?verb=reject").splitlines()
+    ]
     assert [line["event"] for line in lines] == [5, 2, 1]
     assert lines[-1]["reason"] == FORMULA
 
@@ -163,7 +206,9 @@ def test_log_lists_real_items_of_a_run_with_planted_checks(decided: Served) -> N
 def test_the_check_names_the_first_broken_event(page: Page, decided: Served) -> None:
     page.goto(f"{decided.url}/audit")
     page.get_by_role("button", name="Check the chain").click()
-    page.locator("#checked", has_text="Checked 6 events. The chain is intact up to event 6").wait_for()
+    page.locator(
+        "#checked", has_text="Checked 6 events. The chain is intact up to event 6"
+    ).wait_for()
     with database(decided) as connection:
         connection.execute("UPDATE review_event SET reason = 'another' WHERE id = 4")
     page.get_by_role("button", name="Check again").click()
@@ -178,7 +223,9 @@ def test_without_a_script_the_check_goes_on_from_page_to_page(decided: Served) -
     with Workspace.open(decided.folder, environment={}) as workspace:
         found = audit_log.check(workspace, after=2, clock=lambda: next(times))
     assert (found.after, found.checked, found.up_to, found.ended) == (2, 4, 6, True)
-    assert "Checked 6 events. The chain is intact up to event 6" in text_of(decided, "/audit?check=2&n=2")
+    assert "Checked 6 events. The chain is intact up to event 6" in text_of(
+        decided, "/audit?check=2&n=2"
+    )
 
 
 def test_an_empty_log_says_how_it_fills(page: Page, served: Served) -> None:
@@ -195,5 +242,7 @@ def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, decided: S
         expect(page.locator("body")).not_to_contain_text("\u202e", use_inner_text=True)
         for width, height in WIDTHS:
             page.set_viewport_size({"width": width, "height": height})
-            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            over = page.evaluate(
+                "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
             assert over <= 0, f"{path} is {over} px too wide at {width}"

@@ -1,4 +1,6 @@
-"""The pages about calibration: records and where they stand, the chart, and measuring a judge from the browser."""
+"""The pages about calibration: records and where they stand, the chart, and measuring a judge from
+the browser.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,15 @@ pytestmark = pytest.mark.slow
 JUDGE = "openai/judge-1"
 NASTY = "</script><img src=x onerror=alert(1)>\u202e"
 ROWS = [
-    {"id": f"s{n}", "prompt": f"Say {n}. {NASTY}", "response": f"It is number {n}! {NASTY}", "score": n / 10, "kind": NASTY[9:40]}
+    {
+        "id": f"s{n}",
+        "prompt": f"Say {n}. {NASTY}",
+        "response": f"It is number {n}! {NASTY}",
+        "score": n / 10,
+        "kind": NASTY[9:40],
+    }
     for n in range(10)
-]  # fmt: skip
+]
 KNOWN = {f"It is number {n}!": n / 10 for n in range(10)}
 
 
@@ -44,10 +52,17 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def served(tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    """A server in a folder with a samples file and a judge in its settings; nothing was measured yet."""
+def served(
+    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Served]:
+    """A server in a folder with a samples file and a judge in its settings; nothing was measured
+    yet.
+    """
     (tmp_path / "assay.yaml").write_text(
-        yaml.safe_dump({"judge": JUDGE, "prices": {JUDGE: {"input": 1, "output": 1}}, "concurrency": 1}), "utf-8"
+        yaml.safe_dump(
+            {"judge": JUDGE, "prices": {JUDGE: {"input": 1, "output": 1}}, "concurrency": 1}
+        ),
+        "utf-8",
     )
     (tmp_path / "mine.json").write_text(json.dumps(ROWS), "utf-8")
     (tmp_path / ".hidden.json").write_text(json.dumps(ROWS), "utf-8")
@@ -60,7 +75,9 @@ def served(tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch)
 
 
 def post(served: Served, path: str, body: Any) -> Any:
-    asked = urllib.request.Request(served.url + path, json.dumps(body).encode(), {"content-type": "application/json"})
+    asked = urllib.request.Request(
+        served.url + path, json.dumps(body).encode(), {"content-type": "application/json"}
+    )
     with urllib.request.urlopen(asked, timeout=30) as answer:
         return json.load(answer)
 
@@ -90,7 +107,10 @@ def test_a_judge_is_measured_from_the_page(page: Page, served: Served, server: M
     page.get_by_label("Samples file").fill("mine.json")
     page.get_by_role("button", name="Estimate cost").click()
     page.get_by_text("10 calls, about $").wait_for()
-    assert page.locator("#estimate").inner_text().splitlines()[-1] == f"{JUDGE}, graded as in the defaults: 10 references"
+    assert (
+        page.locator("#estimate").inner_text().splitlines()[-1]
+        == f"{JUDGE}, graded as in the defaults: 10 references"
+    )
     assert not server.calls, "the cost is said before anything is asked"
     server.delay_s = 0.1
     page.get_by_role("button", name="Calibrate", exact=True).click()
@@ -105,13 +125,17 @@ def test_a_judge_is_measured_from_the_page(page: Page, served: Served, server: M
     assert "It is number 3! </script><img" in shown
     assert "⟨U+202E⟩" in shown
     expect(page.locator("img")).to_have_count(0)
-    expect(page.get_by_text("Bias by criterion").locator("..")).to_contain_text("quality", use_inner_text=True)
+    expect(page.get_by_text("Bias by criterion").locator("..")).to_contain_text(
+        "quality", use_inner_text=True
+    )
     page.goto(served.url + "/calibration")
     expect(page.locator("tbody th a")).to_have_text(JUDGE, use_inner_text=True)
     expect(page.locator("tbody")).to_contain_text("current", use_inner_text=True)
 
 
-def test_stopped_calibration_continues_from_its_answers(page: Page, served: Served, server: ModelServer) -> None:
+def test_stopped_calibration_continues_from_its_answers(
+    page: Page, served: Served, server: ModelServer
+) -> None:
     server.delay_s = 0.4
     post(served, "/api/calibrations", {"models": [JUDGE], "samples": "mine.json"})
     page.goto(served.url + "/calibration")
@@ -144,20 +168,30 @@ def test_paid_calibration_answers_survive_the_server(served: Served, server: Mod
     served.kill()
 
 
-def test_pasted_samples_are_read_line_by_line_and_told_by_their_place(served: Served, server: ModelServer) -> None:
+def test_pasted_samples_are_read_line_by_line_and_told_by_their_place(
+    served: Served, server: ModelServer
+) -> None:
     pasted = "\n".join(json.dumps(row) for row in ROWS[:9])
     number = measured(served, samples=None, pasted=pasted)
     assert served.get(f"/calibration/{number}.json")["n"] == 9
-    assert not list((Path(served.folder) / ".assay" / "calibrating").iterdir()), "nothing is left behind"
+    assert not list((Path(served.folder) / ".assay" / "calibrating").iterdir()), (
+        "nothing is left behind"
+    )
     with pytest.raises(urllib.error.HTTPError) as refused:
-        post(served, "/api/calibrations", {"models": [JUDGE], "pasted": '[{"prompt": "p", "response": "r"}]'})
+        post(
+            served,
+            "/api/calibrations",
+            {"models": [JUDGE], "pasted": '[{"prompt": "p", "response": "r"}]'},
+        )
     said = json.load(refused.value)["error"]
     assert said["where"] == "the pasted samples"
     assert "has no `score`" in said["problem"]
     assert "calibrating" not in json.dumps(said)
 
 
-@pytest.mark.parametrize("path", ["../mine.json", "/etc/passwd", ".hidden.json", "assay.yaml/..", "none.json"])
+@pytest.mark.parametrize(
+    "path", ["../mine.json", "/etc/passwd", ".hidden.json", "assay.yaml/..", "none.json"]
+)
 def test_no_file_outside_the_folder_is_read(served: Served, server: ModelServer, path: str) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:
         post(served, "/api/calibrations/look", {"models": [JUDGE], "samples": path})
@@ -165,17 +199,23 @@ def test_no_file_outside_the_folder_is_read(served: Served, server: ModelServer,
     assert not server.calls
 
 
-def test_a_judge_that_answers_nothing_gets_no_record(page: Page, served: Served, server: ModelServer) -> None:
+def test_a_judge_that_answers_nothing_gets_no_record(
+    page: Page, served: Served, server: ModelServer
+) -> None:
     server.answer = lambda call: "no idea"
     page.goto(served.url + "/calibration")
     post(served, "/api/calibrations", {"models": [JUDGE], "samples": "mine.json"})
     page.reload()
-    page.locator("#jobs").get_by_text("scored none of 10 references, so no calibration was stored").wait_for(timeout=30_000)
+    page.locator("#jobs").get_by_text(
+        "scored none of 10 references, so no calibration was stored"
+    ).wait_for(timeout=30_000)
     assert served.get("/calibration.json")["calibrations"] == []
 
 
 @pytest.mark.parametrize("model", ["echo", "replay/nope", "anthropic/no-key", "human"])
-def test_a_model_that_cannot_be_measured_is_the_user_s_to_mend(served: Served, server: ModelServer, model: str) -> None:
+def test_a_model_that_cannot_be_measured_is_the_user_s_to_mend(
+    served: Served, server: ModelServer, model: str
+) -> None:
     for path in ("/api/calibrations/look", "/api/calibrations"):
         with pytest.raises(urllib.error.HTTPError) as refused:
             post(served, path, {"models": [model]})
@@ -190,18 +230,29 @@ def test_unknown_bias_of_a_criterion_is_shown_as_unknown(page: Page, served: Ser
     with Workspace.open(Path(served.folder)) as workspace:
         record = workspace.calibrations.record(number)
         assert record is not None
-        none = workspace.calibrations.keep(replace(record, document={**record.document, "by_criterion": {}}))
-        document = {name: value for name, value in record.document.items() if name != "by_criterion"}
+        none = workspace.calibrations.keep(
+            replace(record, document={**record.document, "by_criterion": {}})
+        )
+        document = {
+            name: value for name, value in record.document.items() if name != "by_criterion"
+        }
         old = workspace.calibrations.keep(replace(record, document=document))
     page.goto(f"{served.url}/calibration/{none.number}")
     page.get_by_text("The judge gave no usable grade for any reference in this record.").wait_for()
     page.goto(f"{served.url}/calibration/{old.number}")
-    page.get_by_text("This record was measured before criteria were recorded separately.").wait_for()
+    page.get_by_text(
+        "This record was measured before criteria were recorded separately."
+    ).wait_for()
 
 
 def test_the_statistics_hear_of_a_new_calibration(served: Served, server: ModelServer) -> None:
     server.answer = grading(lambda shown: 0.5)
-    task = {"id": "one", "prompt": "Say it.", "score": "judge", "snippets": {"nora": "it", "omar": "that"}}
+    task = {
+        "id": "one",
+        "prompt": "Say it.",
+        "score": "judge",
+        "snippets": {"nora": "it", "omar": "that"},
+    }
     suite = {"name": "kind", "review": "none", "judge": JUDGE, "tasks": [task]}
     (Path(served.folder) / "kind.json").write_text(json.dumps(suite), "utf-8")
     post(served, "/api/start", {"suite": "kind.json", "trials": 3})
@@ -225,7 +276,10 @@ def test_the_same_key_is_the_same_start(served: Served, server: ModelServer) -> 
 
 def test_a_newer_record_takes_the_place_of_an_older_one(page: Page, served: Served) -> None:
     old, new = measured(served), measured(served)
-    states = {one["number"]: (one["state"], one["replaced_by"]) for one in served.get("/calibration.json")["calibrations"]}
+    states = {
+        one["number"]: (one["state"], one["replaced_by"])
+        for one in served.get("/calibration.json")["calibrations"]
+    }
     assert states == {new: ("current", None), old: ("replaced", new)}
     page.goto(f"{served.url}/calibration/{old}")
     page.get_by_role("link", name="replaced by a newer measurement").click()
@@ -234,9 +288,19 @@ def test_a_newer_record_takes_the_place_of_an_older_one(page: Page, served: Serv
 
 def test_calibration_record_shows_later_changes(tmp_path: Path, served: Served) -> None:
     measured(served)
-    task = {"id": "one", "prompt": "Say it.", "score": "judge", "snippets": {"nora": "it", "omar": "that"}}
+    task = {
+        "id": "one",
+        "prompt": "Say it.",
+        "score": "judge",
+        "snippets": {"nora": "it", "omar": "that"},
+    }
     rubric = [{"name": "tone", "guidance": "Is it kind?"}]
-    suite = {"name": "kind", "judge": {"model": JUDGE, "temperature": 0.9}, "rubric": rubric, "tasks": [task]}
+    suite = {
+        "name": "kind",
+        "judge": {"model": JUDGE, "temperature": 0.9},
+        "rubric": rubric,
+        "tasks": [task],
+    }
     (Path(served.folder) / "kind.json").write_text(json.dumps(suite), "utf-8")
     post(served, "/api/start", {"suite": "kind.json", "trials": 1})
     eventually(lambda: served.get("/calibration.json")["calibrations"][0]["used"])
@@ -247,13 +311,22 @@ def test_calibration_record_shows_later_changes(tmp_path: Path, served: Served) 
     assert {one["number"]: one["state"] for one in found}[newer] == "current"
     eventually(lambda: served.get("/runs.json")["runs"][0]["waiting"] == 1)
     found = served.get("/calibration.json")["calibrations"]
-    assert found[0]["settings_of"] == "a run under review", "which judge grades what waits is not told"
+    assert found[0]["settings_of"] == "a run under review", (
+        "which judge grades what waits is not told"
+    )
 
 
 def test_the_chart_comes_as_files(served: Served) -> None:
     number = measured(served)
-    for ending, begins in (("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"deserved,given"), ("json", b"{")):
-        with urllib.request.urlopen(f"{served.url}/calibration/{number}/chart.{ending}", timeout=30) as answer:
+    for ending, begins in (
+        ("svg", b"<svg"),
+        ("png", b"\x89PNG"),
+        ("csv", b"deserved,given"),
+        ("json", b"{"),
+    ):
+        with urllib.request.urlopen(
+            f"{served.url}/calibration/{number}/chart.{ending}", timeout=30
+        ) as answer:
             content = answer.read()
         assert content.startswith(begins)
         assert b"onerror" not in content or ending == "csv"
@@ -273,7 +346,9 @@ def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, served: Se
         assert serious(page) == [], path
         for width, height in WIDTHS:
             page.set_viewport_size({"width": width, "height": height})
-            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            over = page.evaluate(
+                "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
             assert over <= 0, f"{path} is {over} px too wide at {width}"
 
 

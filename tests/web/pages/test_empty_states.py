@@ -1,4 +1,6 @@
-"""Links that lead somewhere, and columns that hold something: a calibrated judge no run asked, candidates of one name each."""
+"""Links that lead somewhere, and columns that hold something: a calibrated judge no run asked,
+candidates of one name each.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,22 @@ HTML = {"accept": "text/html"}
 
 
 def client_of(workspace: Workspace) -> TestClient:
-    return TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", follow_redirects=False)
+    return TestClient(
+        create_app(workspace), base_url="http://127.0.0.1:8000", follow_redirects=False
+    )
 
 
 def test_a_calibration_links_its_model_only_where_that_has_a_page(tmp_path: Path) -> None:
     with Workspace.open(tmp_path, environment={}) as workspace:
         client = client_of(workspace)
-        number = workspace.calibrations.keep(RECORD.__class__(
-            identity=RECORD.identity, tier=RECORD.tier, at=RECORD.at, document={"n": 0, "samples": []}
-        )).number  # fmt: skip
+        number = workspace.calibrations.keep(
+            RECORD.__class__(
+                identity=RECORD.identity,
+                tier=RECORD.tier,
+                at=RECORD.at,
+                document={"n": 0, "samples": []},
+            )
+        ).number
         page = client.get(f"/calibration/{number}", headers=HTML)
         assert page.status_code == 200
         assert "/models/openai/judge" not in page.text
@@ -40,7 +49,9 @@ def test_a_calibration_links_its_model_only_where_that_has_a_page(tmp_path: Path
     (tmp_path / "assay.yaml").write_text("judge: openai/judge\n", "utf-8")
     with Workspace.open(tmp_path, environment={}) as workspace:
         client = client_of(workspace)
-        assert 'href="/models/openai/judge"' in client.get(f"/calibration/{number}", headers=HTML).text
+        assert (
+            'href="/models/openai/judge"' in client.get(f"/calibration/{number}", headers=HTML).text
+        )
         assert client.get("/models/openai/judge", headers=HTML).status_code == 200
 
 
@@ -67,10 +78,16 @@ def test_runs_that_wait_for_review_are_offered_for_comparison(tmp_path: Path, ro
         plan = a_plan("20250101-000000-alpha-aaaa", suite="alpha", candidates=("ann", "bob"))
         workspace.journal.open_run(plan, planned(a_task("auth")))
         (trial,) = workspace.journal.claim(plan.id, limit=1)
-        wait(workspace.journal.record(judged(trial, grades({name: {"integrity": 0.2} for name in ("ann", "bob")}))))
+        wait(
+            workspace.journal.record(
+                judged(trial, grades({name: {"integrity": 0.2} for name in ("ann", "bob")}))
+            )
+        )
         with client_of(workspace) as client:
             if role == "viewer":
-                client.get(people.invite(workspace, "vera", role=role, base="http://127.0.0.1:8000").link)
+                client.get(
+                    people.invite(workspace, "vera", role=role, base="http://127.0.0.1:8000").link
+                )
             page = client.get("/compare", headers=HTML).text
     assert plan.id in page
     assert "There are no runs to compare yet." not in page
@@ -101,7 +118,9 @@ def test_statistics_details_name_the_next_step_when_no_trial_counts(tmp_path: Pa
         ("/calibration/4611686018427387904/chart.csv", 404, ""),
     ],
 )
-def test_missing_page_gets_its_own_message(tmp_path: Path, path: str, status: int, said: str) -> None:
+def test_missing_page_gets_its_own_message(
+    tmp_path: Path, path: str, status: int, said: str
+) -> None:
     with Workspace.open(tmp_path, environment={}) as workspace:
         answer = client_of(workspace).get(path, headers=HTML)
         assert answer.status_code == status
@@ -113,7 +132,9 @@ def test_single_trial_is_described_once(tmp_path: Path) -> None:
         plan = a_plan("20250101-000000-alpha-aaaa", suite="alpha", candidates=("ann", "bob"))
         workspace.journal.open_run(plan, planned(a_task("auth")))
         (trial,) = workspace.journal.claim(plan.id, limit=1)
-        whole = grades({"ann": {"integrity": 0.2, "fitness": 0.2}, "bob": {"integrity": 0.5, "fitness": 0.5}})
+        whole = grades(
+            {"ann": {"integrity": 0.2, "fitness": 0.2}, "bob": {"integrity": 0.5, "fitness": 0.5}}
+        )
         wait(workspace.journal.record(judged(trial, whole, state=AssessmentState.EXEMPT)))
         page = client_of(workspace).get("/results", headers=HTML).text
         assert page.count("bob is 30.0 points ahead") == 1

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
-def html_of(error: InputError | StoreError, status: int, path: str = "/runs/x", query: str = "") -> str:
+def html_of(
+    error: InputError | StoreError, status: int, path: str = "/runs/x", query: str = ""
+) -> str:
     scope: dict[str, Any] = {"path": path, "query_string": query.encode(), "headers": []}
     return bytes(problem_page(scope, status, error).body).decode()
 
@@ -28,11 +30,15 @@ def main_of(html: str) -> str:
     return found[0]
 
 
-def test_a_name_almost_right_leads_to_the_page_that_was_meant(page: Page, served: Served, watch: Watch) -> None:
+def test_a_name_almost_right_leads_to_the_page_that_was_meant(
+    page: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = ("404",)
     run = served.run_id
     page.goto(f"{served.url}/runs/{run}x")
-    expect(page.get_by_role("heading", level=1)).to_have_text(f"No run named “{run}x”", use_inner_text=True)
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        f"No run named “{run}x”", use_inner_text=True
+    )
     assert "assay" not in page.locator("main").inner_text().replace(run, "")
     expect(page.get_by_role("link", name="All runs")).to_have_attribute("href", "/runs")
     page.get_by_role("link", name=run, exact=True).click()
@@ -44,7 +50,9 @@ def test_a_misspelt_page_leads_to_the_page(page: Page, served: Served, watch: Wa
     watch.expected = ("404",)
     page.goto(served.url)
     page.goto(f"{served.url}/result")
-    expect(page.get_by_role("link", name="Results"), "in the navigation, and in the answer").to_have_count(2)
+    expect(
+        page.get_by_role("link", name="Results"), "in the navigation, and in the answer"
+    ).to_have_count(2)
     page.get_by_role("button", name="Go back").click()
     page.wait_for_url(f"{served.url}/")
 
@@ -66,7 +74,9 @@ def test_page_reports_that_the_server_is_gone(page: Page, served: Served, watch:
     page.get_by_text("The server is not responding. Try again later.").wait_for()
 
 
-def test_invalid_address_is_explained_and_corrected(page: Page, served: Served, watch: Watch) -> None:
+def test_invalid_address_is_explained_and_corrected(
+    page: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = ("422",)
     page.goto(f"{served.url}/runs/{served.run_id}?from=-3")
     said = page.locator("main").inner_text()
@@ -77,20 +87,33 @@ def test_invalid_address_is_explained_and_corrected(page: Page, served: Served, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", ["/runs/%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%E2%80%AEevil", "/runs/x?from=</script><b>"])
-def test_hostile_addresses_stay_text_and_the_page_is_whole(page: Page, served: Served, watch: Watch, path: str) -> None:
+@pytest.mark.parametrize(
+    "path",
+    ["/runs/%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%E2%80%AEevil", "/runs/x?from=</script><b>"],
+)
+def test_hostile_addresses_stay_text_and_the_page_is_whole(
+    page: Page, served: Served, watch: Watch, path: str
+) -> None:
     watch.expected = ("404", "422")
     for width, height in WIDTHS:
         page.set_viewport_size({"width": width, "height": height})
         page.goto(served.url + path)
-        assert page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+        assert (
+            page.evaluate(
+                "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+            <= 0
+        )
     expect(page.locator("main img, main b")).to_have_count(0)
     expect(page.locator("main")).not_to_contain_text("\u202e", use_inner_text=True)
     assert serious(page) == []
 
 
 def test_a_twin_keeps_the_form_of_every_failed_request(served: Served, page: Page) -> None:
-    for path, status in ((f"/runs/{served.run_id}x.json", 404), (f"/runs/{served.run_id}.json?from=abc", 422)):
+    for path, status in (
+        (f"/runs/{served.run_id}x.json", 404),
+        (f"/runs/{served.run_id}.json?from=abc", 422),
+    ):
         answer = page.request.get(served.url + path)
         assert answer.status == status
         assert set(answer.json()["error"]) == {"where", "problem", "remedy"}
@@ -98,7 +121,11 @@ def test_a_twin_keeps_the_form_of_every_failed_request(served: Served, page: Pag
 
 
 def test_refused_run_action_links_to_its_remedy() -> None:
-    error = Refused("run r-1", "is still being reviewed.", remedy="Finish its review first; `assay diff` shows it now.")
+    error = Refused(
+        "run r-1",
+        "is still being reviewed.",
+        remedy="Finish its review first; `assay diff` shows it now.",
+    )
     said = main_of(html_of(error, 409))
     assert "Run r-1 is still being reviewed" in said
     assert "Finish its review first." in said
@@ -113,7 +140,9 @@ def test_internal_error_page_hides_details_and_offers_a_retry() -> None:
 
 
 def test_other_wrong_input_leads_to_the_page_without_its_filters() -> None:
-    said = main_of(html_of(InputError("", "several runs begin with '20'."), 422, "/review", "run=20"))
+    said = main_of(
+        html_of(InputError("", "several runs begin with '20'."), 422, "/review", "run=20")
+    )
     assert "Several runs begin with" in said
     assert 'href="/review"' in said
 

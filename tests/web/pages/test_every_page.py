@@ -1,7 +1,8 @@
-"""Each page of the web app, over a store with data of every kind; a new page fails the first test until it is listed here.
+"""Each page of the web app, over a store with data of every kind; a new page fails the first test
+until it is listed here.
 
-With `ASSAY_PICTURES=FOLDER` (`make pictures`), each page is saved as pictures for the documentation: three widths, light and
-dark.
+With `ASSAY_PICTURES=FOLDER` (`make pictures`), each page is saved as pictures for the
+documentation: three widths, light and dark.
 """
 
 from __future__ import annotations
@@ -81,13 +82,21 @@ PAGES = {
 """A name for the picture, and an address of each page."""
 
 NO_PAGES = {
-    "/health", "/get_evaluation_result/{evaluation_id}", "/runs/{run_id}/suite", "/statistics/charts/{name}", "/preview/{token}",
+    "/health",
+    "/get_evaluation_result/{evaluation_id}",
+    "/runs/{run_id}/suite",
+    "/statistics/charts/{name}",
+    "/preview/{token}",
     "/",  # the page of /runs
-    "/registry", "/registry/trend", "/registry/task", "/runs/compare",  # these lead on to other pages
+    "/registry",
+    "/registry/trend",
+    "/registry/task",
+    "/runs/compare",  # these lead on to other pages
     "/statistics",  # leads on to the results
-    "/runs/{run_id}/trials/{trial_id}", "/statistics/trials/{trial_id}",  # these lead on to an assessment
+    "/runs/{run_id}/trials/{trial_id}",
+    "/statistics/trials/{trial_id}",  # these lead on to an assessment
     "/docs",  # described in the HTTP reference
-}  # fmt: skip
+}
 """Addresses of things that are not pages of ours."""
 
 FAULTS = Path(__file__).with_name("layout_faults.js").read_text("utf-8")
@@ -102,7 +111,9 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def addresses(furnished: Served) -> dict[str, str]:
-    clocks, half, once, reviewed, *_, brought = (run["run_id"] for run in furnished.get("/api/runs")["runs"])
+    clocks, half, once, reviewed, *_, brought = (
+        run["run_id"] for run in furnished.get("/api/runs")["runs"]
+    )
     with Workspace.open(furnished.folder, environment={}) as workspace:
         rows = list(workspace.archive.assessments.matching(Selection(runs=(reviewed,))))
     decided = next(row for row in rows if row.state is AssessmentState.CORRECTED)
@@ -124,7 +135,11 @@ def test_each_page_has_an_address_here() -> None:
         for route in router.routes
         if isinstance(route, APIRoute) and "GET" in (route.methods or ())
     }
-    addresses = {path for path in paths - NO_PAGES if not path.startswith("/api/") and "." not in path.rsplit("/", 1)[-1]}
+    addresses = {
+        path
+        for path in paths - NO_PAGES
+        if not path.startswith("/api/") and "." not in path.rsplit("/", 1)[-1]
+    }
     assert {"/runs", "/review", "/results"} <= addresses, "the pages are found at all"
     given = [path.partition("?")[0] for path in PAGES.values()]
     assert {path for path in addresses if not any(_fits(path, one) for one in given)} == set()
@@ -134,14 +149,21 @@ def test_the_gallery_shows_each_page_at_each_width_light_and_dark() -> None:
     docs = Path(__file__).parents[3] / "docs"
     gallery = (docs / "reference" / "pages.md").read_text("utf-8")
     shown = set(re.findall(r"pictures/pages/([\w-]+)\.webp", gallery))
-    wanted = {f"{name}-{width}-{theme}" for name in PAGES for width, _ in WIDTHS for theme in ("light", "dark")}
+    wanted = {
+        f"{name}-{width}-{theme}"
+        for name in PAGES
+        for width, _ in WIDTHS
+        for theme in ("light", "dark")
+    }
     assert shown == wanted
     assert {file.stem for file in (docs / "pictures" / "pages").glob("*.webp")} == wanted
 
 
 def _fits(route: str, path: str) -> bool:
     ours, theirs = route.strip("/").split("/"), path.strip("/").split("/")
-    return len(ours) == len(theirs) and all(a.startswith("{") or a == b for a, b in zip(ours, theirs, strict=True))
+    return len(ours) == len(theirs) and all(
+        a.startswith("{") or a == b for a, b in zip(ours, theirs, strict=True)
+    )
 
 
 @pytest.mark.slow
@@ -151,20 +173,34 @@ def test_a_page_prints_times_for_the_script_and_counts_in_english(
 ) -> None:
     with urllib.request.urlopen(furnished.url + addresses[name], timeout=60) as answer:
         html = answer.read().decode()
-    words = re.sub(r"(?s)<(time|script|pre|code|blockquote|title)\b.*?</\1>|<option[^>]* data-at=.*?</option>", " ", html)
+    words = re.sub(
+        r"(?s)<(time|script|pre|code|blockquote|title)\b.*?</\1>|<option[^>]* data-at=.*?</option>",
+        " ",
+        html,
+    )
     words = html_module.unescape(re.sub(r"<[^>]*>", " ", words))
     assert re.findall(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.{20}|.{20}\bNone\b.{20}", words) == []
     assert (
-        re.findall(r"(?<![\d.,])1 (?:[a-z]+ed )?(?:runs|tasks|trials|assessments|grades|scores|decisions|calls|items)\b", words)
+        re.findall(
+            r"(?<![\d.,])1 (?:[a-z]+ed )?(?:runs|tasks|trials|assessments|grades|scores|decisions|calls|items)\b",
+            words,
+        )
         == []
     )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("theme", ["light", "dark"] if os.environ.get("ASSAY_PICTURES") else ["light"])
+@pytest.mark.parametrize(
+    "theme", ["light", "dark"] if os.environ.get("ASSAY_PICTURES") else ["light"]
+)
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_is_whole_and_accessible(
-    chromium: Browser, furnished: Served, addresses: dict[str, str], watch: Watch, theme: Any, name: str
+    chromium: Browser,
+    furnished: Served,
+    addresses: dict[str, str],
+    watch: Watch,
+    theme: Any,
+    name: str,
 ) -> None:
     context = chromium.new_context(color_scheme=theme, reduced_motion="reduce")
     page = context.new_page()
@@ -177,7 +213,9 @@ def test_every_page_is_whole_and_accessible(
     for width, height in (*WIDTHS, ZOOMED):
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_timeout(50)
-        over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        over = page.evaluate(
+            "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
         if over > 0:
             faults.append(f"{width}: {over} px too wide")
         faults += [f"{width}: {fault}" for fault in page.evaluate(FAULTS)]
@@ -194,16 +232,29 @@ def _keep(page: Page, name: str) -> None:
     if folder := os.environ.get("ASSAY_PICTURES"):
         page.wait_for_timeout(250)
         size = page.viewport_size or {"width": 0, "height": 0}
-        bar = page.locator("footer.actions").count()  # stays at the window's lower edge, wherever that is
+        bar = page.locator(
+            "footer.actions"
+        ).count()  # stays at the window's lower edge, wherever that is
         bar = bar or (size["width"] < 861 and page.locator(".go-part").count())
-        if not bar and page.locator(".save-row").count():  # in a window as high as the page, it stands at the end
-            page.set_viewport_size({**size, "height": page.evaluate("() => document.documentElement.scrollHeight")})
+        # in a window as high as the page, it stands at the end
+        if not bar and page.locator(".save-row").count():
+            page.set_viewport_size(
+                {**size, "height": page.evaluate("() => document.documentElement.scrollHeight")}
+            )
         whole = page.evaluate("() => Math.min(document.documentElement.scrollHeight, 1600)")
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"] if bar else max(whole, 500), "scale": 1}
+        clip = {
+            "x": 0,
+            "y": 0,
+            "width": size["width"],
+            "height": size["height"] if bar else max(whole, 500),
+            "scale": 1,
+        }
         session = page.context.new_cdp_session(page)
         taken = session.send(
-            "Page.captureScreenshot", {"format": "webp", "quality": 45, "clip": clip, "captureBeyondViewport": True}
+            "Page.captureScreenshot",
+            {"format": "webp", "quality": 45, "clip": clip, "captureBeyondViewport": True},
         )
-        target = Path(__file__).parents[3] / folder  # a server in this process has changed the working directory
+        # a server in this process has changed the working directory
+        target = Path(__file__).parents[3] / folder
         target.mkdir(parents=True, exist_ok=True)
         (target / f"{name}.webp").write_bytes(base64.b64decode(taken["data"]))

@@ -33,14 +33,22 @@ def page(client: TestClient, address: str) -> str:
     return answer.text.partition("<main")[2].partition("</main")[0]
 
 
-def grade_all(workspace: Workspace, suite: str, names: Sequence[str], state: AssessmentState | None) -> None:
+def grade_all(
+    workspace: Workspace, suite: str, names: Sequence[str], state: AssessmentState | None
+) -> None:
     """A run in which each trial is graded alike; with no state nobody grades it."""
     plan = a_plan(f"20250101-000000-{suite}-aaaa", suite=suite, candidates=names)
     workspace.journal.open_run(plan, planned(*(a_task(task) for task in TASKS)))
     for number, trial in enumerate(workspace.journal.claim(plan.id, limit=100)):
-        values = {name: 0.1 + 0.05 * place + 0.005 * number * place for place, name in enumerate(names)}
+        values = {
+            name: 0.1 + 0.05 * place + 0.005 * number * place for place, name in enumerate(names)
+        }
         whole = grades({name: dict.fromkeys(WEIGHTS, value) for name, value in values.items()})
-        entry = Entry(trial=trial.key, finished=True) if state is None else judged(trial, whole, state=state)
+        entry = (
+            Entry(trial=trial.key, finished=True)
+            if state is None
+            else judged(trial, whole, state=state)
+        )
         wait(workspace.journal.record(entry))
     workspace.journal.set_state(plan.id, RunState.FINISHED)
 
@@ -65,7 +73,9 @@ def client(store: Workspace) -> TestClient:
     return TestClient(create_app(store), base_url="http://127.0.0.1:8000", follow_redirects=False)
 
 
-def test_answers_nobody_graded_are_told_apart_from_those_that_wait(client: TestClient, folder: Path) -> None:
+def test_answers_nobody_graded_are_told_apart_from_those_that_wait(
+    client: TestClient, folder: Path
+) -> None:
     said = page(client, "/results?a=bob&b=ann&all_runs=1")
     assert "6 awaiting review" in said
     assert "6 answers not graded" in said
@@ -79,9 +89,13 @@ def test_answers_nobody_graded_are_told_apart_from_those_that_wait(client: TestC
     assert lines[1] == "6 trials count; 6 not graded"
 
 
-def test_a_caveat_stands_only_where_something_of_the_two_waits(store: Workspace, client: TestClient, folder: Path) -> None:
+def test_a_caveat_stands_only_where_something_of_the_two_waits(
+    store: Workspace, client: TestClient, folder: Path
+) -> None:
     assert "overstate certainty" not in page(client, "/results?a=bob&b=ann&all_runs=1")
-    assert client.get("/statistics.json?a=bob&b=ann&all_runs=1").json()["compare"]["anytime"] is None
+    assert (
+        client.get("/statistics.json?a=bob&b=ann&all_runs=1").json()["compare"]["anytime"] is None
+    )
     assert results.compare(store, Selection(all_runs=True), "bob", "ann").anytime is None
     assert "overstate certainty" not in printed(folder, "compare", "bob", "ann", "--all-runs")
     assert "6 trials await review" in page(client, "/results?a=dan&b=eve&all_runs=1")
@@ -106,8 +120,12 @@ def test_grades_that_wait_in_trials_that_count_are_told(tmp_path: Path) -> None:
         plan = a_plan("20250101-000000-alpha-aaaa", suite="alpha", candidates=names, judges=judges)
         workspace.journal.open_run(plan, planned(*(a_task(task) for task in TASKS)))
         for number, trial in enumerate(workspace.journal.claim(plan.id, limit=100)):
-            whole = grades({"ann": dict.fromkeys(WEIGHTS, 0.1 * number), "bob": dict.fromkeys(WEIGHTS, 0.5)})
-            first = judged(trial, whole, grader="first", state=AssessmentState.EXEMPT, finished=False)
+            whole = grades(
+                {"ann": dict.fromkeys(WEIGHTS, 0.1 * number), "bob": dict.fromkeys(WEIGHTS, 0.5)}
+            )
+            first = judged(
+                trial, whole, grader="first", state=AssessmentState.EXEMPT, finished=False
+            )
             wait(workspace.journal.record(first))
             wait(workspace.journal.record(judged(trial, whole, grader="second")))
         workspace.journal.set_state(plan.id, RunState.FINISHED)
@@ -116,11 +134,18 @@ def test_grades_that_wait_in_trials_that_count_are_told(tmp_path: Path) -> None:
         assert "6 of them with more grades awaiting review" in said
         assert "6 trials await review" in said
         assert client.get("/statistics.json").json()["stats"]["excluded"]["partly"] == 6
-        assert "6 trials count, 6 of them with more grades awaiting review" in printed(tmp_path, "stats")
+        assert "6 trials count, 6 of them with more grades awaiting review" in printed(
+            tmp_path, "stats"
+        )
 
 
-def test_comparison_counts_only_shared_tasks(client: TestClient, folder: Path, tmp_path: Path) -> None:
-    made, apart = "3 comparisons were made", "7 pairs have no counted tasks in common and are not compared."
+def test_comparison_counts_only_shared_tasks(
+    client: TestClient, folder: Path, tmp_path: Path
+) -> None:
+    made, apart = (
+        "3 comparisons were made",
+        "7 pairs have no counted tasks in common and are not compared.",
+    )
     said = page(client, "/results?suite=alpha&suite=beta&suite=gamma")
     table = said.partition('id="stats-pairs"')[2].partition("</section>")[0]
     assert made in table
@@ -154,17 +179,31 @@ def test_comparison_counts_no_run_in_which_the_two_never_met(tmp_path: Path) -> 
         assert "They share no task on which trials of both count" in apart
         assert apart.startswith("No run matches\n")
         assert "\nNo trials count yet\n" in apart
-        assert "At least one of the two has no trials that count" in page(client, "/results?a=bob&b=dan")
+        assert "At least one of the two has no trials that count" in page(
+            client, "/results?a=bob&b=dan"
+        )
 
 
 def test_pooled_settings_are_named_by_judge_and_run(tmp_path: Path) -> None:
     with Workspace.open(tmp_path, environment={}) as workspace:
-        for number, (judges, temperature) in enumerate(((("judge",), 0.1), (("judge",), 0.5), ((), 0.1), (("idle",), 0.1))):
-            plan = a_plan(f"2025010{number + 1}-000000-alpha-aaaa", judges=judges, judge_temperature=temperature)
+        for number, (judges, temperature) in enumerate(
+            ((("judge",), 0.1), (("judge",), 0.5), ((), 0.1), (("idle",), 0.1))
+        ):
+            plan = a_plan(
+                f"2025010{number + 1}-000000-alpha-aaaa",
+                judges=judges,
+                judge_temperature=temperature,
+            )
             workspace.journal.open_run(plan, planned(a_task("auth")))
             state = AssessmentState.PENDING if judges == ("idle",) else AssessmentState.NOT_REQUIRED
-            wait(workspace.journal.record(judged(workspace.journal.claim(plan.id, limit=1)[0], state=state)))
-        with pytest.raises(InputError, match=r"differ in the judge \(.*no judge in 20250103-000000-alpha-aaaa\)"):
+            wait(
+                workspace.journal.record(
+                    judged(workspace.journal.claim(plan.id, limit=1)[0], state=state)
+                )
+            )
+        with pytest.raises(
+            InputError, match=r"differ in the judge \(.*no judge in 20250103-000000-alpha-aaaa\)"
+        ):
             results.stats(workspace, Selection(all_runs=True))
         pooled = results.stats(workspace, Selection(all_runs=True, pool_anyway=True))
         (mixed,) = (each.text for each in pooled.basis.cautions if each.code == "mixed_settings")
@@ -174,8 +213,15 @@ def test_pooled_settings_are_named_by_judge_and_run(tmp_path: Path) -> None:
     )
 
 
-def test_unseen_trials_are_not_called_approved_in_any_report(folder: Path, tmp_path: Path, store: Workspace) -> None:
-    for kind, more in (("html", ()), ("markdown", ()), ("latex", ()), ("junit", ("--threshold", "0.99"))):
+def test_unseen_trials_are_not_called_approved_in_any_report(
+    folder: Path, tmp_path: Path, store: Workspace
+) -> None:
+    for kind, more in (
+        ("html", ()),
+        ("markdown", ()),
+        ("latex", ()),
+        ("junit", ("--threshold", "0.99")),
+    ):
         report = tmp_path / kind
         command = ("export", kind, "--suite", "alpha", *more, "--output", str(report))
         printed(folder, *command)
@@ -201,12 +247,21 @@ def test_one_trial_of_each_task_asks_for_a_second_and_not_for_an_approval(
     said = page(client, "/results?suite=alpha&scope=these-tasks&a=bob&b=ann")
     assert lacks in said
     assert how in said
-    assert how in client.get("/statistics.json?suite=alpha&scope=these-tasks&a=bob&b=ann").json()["compare"]["verdict"]
+    assert (
+        how
+        in client.get("/statistics.json?suite=alpha&scope=these-tasks&a=bob&b=ann").json()[
+            "compare"
+        ]["verdict"]
+    )
     told = printed(folder, "compare", "bob", "ann", "--suite", "alpha", "--scope", "these-tasks")
     assert lacks in told
     assert how in told
     assert "Approve at least one" not in said + told
-    rows = [f"t{n},{name},1,0.{n + place}\n" for n in range(6) for place, name in enumerate(("ann", "bob"))]
+    rows = [
+        f"t{n},{name},1,0.{n + place}\n"
+        for n in range(6)
+        for place, name in enumerate(("ann", "bob"))
+    ]
     (tmp_path / "once.csv").write_text("task,candidate,trial,score\n" + "".join(rows), "utf-8")
     printed(tmp_path, "import", "once.csv")
     imported = printed(tmp_path, "compare", "bob", "ann", "--scope", "these-tasks")
@@ -218,11 +273,18 @@ def test_a_cell_of_a_run_says_whether_anybody_approved_it(tmp_path: Path) -> Non
     with Workspace.open(tmp_path, environment={}) as workspace:
         plan = a_plan("20250101-000000-alpha-aaaa", suite="alpha")
         workspace.journal.open_run(plan, planned(*(a_task(task) for task in TASKS)))
-        states = (AssessmentState.NOT_REQUIRED, AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT, AssessmentState.PENDING)
+        states = (
+            AssessmentState.NOT_REQUIRED,
+            AssessmentState.NOT_REQUIRED,
+            AssessmentState.EXEMPT,
+            AssessmentState.PENDING,
+        )
         for trial, state in zip(workspace.journal.claim(plan.id, limit=4), states, strict=True):
             wait(workspace.journal.record(judged(trial, state=state)))
         waiting = [
-            row.key for row in workspace.archive.assessments.matching(Selection()) if row.state is AssessmentState.PENDING
+            row.key
+            for row in workspace.archive.assessments.matching(Selection())
+            if row.state is AssessmentState.PENDING
         ]
         workspace.decisions.decide([a_decision(Verb.APPROVE, key) for key in waiting])
         client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
@@ -233,7 +295,11 @@ def test_a_cell_of_a_run_says_whether_anybody_approved_it(tmp_path: Path) -> Non
         tallies = re.sub("<[^>]*>", "", said.partition('class="tally"')[2].partition("</p>")[0])
         assert "2 scored by rule" in tallies
         assert "1 not reviewed" in tallies
-        cells = [cell["state"] for task in client.get(f"/runs/{plan.id}.json").json()["tasks"] for cell in task["cells"]]
+        cells = [
+            cell["state"]
+            for task in client.get(f"/runs/{plan.id}.json").json()["tasks"]
+            for cell in task["cells"]
+        ]
         assert cells == ["not_required", "not_required", "exempt", "approved", "pending", "pending"]
 
 

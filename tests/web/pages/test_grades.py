@@ -1,4 +1,6 @@
-"""The page that compares grades, in a browser: judge against person, attempts, filters in the address, keys, hostile words."""
+"""The page that compares grades, in a browser: judge against person, attempts, filters in the
+address, keys, hostile words.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from tests.web.conftest import CRITERIA, NAMES, Served, judged_store
 from assay.app.workspace import Workspace
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import AssessmentState, Verb
-from assay.domain.observations import BlindVerdict, GradesShown, Observation, ObservationBody, OpinionGiven
+from assay.domain.observations import (
+    BlindVerdict,
+    GradesShown,
+    Observation,
+    ObservationBody,
+    OpinionGiven,
+)
 from assay.domain.selection import Selection
 from assay.web import keyboard
 
@@ -35,11 +43,25 @@ def review(folder: Path, *arguments: str) -> Any:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Nine of ten assessments are decided: one corrected, one judged anew, one rejected; the last waits."""
+    """Nine of ten assessments are decided: one corrected, one judged anew, one rejected; the last
+    waits.
+    """
     folder = judged_store(tmp_path_factory.mktemp("decided") / "store")
-    keys = [row["id"] for row in review(folder, "list")["assessments"] if None not in row["scores"].values()]
+    keys = [
+        row["id"]
+        for row in review(folder, "list")["assessments"]
+        if None not in row["scores"].values()
+    ]
     corrected, rerun, rejected, _waits, *rest = keys
-    review(folder, "correct", corrected, "--score", f"{NAMES[0]}=0.95", "--reason", "<img src=x onerror=alert(1)>")
+    review(
+        folder,
+        "correct",
+        corrected,
+        "--score",
+        f"{NAMES[0]}=0.95",
+        "--reason",
+        "<img src=x onerror=alert(1)>",
+    )
     again = review(folder, "rerun", rerun, "--note", "look again")["id"]
     review(folder, "reject", rejected, "--reason", "made up")
     review(folder, "approve", again, *rest)
@@ -51,7 +73,9 @@ def decided(served: Served) -> Served:
     return served
 
 
-def test_judge_and_person_stand_beside_each_other_widest_gap_first(page: Page, decided: Served) -> None:
+def test_judge_and_person_stand_beside_each_other_widest_gap_first(
+    page: Page, decided: Served
+) -> None:
     page.goto(f"{decided.url}/compare/grades?run={decided.run_id}&by=people")
     first = page.locator("article.answer").first
     expect(first.locator("h2")).to_contain_text(NAMES[0], use_inner_text=True)
@@ -63,32 +87,56 @@ def test_judge_and_person_stand_beside_each_other_widest_gap_first(page: Page, d
     assert "acceptance, not agreement" in summary
     assert "a review protocol with a blind-first share" in summary
     found = decided.get(f"/compare/grades.json?run={decided.run_id}&by=people&only=differ")
-    assert [(row["candidate"], row["panes"][1]["score"]) for row in found["rows"]] == [(NAMES[0], 0.95)]
+    assert [(row["candidate"], row["panes"][1]["score"]) for row in found["rows"]] == [
+        (NAMES[0], 0.95)
+    ]
     assert found["waiting"] == 2 * len(NAMES), "what waits is left out, and said"
-    assert decided.get(f"/compare/grades.json?run={decided.run_id}&by=people&only=error")["of"] == len(NAMES)
+    assert decided.get(f"/compare/grades.json?run={decided.run_id}&by=people&only=error")[
+        "of"
+    ] == len(NAMES)
 
 
-def test_scores_by_people_have_panes_and_only_blind_ones_agreement(page: Page, decided: Served) -> None:
+def test_scores_by_people_have_panes_and_only_blind_ones_agreement(
+    page: Page, decided: Served
+) -> None:
     with Workspace.open(decided.folder, environment={}) as workspace:
         approved = [
-            one.key for one in workspace.archive.assessments.matching(Selection(), states=frozenset({AssessmentState.APPROVED}))
+            one.key
+            for one in workspace.archive.assessments.matching(
+                Selection(), states=frozenset({AssessmentState.APPROVED})
+            )
         ]
         run, first, second = RunId(decided.run_id), approved[0], approved[1]
 
         def note(key: AssessmentKey, who: str, body: ObservationBody) -> None:
             named = f"{type(body).__name__}:{key}:{who}"
-            workspace.observations.note([
-                Observation(run_id=run, assessment=key, reviewer=who, at=workspace.clock.now(), idempotency_key=named, body=body)
-            ])  # fmt: skip
+            workspace.observations.note(
+                [
+                    Observation(
+                        run_id=run,
+                        assessment=key,
+                        reviewer=who,
+                        at=workspace.clock.now(),
+                        idempotency_key=named,
+                        body=body,
+                    )
+                ]
+            )
 
         overall = dict.fromkeys(NAMES, 0.25)
-        scores: dict[tuple[str, str | None], float] = {(name, criterion): 0.25 for name in NAMES for criterion in CRITERIA}
+        scores: dict[tuple[str, str | None], float] = {
+            (name, criterion): 0.25 for name in NAMES for criterion in CRITERIA
+        }
         verdict = BlindVerdict(scores=scores, overall=overall)
         for key in (first, second):
             note(key, "<b>Ada</b>", verdict)
         note(first, "Bo", GradesShown())
         note(first, "Bo", verdict)
-        note(first, "Cy", OpinionGiven(verb=Verb.CORRECT, reason="too kind", result=overall, corrections=scores))
+        note(
+            first,
+            "Cy",
+            OpinionGiven(verb=Verb.CORRECT, reason="too kind", result=overall, corrections=scores),
+        )
     page.goto(f"{decided.url}/compare/grades?run={decided.run_id}&by=people")
     found = decided.get(f"/compare/grades.json?run={decided.run_id}&by=people")
     row = next(one for one in found["rows"] if len([pane for pane in one["panes"] if pane]) == 4)
@@ -98,7 +146,9 @@ def test_scores_by_people_have_panes_and_only_blind_ones_agreement(page: Page, d
     assert "Cy, one of two" in main
     assert "too kind" in main
     assert "Bo" not in main, "who saw the judge's scores first has no verdict of their own"
-    assert found["summary"]["n_blind"] == 2 * len(NAMES), "an opinion and what was no blind verdict are no agreement"
+    assert found["summary"]["n_blind"] == 2 * len(NAMES), (
+        "an opinion and what was no blind verdict are no agreement"
+    )
 
 
 def test_attempts_stand_beside_each_other_with_their_words(page: Page, decided: Served) -> None:
@@ -123,14 +173,18 @@ def test_attempts_stand_beside_each_other_with_their_words(page: Page, decided: 
     expect(page.locator("article.answer mark")).to_have_count(0)
 
 
-def test_a_criterion_is_chosen_in_the_address_on_the_page_and_in_its_twin(page: Page, decided: Served) -> None:
+def test_a_criterion_is_chosen_in_the_address_on_the_page_and_in_its_twin(
+    page: Page, decided: Served
+) -> None:
     address = f"/compare/grades?run={decided.run_id}&by=people"
     page.goto(decided.url + address)
     page.locator("select[name=criterion]").select_option(CRITERIA[1])
     page.get_by_role("button", name="Show").click()
     page.wait_for_url(f"**criterion={CRITERIA[1]}**")
     row = page.locator("article.answer").first
-    expect(row.locator("tbody th"), "neither others nor the weighted score").to_have_text([CRITERIA[1]], use_inner_text=True)
+    expect(row.locator("tbody th"), "neither others nor the weighted score").to_have_text(
+        [CRITERIA[1]], use_inner_text=True
+    )
     found = decided.get(f"{address.replace('grades?', 'grades.json?')}&criterion={CRITERIA[1]}")
     assert (found["criterion"], tuple(found["criteria"])) == (CRITERIA[1], CRITERIA)
     first = found["rows"][0]["panes"][0]
@@ -177,7 +231,9 @@ def test_one_judge_alone_is_said_and_leads_on(page: Page, decided: Served) -> No
         ("by=people&candidate=wilhelmin", "wilhelmina"),
     ],
 )
-def test_wrong_address_names_the_valid_values(page: Page, watch: Any, decided: Served, asked: str, said: str) -> None:
+def test_wrong_address_names_the_valid_values(
+    page: Page, watch: Any, decided: Served, asked: str, said: str
+) -> None:
     watch.expected = ("422", "404")
     page.goto(f"{decided.url}/compare/grades?run={decided.run_id}&{asked}")
     expect(page.locator("main")).to_contain_text(said, use_inner_text=True)
@@ -188,7 +244,9 @@ def test_its_keys_are_documented_as_they_are_bound() -> None:
     assert as_table(keyboard.BESIDE) in page.read_text("utf-8")
 
 
-def test_scrolling_apart_is_kept_in_the_address_by_keys_as_well(page: Page, decided: Served) -> None:
+def test_scrolling_apart_is_kept_in_the_address_by_keys_as_well(
+    page: Page, decided: Served
+) -> None:
     page.goto(f"{decided.url}/compare/grades?run={decided.run_id}&by=attempts")
     page.get_by_text("Advanced").click()
     page.get_by_label("Scroll together").uncheck()
@@ -200,10 +258,14 @@ def test_scrolling_apart_is_kept_in_the_address_by_keys_as_well(page: Page, deci
     expect(page.get_by_label("Scroll together")).not_to_be_checked()
 
 
-def test_criteria_are_terms_and_only_rows_and_panes_are_headings(page: Page, decided: Served) -> None:
+def test_criteria_are_terms_and_only_rows_and_panes_are_headings(
+    page: Page, decided: Served
+) -> None:
     page.goto(f"{decided.url}/compare/grades?run={decided.run_id}&by=attempts")
     row = page.locator("article.answer").first
     expect(row.locator("h2")).to_have_count(1)
     expect(row.locator("h3")).to_have_text(["Attempt 1", "Attempt 2"], use_inner_text=True)
     expect(row.locator("h4, h5")).to_have_count(0)
-    assert row.locator(".words").first.locator("dt").all_inner_texts()[: len(CRITERIA)] == list(CRITERIA)
+    assert row.locator(".words").first.locator("dt").all_inner_texts()[: len(CRITERIA)] == list(
+        CRITERIA
+    )

@@ -28,21 +28,27 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def served(imported: Path, tmp_path: Path) -> Iterator[Served]:
-    """A server over a fresh copy of three imported runs of one model each; the last in the list lacks two answers."""
+    """A server over a fresh copy of three imported runs of one model each; the last in the list
+    lacks two answers.
+    """
     with serving(shutil.copytree(imported, tmp_path / "store")) as server:
         yield server
 
 
 def run_of(served: Served, model: str) -> str:
     """The run of a model, by its name in the registry."""
-    (found,) = [one["id"] for one in served.get("/runs.json")["runs"] if one["candidates"] == [model]]
+    (found,) = [
+        one["id"] for one in served.get("/runs.json")["runs"] if one["candidates"] == [model]
+    ]
     return str(found)
 
 
 def post(served: Served, path: str, body: Any) -> tuple[int, Any]:
     """The status and the document that a program gets."""
     asked = urllib.request.Request(
-        served.url + path, json.dumps(body).encode(), {"content-type": "application/json", "origin": served.url}
+        served.url + path,
+        json.dumps(body).encode(),
+        {"content-type": "application/json", "origin": served.url},
     )
     try:
         with urllib.request.urlopen(asked, timeout=30) as said:
@@ -72,13 +78,19 @@ def test_imported_run_cannot_be_resumed(served: Served) -> None:
 def test_ungraded_cells_open_the_whole_answer(page: Page, served: Served) -> None:
     run = run_of(served, "google/gemma-2-9b-it")
     page.goto(f"{served.url}/runs/{run}")
-    expect(page.locator("table.matrix .box .word")).to_have_text(["not graded"] * 4 + ["failed"] * 2, use_inner_text=True)
+    expect(page.locator("table.matrix .box .word")).to_have_text(
+        ["not graded"] * 4 + ["failed"] * 2, use_inner_text=True
+    )
     assert page.locator(".summary .tally").inner_text().count("not graded") == 1
     page.get_by_role("link", name="r00, Trial 1: not graded").click()
     expect(page.locator("h1")).to_have_text("r00", use_inner_text=True)
-    expect(page.locator(".reading").first).to_have_text("Is Person r00 a good hire?", use_inner_text=True)
+    expect(page.locator(".reading").first).to_have_text(
+        "Is Person r00 a good hire?", use_inner_text=True
+    )
     expect(page.locator(".reading strong")).to_have_text("Person r00")
-    expect(page.locator(".reading").nth(1)).to_have_text("r00: yes, says number 0.", use_inner_text=True)
+    expect(page.locator(".reading").nth(1)).to_have_text(
+        "r00: yes, says number 0.", use_inner_text=True
+    )
     with page.expect_download() as begun:
         page.get_by_role("link", name="Download").click()
     assert begun.value.path().read_text() == "r00: yes, says number 0."
@@ -88,17 +100,23 @@ def test_ungraded_cells_open_the_whole_answer(page: Page, served: Served) -> Non
     expect(page.locator("h1")).to_have_text("r04", use_inner_text=True)
 
 
-def test_people_can_grade_ungraded_answers_from_their_page(page: Page, served: Served, watch: Watch) -> None:
+def test_people_can_grade_ungraded_answers_from_their_page(
+    page: Page, served: Served, watch: Watch
+) -> None:
     run = run_of(served, "google/gemma-2-9b-it")
     code, said = post(served, f"/api/runs/{run}/regrade", {"judge": "human", "only_look": True})
     assert (code, said["estimate"]["calls"]) == (200, 0)
     assert len(served.get("/runs.json")["runs"]) == 3, "looking starts nothing"
     watch.expected = ("422",)
     page.goto(f"{served.url}/runs/{run}")
-    expect(page.locator(".ungraded")).to_contain_text(f"assay regrade {run} --judge PROVIDER/MODEL", use_inner_text=True)
+    expect(page.locator(".ungraded")).to_contain_text(
+        f"assay regrade {run} --judge PROVIDER/MODEL", use_inner_text=True
+    )
     page.get_by_role("button", name="Estimate cost").click()
     expect(page.get_by_text("Enter the judge's model")).to_be_visible()
-    (served.folder / "judge.jsonl").write_text('{"match": {"role": "judge"}, "reply": {"text": "{}"}}', "utf-8")
+    (served.folder / "judge.jsonl").write_text(
+        '{"match": {"role": "judge"}, "reply": {"text": "{}"}}', "utf-8"
+    )
     page.get_by_label("Judge", exact=True).fill("replay/judge.jsonl")
     page.get_by_role("button", name="Estimate cost").click()
     page.get_by_text("4 calls, about").wait_for()
@@ -110,7 +128,9 @@ def test_people_can_grade_ungraded_answers_from_their_page(page: Page, served: S
     page.get_by_role("link", name="Review 4").wait_for()
     again = served.get(f"/runs/{run}.json")
     assert again["run"]["not_graded"] == 4
-    assert [one["kind"] for one in served.get(f"{page.url.removeprefix(served.url)}.json")["failures"]] == ["missing"] * 2
+    assert [
+        one["kind"] for one in served.get(f"{page.url.removeprefix(served.url)}.json")["failures"]
+    ] == ["missing"] * 2
     assert page.url.endswith(again["facts"]["regrades"][0])
 
 
@@ -128,14 +148,20 @@ def test_owner_reads_and_compares_answers_while_the_run_waits(served: Served) ->
     assert served.get(f"/compare.json?col={graded}~google%252Fgemma-2-9b-it")["rows"]
 
 
-def test_long_answers_are_compared_whole_and_linked(tmp_path: Path, page_at: Callable[[Served], Page]) -> None:
+def test_long_answers_are_compared_whole_and_linked(
+    tmp_path: Path, page_at: Callable[[Served], Page]
+) -> None:
     given = {
         (MODELS[0], "r00"): json.dumps({"text": "x " * 15_000, "verdict": "yes"}),
         (MODELS[1], "r00"): json.dumps({"text": "x " * 15_000, "verdict": "no \u202egnp.exe"}),
     }
     with serving(imported_store(tmp_path / "long", models=MODELS[:2], given=given)) as served:
         page = page_at(served)
-        columns = [one["column"] for run in served.get("/compare.json")["runs"] for one in run["candidates"]]
+        columns = [
+            one["column"]
+            for run in served.get("/compare.json")["runs"]
+            for one in run["candidates"]
+        ]
         page.goto(f"{served.url}/compare?" + "&".join(f"col={quote(one)}" for one in columns))
         first = page.locator("article.answer").first
         row = first.locator("table.by-field tr", has=page.get_by_role("rowheader", name="verdict"))
@@ -164,7 +190,9 @@ def test_model_page_shows_parameters_and_unanswered_requests(page: Page, served:
     (role,) = said["roles"]
     assert role["parameters"] == {"temperature": 0.0, "max_tokens": 300}
     assert (role["used"]["calls"], role["used"]["failed"], role["used"]["unanswered"]) == (4, 0, 2)
-    assert [(one["kind"], one["fault"], one["calls"]) for one in said["failures"]] == [("missing", "provider", 2)]
+    assert [(one["kind"], one["fault"], one["calls"]) for one in said["failures"]] == [
+        ("missing", "provider", 2)
+    ]
     assert [one["unanswered"] for one in said["runs"]] == [2]
     page.goto(served.url + address)
     words = page.inner_text("main")

@@ -1,4 +1,6 @@
-"""Browser notifications of the open queue: a run's end, waiting reviews, and the count in the title."""
+"""Browser notifications of the open queue: a run's end, waiting reviews, and the count in the
+title.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def recording(chromium: Browser, standing: Served) -> Iterator[Page]:
 def submitted(served: Served, name: str) -> str:
     body = {"thing": name, "suite": name, "judge": "human", "snippets": {"ann": "a", "bob": "b"}}
     request = urllib.request.Request(
-        f"{served.url}/submit_evaluation", json.dumps(body).encode(), {"content-type": "application/json"}
+        f"{served.url}/submit_evaluation",
+        json.dumps(body).encode(),
+        {"content-type": "application/json"},
     )
     with urllib.request.urlopen(request, timeout=30) as answer:
         return str(json.load(answer)["evaluation_id"])
@@ -63,14 +67,17 @@ def told_until(page: Page, name: str) -> list[str]:
     return list(page.evaluate("() => window.told"))
 
 
-def test_new_run_is_counted_in_the_title_and_told_once(chromium: Browser, served: Served, watch: Watch) -> None:
+def test_new_run_is_counted_in_the_title_and_told_once(
+    chromium: Browser, served: Served, watch: Watch
+) -> None:
     context = new_context(chromium)
     context.add_init_script(RECORDER)
     page = context.new_page()
     watch.on(page, served)
     open_queue(page, served)
     expect(page).to_have_title(re.compile(r"^\(10\) "))
-    assert page.evaluate("() => window.told") == []  # what waited when the page was opened is no news
+    # what waited when the page was opened is no news
+    assert page.evaluate("() => window.told") == []
     submitted(served, "another")
     expect(page).to_have_title(re.compile(r"^\(11\) "))
     expect(page.locator("[data-run]")).to_have_count(2)
@@ -85,10 +92,15 @@ def test_new_run_is_counted_in_the_title_and_told_once(chromium: Browser, served
     context.close()
 
 
-def test_a_click_on_a_link_survives_news_of_another_run(chromium: Browser, served: Served, watch: Watch) -> None:
+def test_a_click_on_a_link_survives_news_of_another_run(
+    chromium: Browser, served: Served, watch: Watch
+) -> None:
     context = new_context(chromium)
-    # As console messages, because the driver cannot ask the page anything while a navigation is held.
-    context.add_init_script(RECORDER.replace("window.told.push(", "console.info(options.body); window.told.push("))
+    # As console messages, because the driver cannot ask the page anything while a navigation is
+    # held.
+    context.add_init_script(
+        RECORDER.replace("window.told.push(", "console.info(options.body); window.told.push(")
+    )
     page = context.new_page()
     watch.on(page, served)
     open_queue(page, served)
@@ -116,14 +128,20 @@ def test_page_title_counts_items_of_older_runs(served: Served, page: Page) -> No
 
 
 def tell_by_script(page: Page, served: Served, news: list[list[dict[str, Any]]]) -> list[str]:
-    """Open a run page whose stream brings these rows and a last run that ended; return what it told before that.
+    """Open a run page whose stream brings these rows and a last run that ended; return what it told
+    before that.
 
     Unlike the list of runs, the page of a run need not draw itself anew for a new one.
     """
     known = served.get("/runs.json")["runs"][0]
-    rows = [*news, [{**known, "id": "last", "suite": "the last", "state": "finished", "waiting": 0}]]
+    rows = [
+        *news,
+        [{**known, "id": "last", "suite": "the last", "state": "finished", "waiting": 0}],
+    ]
     events = "".join(f"retry: 600000\nevent: runs\ndata: {json.dumps(row)}\n\n" for row in rows)
-    page.route("**/api/live", lambda route: route.fulfill(content_type="text/event-stream", body=events))
+    page.route(
+        "**/api/live", lambda route: route.fulfill(content_type="text/event-stream", body=events)
+    )
     page.goto(f"{served.url}/runs/{served.run_id}")
     told = told_until(page, "the last")
     page.unroute_all()
@@ -131,16 +149,24 @@ def tell_by_script(page: Page, served: Served, news: list[list[dict[str, Any]]])
     return told[:-1]
 
 
-def test_reviews_that_begin_to_wait_while_a_run_goes_on_are_told(recording: Page, standing: Served) -> None:
+def test_reviews_that_begin_to_wait_while_a_run_goes_on_are_told(
+    recording: Page, standing: Served
+) -> None:
     known = standing.get("/runs.json")["runs"][0]
     steps = [(0, "running"), (3, "running"), (5, "running"), (5, "finished")]
-    told = tell_by_script(recording, standing, [[{**known, "waiting": waiting, "state": state}] for waiting, state in steps])
+    told = tell_by_script(
+        recording,
+        standing,
+        [[{**known, "waiting": waiting, "state": state}] for waiting, state in steps],
+    )
     assert len(told) == 2
     assert "3 assessments now await review" in told[0]
     assert "finished" in told[1]
 
 
-@pytest.mark.parametrize("states", [("planned", "running", "finished"), ("planned", "finished"), ("paused", "finished")])
+@pytest.mark.parametrize(
+    "states", [("planned", "running", "finished"), ("planned", "finished"), ("paused", "finished")]
+)
 def test_a_run_that_is_planned_has_not_ended_and_its_end_is_told_once(
     recording: Page, standing: Served, states: tuple[str, ...]
 ) -> None:

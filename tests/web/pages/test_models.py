@@ -1,4 +1,6 @@
-"""The pages about models: what is known of each, a call to see whether one answers, and what reviewers must not learn there."""
+"""The pages about models: what is known of each, a call to see whether one answers, and what
+reviewers must not learn there.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def asked(tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+def asked(
+    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Workspace]:
     """A folder with one run of two candidates and a judge, everything of which waits."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
         monkeypatch.delenv(name, raising=False)
@@ -53,9 +57,12 @@ def run(workspace: Workspace, folder: Path, name: str) -> Any:
     from assay.domain.run import RunOptions
 
     suite = {
-        "name": name, "trials": 2, "judge": {"model": "openai/gpt-4o-mini"}, "candidates": ["openai/gpt-4o", "openai/nonesuch"],
+        "name": name,
+        "trials": 2,
+        "judge": {"model": "openai/gpt-4o-mini"},
+        "candidates": ["openai/gpt-4o", "openai/nonesuch"],
         "tasks": [{"id": "peru", "prompt": "Capital of Peru?", "score": "judge"}],
-    }  # fmt: skip
+    }
     path = folder / f"{name}.yaml"
     path.write_text(yaml.safe_dump(suite), "utf-8")
     return beside(execution.run, workspace, preflight.load(workspace, path), RunOptions())
@@ -126,7 +133,9 @@ def test_runs_of_a_model_are_listed_while_reviews_wait(asked: Workspace) -> None
     assert 0 < found.latencies[0].p50 <= found.latencies[0].most
 
 
-def test_model_check_is_one_call_and_lists_accepted_parameters(asked: Workspace, server: ModelServer) -> None:
+def test_model_check_is_one_call_and_lists_accepted_parameters(
+    asked: Workspace, server: ModelServer
+) -> None:
     models = Models(asked, Plans(asked))
     before = len(server.calls)
     found = checked(models, "openai/gpt-4o")
@@ -143,7 +152,9 @@ def test_model_check_is_one_call_and_lists_accepted_parameters(asked: Workspace,
     assert one.used.calls == 2, "a check is no call of a run"
 
 
-def test_a_check_that_fails_says_why_and_is_not_repeated(asked: Workspace, server: ModelServer) -> None:
+def test_a_check_that_fails_says_why_and_is_not_repeated(
+    asked: Workspace, server: ModelServer
+) -> None:
     models = Models(asked, Plans(asked))
     before = len(server.calls)
     server.script([Mishap.HTTP_401])
@@ -155,15 +166,20 @@ def test_a_check_that_fails_says_why_and_is_not_repeated(asked: Workspace, serve
 
 
 @pytest.fixture
-def served(tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+def served(
+    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Served]:
     """A server in a folder whose settings name models of every sort."""
     settings = {
         "judge": "openai/gpt-4o-mini",
-        "prices": {"openai/gpt-4o": {"input": 2, "output": 8}, "vllm/own": {"input": 0, "output": 0},
-                   NASTY: {"input": 1, "output": 1},
-                   "anthropic/claude-sonnet-4-5": {"input": 3, "output": 15}},
+        "prices": {
+            "openai/gpt-4o": {"input": 2, "output": 8},
+            "vllm/own": {"input": 0, "output": 0},
+            NASTY: {"input": 1, "output": 1},
+            "anthropic/claude-sonnet-4-5": {"input": 3, "output": 15},
+        },
         "local_only": True,
-    }  # fmt: skip
+    }
     (tmp_path / "assay.yaml").write_text(yaml.safe_dump(settings), "utf-8")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
@@ -171,7 +187,9 @@ def served(tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch)
         yield served
 
 
-def test_a_button_checks_and_the_outcome_is_said(page: Page, served: Served, server: ModelServer) -> None:
+def test_a_button_checks_and_the_outcome_is_said(
+    page: Page, served: Served, server: ModelServer
+) -> None:
     page.goto(served.url + "/models")
     page.get_by_role("button", name="Check openai/gpt-4o-mini").click()
     outcome = page.locator('[data-outcome="openai/gpt-4o-mini"]')
@@ -180,7 +198,9 @@ def test_a_button_checks_and_the_outcome_is_said(page: Page, served: Served, ser
     text = page.locator("main").inner_text()
     assert "local_only" in text
     assert "from assay.yaml" in text
-    expect(page.get_by_role("button", name="Check anthropic"), "local_only keeps it from being asked").to_have_count(0)
+    expect(
+        page.get_by_role("button", name="Check anthropic"), "local_only keeps it from being asked"
+    ).to_have_count(0)
     assert KEY not in page.content()
     assert "key set" in text
     page.locator("th a", has_text="<img").click()
@@ -202,7 +222,11 @@ def test_only_listed_models_are_asked(served: Served, server: ModelServer) -> No
 
 def test_json_twins_match_the_pages(served: Served) -> None:
     found = served.get("/models.json")["models"]
-    assert {one["ref"] for one in found} >= {"openai/gpt-4o-mini", "vllm/own", "anthropic/claude-sonnet-4-5"}
+    assert {one["ref"] for one in found} >= {
+        "openai/gpt-4o-mini",
+        "vllm/own",
+        "anthropic/claude-sonnet-4-5",
+    }
     one = served.get("/models/vllm/own.json")
     assert one["model"] == "vllm/own"
     assert one["failures"] == []
@@ -216,7 +240,9 @@ def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, served: Se
         assert serious(page) == [], path
         for width, height in WIDTHS:
             page.set_viewport_size({"width": width, "height": height})
-            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            over = page.evaluate(
+                "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
             assert over <= 0, f"{path} is {over} px too wide at {width}"
 
 

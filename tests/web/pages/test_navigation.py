@@ -36,7 +36,10 @@ def links(html: str, label: str) -> list[tuple[str, bool]]:
     part = re.search(rf'<nav[^>]* aria-label="{label}">(.*?)</nav>', html, re.DOTALL)
     if part is None:
         return []
-    return [(text, "aria-current" in given) for given, text in re.findall(r"<a ([^>]*)>([^<]*)</a>", part[1])]
+    return [
+        (text, "aria-current" in given)
+        for given, text in re.findall(r"<a ([^>]*)>([^<]*)</a>", part[1])
+    ]
 
 
 def page_of(workspace: Workspace, path: str, *, invited: str | None = None) -> str:
@@ -48,25 +51,37 @@ def page_of(workspace: Workspace, path: str, *, invited: str | None = None) -> s
 @pytest.mark.parametrize(
     ("path", "place"),
     [
-        ("/", "Runs"), ("/runs", "Runs"), ("/review", "Review"), ("/results", "Results"), ("/compare", "Compare"),
-        ("/compare/grades", "Compare"), ("/arena", "Arena"),
+        ("/", "Runs"),
+        ("/runs", "Runs"),
+        ("/review", "Review"),
+        ("/results", "Results"),
+        ("/compare", "Compare"),
+        ("/compare/grades", "Compare"),
+        ("/arena", "Arena"),
     ],
-)  # fmt: skip
+)
 def test_a_page_marks_one_of_five_places(workspace: Workspace, path: str, place: str) -> None:
     html = page_of(workspace, path)
     assert links(html, "Main") == [(name, name == place) for name in PLACES]
     assert links(html, "Settings") == []
-    assert re.search(r'class="button small go" href="/start">New run</a>\s*</div>\s*</header>', html)
+    assert re.search(
+        r'class="button small go" href="/start">New run</a>\s*</div>\s*</header>', html
+    )
 
 
 @pytest.mark.parametrize(
     ("path", "tab"),
     [
-        ("/criteria", "Rubrics"), ("/calibration", "Judges"), ("/models", "Models"), ("/candidates", "Candidates"),
+        ("/criteria", "Rubrics"),
+        ("/calibration", "Judges"),
+        ("/models", "Models"),
+        ("/candidates", "Candidates"),
         ("/specialists", "Specialists"),
-        ("/reviewers", "Reviewers"), ("/adjudication", "Reviewers"), ("/audit", "Audit log"),
+        ("/reviewers", "Reviewers"),
+        ("/adjudication", "Reviewers"),
+        ("/audit", "Audit log"),
     ],
-)  # fmt: skip
+)
 def test_a_page_of_the_settings_marks_its_tab(workspace: Workspace, path: str, tab: str) -> None:
     html = page_of(workspace, path)
     assert [name for name, marked in links(html, "Main") if marked] == []
@@ -98,5 +113,7 @@ def test_all_places_fit_on_a_phone_without_a_menu(page: Page, served: Served) ->
                }).filter(([fits]) => !fits)"""
         )
         assert seen == [], path
-        rows = page.evaluate("new Set([...document.querySelectorAll('.top nav a')].map(e => e.offsetTop)).size")
+        rows = page.evaluate(
+            "new Set([...document.querySelectorAll('.top nav a')].map(e => e.offsetTop)).size"
+        )
         assert rows == 1, path

@@ -1,4 +1,6 @@
-"""From an empty folder to a first verdict in a real browser, by keyboard alone and without any key."""
+"""From an empty folder to a first verdict in a real browser, by keyboard alone and without any
+key.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +42,20 @@ def tab_to(page: Page, name: str) -> None:
     """Press Tab until something of this name has the focus."""
     for _ in range(60):
         page.keyboard.press("Tab")
-        if name in page.evaluate("() => document.activeElement.innerText || document.activeElement.name || ''"):
+        if name in page.evaluate(
+            "() => document.activeElement.innerText || document.activeElement.name || ''"
+        ):
             return
     raise AssertionError(f"{name} is not reached by the Tab key")
 
 
 def test_the_demo_leads_to_a_verdict_by_keyboard(first: Page, empty: Served) -> None:
-    expect(first.get_by_role("heading", level=1)).to_have_text("Get your first verdict", use_inner_text=True)
-    expect(first.locator("main"), "commands come last, folded").not_to_contain_text("assay", use_inner_text=True)
+    expect(first.get_by_role("heading", level=1)).to_have_text(
+        "Get your first verdict", use_inner_text=True
+    )
+    expect(first.locator("main"), "commands come last, folded").not_to_contain_text(
+        "assay", use_inner_text=True
+    )
     tab_to(first, "Start the demo")
     first.keyboard.press("Enter")
     first.wait_for_selector(".guide[data-stage=review]")
@@ -65,7 +73,9 @@ def test_the_demo_leads_to_a_verdict_by_keyboard(first: Page, empty: Served) -> 
     tab_to(first, "See the verdict")
     first.keyboard.press("Enter")
     first.wait_for_url("**/results?run=*")
-    expect(first.locator("main")).to_contain_text("3 trials count (3 approved: ", use_inner_text=True)
+    expect(first.locator("main")).to_contain_text(
+        "3 trials count (3 approved: ", use_inner_text=True
+    )
     answer = first.request.post(f"{empty.url}/api/demo", data={"key": "another-key"})
     assert answer.status == 409
     assert answer.json()["error"]["where"] == "the demo"
@@ -87,7 +97,9 @@ def test_two_pasted_texts_lead_to_a_verdict_by_keyboard(first: Page, empty: Serv
         first.keyboard.press("Tab")
     first.keyboard.press("Enter")
     first.wait_for_selector("#empty:not([hidden])")
-    eventually(lambda: first.locator("h1:visible").all_inner_texts() == ["Nothing awaits review here"])
+    eventually(
+        lambda: first.locator("h1:visible").all_inner_texts() == ["Nothing awaits review here"]
+    )
     tab_to(first, "See the verdict")
     first.keyboard.press("Enter")
     first.wait_for_url("**/results?run=*")
@@ -98,7 +110,18 @@ def test_two_pasted_texts_lead_to_a_verdict_by_keyboard(first: Page, empty: Serv
     expect(first.locator(".way .done")).to_have_count(2)
 
 
-SUBJECTS = ("sky", "bread", "debt", "tide", "yeast", "glass", "cache", "leap year", "magnet", "vaccine")
+SUBJECTS = (
+    "sky",
+    "bread",
+    "debt",
+    "tide",
+    "yeast",
+    "glass",
+    "cache",
+    "leap year",
+    "magnet",
+    "vaccine",
+)
 QUESTIONS = tuple(f"How does a {subject} work?" for subject in SUBJECTS)
 LONG = """*{}* needs two steps.
 
@@ -110,19 +133,26 @@ LONG = """*{}* needs two steps.
 2. See `cache.get(key)`."""
 
 
-def test_markdown_answers_to_ten_questions_lead_to_a_verdict(first: Page, empty: Served, tmp_path: Path) -> None:
+def test_markdown_answers_to_ten_questions_lead_to_a_verdict(
+    first: Page, empty: Served, tmp_path: Path
+) -> None:
     """The walk of a new user; each step says what is there and what comes next."""
     for name, answer in (("short", "It is **light**."), ("long", LONG)):
         text = "".join(
-            f"## {place}. {question}\n\n{answer.format(question)}\n\n" for place, question in enumerate(QUESTIONS, 1)
+            f"## {place}. {question}\n\n{answer.format(question)}\n\n"
+            for place, question in enumerate(QUESTIONS, 1)
         )
         (tmp_path / f"{name}.md").write_text(f"# Answers\n\n{text}", "utf-8")
     expect(first.get_by_role("heading", name="Add files")).to_be_in_viewport()
     first.set_input_files("#files", [tmp_path / "short.md", tmp_path / "long.md"])
     first.wait_for_url("**/start#editor")
-    expect(first.locator("#brought")).to_have_text("10 tasks now have texts by short, long. Check them below, then save.")
+    expect(first.locator("#brought")).to_have_text(
+        "10 tasks now have texts by short, long. Check them below, then save."
+    )
     expect(first.locator('[data-name="1"]')).to_have_value("long")
-    expect(first.get_by_role("textbox", name="Task 2", exact=True)).to_have_value("2. How does a bread work?")
+    expect(first.get_by_role("textbox", name="Task 2", exact=True)).to_have_value(
+        "2. How does a bread work?"
+    )
     expect(first.locator("#t-1-s0")).to_have_value("It is **light**.")
     save = first.get_by_role("button", name="Save and continue")
     expect(save, "in sight above ten tasks").to_be_in_viewport(ratio=1)
@@ -140,7 +170,9 @@ def test_markdown_answers_to_ten_questions_lead_to_a_verdict(first: Page, empty:
     for place in range(10):
         ready(first)
         sheet = first.locator(".right:not(.behind)")
-        expect(sheet.locator("#grades-title + p")).to_contain_text("This run is graded by people. Names are hidden")
+        expect(sheet.locator("#grades-title + p")).to_contain_text(
+            "This run is graded by people. Names are hidden"
+        )
         if place == 0:
             for name in ("Approve", "Correct", "Rerun"):
                 expect(first.get_by_role("button", name=name)).to_have_count(0)
@@ -160,15 +192,26 @@ def test_markdown_answers_to_ten_questions_lead_to_a_verdict(first: Page, empty:
     eventually(lambda: empty.states() == {"corrected": 10})
     first.get_by_role("link", name="See the verdict").click()
     first.wait_for_url("**/results?run=*")
-    expect(first.get_by_role("heading", level=1)).to_contain_text("short is better than long by 20.0 points")
+    expect(first.get_by_role("heading", level=1)).to_contain_text(
+        "short is better than long by 20.0 points"
+    )
     expect(first.locator("main")).to_contain_text("10 trials count (10 approved: ")
     first.goto(empty.url)
     expect(first.locator(".guide")).to_have_attribute("data-stage", "verdict")
 
 
-def test_files_are_shown_before_anything_is_kept(first: Page, empty: Served, watch: Watch, tmp_path: Path) -> None:
-    thing = {"thingName": "Gate", "snippets": [{"name": "ann", "content": "a"}, {"name": "bob", "content": "b"}]}
-    wrong, good, theirs = tmp_path / "wrong.json", tmp_path / "pair.json", files.promptfoo(tmp_path / "theirs")
+def test_files_are_shown_before_anything_is_kept(
+    first: Page, empty: Served, watch: Watch, tmp_path: Path
+) -> None:
+    thing = {
+        "thingName": "Gate",
+        "snippets": [{"name": "ann", "content": "a"}, {"name": "bob", "content": "b"}],
+    }
+    wrong, good, theirs = (
+        tmp_path / "wrong.json",
+        tmp_path / "pair.json",
+        files.promptfoo(tmp_path / "theirs"),
+    )
     wrong.write_text(json.dumps([{**thing, "snippets": []}]), "utf-8")
     good.write_text(json.dumps([thing]), "utf-8")
     first.set_input_files("#files", wrong)
@@ -184,7 +227,9 @@ def test_files_are_shown_before_anything_is_kept(first: Page, empty: Served, wat
         assert serious(first) == []
     first.locator("#import").click()
     first.wait_for_url("**/runs/*")
-    eventually(lambda: [run["assessments"]["pending"] for run in empty.get("/api/runs")["runs"]] == [6])
+    eventually(
+        lambda: [run["assessments"]["pending"] for run in empty.get("/api/runs")["runs"]] == [6]
+    )
     expect(first.locator("main")).to_contain_text("cities", use_inner_text=True)
 
 
@@ -201,14 +246,20 @@ def test_typed_text_survives_a_run_started_elsewhere(first: Page, empty: Served)
 def test_the_first_page_is_whole_and_accessible(first: Page) -> None:
     for width, height in WIDTHS:
         first.set_viewport_size({"width": width, "height": height})
-        assert first.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+        assert (
+            first.evaluate(
+                "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+            <= 0
+        )
     first.get_by_text("Use a terminal").click()
     expect(first.locator("main")).to_contain_text("assay init my-bench", use_inner_text=True)
     assert serious(first) == []
 
 
 def test_an_open_form_of_a_run_outlives_its_trials(first: Page, empty: Served) -> None:
-    first.goto("about:blank")  # the first page reloads itself when a run begins, which would race with the next goto
+    # the first page reloads itself when a run begins, which would race with the next goto
+    first.goto("about:blank")
     first.request.post(f"{empty.url}/api/demo", data={"key": "from-elsewhere"})
     eventually(lambda: empty.states() == {"pending": 35})
     first.goto(f"{empty.url}/runs/{empty.run_id}")
@@ -217,15 +268,20 @@ def test_an_open_form_of_a_run_outlives_its_trials(first: Page, empty: Served) -
     decided = {"decisions": [{"key": "elsewhere-1", "id": "a1", "verb": "reject", "reason": "why"}]}
     first.request.post(f"{empty.url}/api/decisions", data=decided)
     expect(first.locator(".tally .rejected")).to_have_text("1 rejected")
-    answer = first.request.post(f"{empty.url}/api/runs/{empty.run_id}/extend", data={"trials": 1, "candidates": []})
+    answer = first.request.post(
+        f"{empty.url}/api/runs/{empty.run_id}/extend", data={"trials": 1, "candidates": []}
+    )
     assert answer.ok, answer.text()
     first.wait_for_selector("#begun:not([hidden])", timeout=20_000)
     expect(first.get_by_label("More trials per task")).to_have_value("2")
 
 
-def test_invalid_addition_is_explained_at_its_field(first: Page, empty: Served, watch: Watch) -> None:
+def test_invalid_addition_is_explained_at_its_field(
+    first: Page, empty: Served, watch: Watch
+) -> None:
     watch.expected = ("422",)
-    first.goto("about:blank")  # the first page reloads itself when a run begins, which would race with the next goto
+    # the first page reloads itself when a run begins, which would race with the next goto
+    first.goto("about:blank")
     first.request.post(f"{empty.url}/api/demo", data={"key": "from-elsewhere"})
     eventually(lambda: empty.states() == {"pending": 35})
     first.goto(f"{empty.url}/runs/{empty.run_id}")
@@ -246,7 +302,10 @@ def test_invalid_addition_is_explained_at_its_field(first: Page, empty: Served, 
     join.fill("echo")
     first.get_by_role("button", name="Estimate cost").click()
     first.locator("#join-wrong").get_by_text("no task here has a prompt").wait_for()
-    assert (more.get_attribute("aria-invalid"), join.get_attribute("aria-invalid")) == ("false", "true")
+    assert (more.get_attribute("aria-invalid"), join.get_attribute("aria-invalid")) == (
+        "false",
+        "true",
+    )
     expect(first.locator("#more-wrong")).to_have_text("", use_inner_text=True)
     join.fill("nonsense")
     first.get_by_role("button", name="Estimate cost").click()
@@ -254,7 +313,9 @@ def test_invalid_addition_is_explained_at_its_field(first: Page, empty: Served, 
     assert empty.states() == {"pending": 35}, "nothing was added"
 
 
-def test_invalid_pasted_text_is_explained_at_its_field(first: Page, empty: Served, watch: Watch) -> None:
+def test_invalid_pasted_text_is_explained_at_its_field(
+    first: Page, empty: Served, watch: Watch
+) -> None:
     watch.expected = ("422",)
     first.locator("[name=thing]").fill("Rate limiter")
     for place, text in enumerate(("one", " ")):
@@ -262,9 +323,13 @@ def test_invalid_pasted_text_is_explained_at_its_field(first: Page, empty: Serve
         first.locator("[name=content]").nth(place).fill(text)
     first.get_by_role("button", name="Grade these").click()
     first.get_by_text("Candidate 2 has no text. Paste its text.", exact=True).wait_for()
-    expect(first.locator("[aria-invalid=true]")).to_have_attribute("data-path", "snippets[1].content")
+    expect(first.locator("[aria-invalid=true]")).to_have_attribute(
+        "data-path", "snippets[1].content"
+    )
     first.locator("[name=content]").nth(1).fill("two")
     first.get_by_role("button", name="Grade these").click()
-    problem = "Candidate 2 has the same name as candidate 1, 'Ann'. Name the candidates differently."
+    problem = (
+        "Candidate 2 has the same name as candidate 1, 'Ann'. Name the candidates differently."
+    )
     first.locator('[data-error="snippets[1].name"]').get_by_text(problem, exact=True).wait_for()
     expect(first.locator("[aria-invalid=true]")).to_have_attribute("data-path", "snippets[1].name")

@@ -1,4 +1,6 @@
-"""Every page: accessible, unclipped at three widths, light and dark; its script small, its texts and keys complete."""
+"""Every page: accessible, unclipped at three widths, light and dark; its script small, its texts
+and keys complete.
+"""
 
 from __future__ import annotations
 
@@ -24,23 +26,40 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 60_000
 REVIEW_SCRIPTS = (
-    "frame/dom", "frame/keys", "frame/page",
-    "review/outbox", "review/item", "review/panel", "review/review",
-)  # fmt: skip
+    "frame/dom",
+    "frame/keys",
+    "frame/page",
+    "review/outbox",
+    "review/item",
+    "review/panel",
+    "review/review",
+)
 
 
 @pytest.mark.slow
-def test_nothing_is_clipped_and_axe_finds_nothing_serious_in_any_dialog(page: Page, served: Served) -> None:
+def test_nothing_is_clipped_and_axe_finds_nothing_serious_in_any_dialog(
+    page: Page, served: Served
+) -> None:
     run = served.run_id
-    for path in ("/", f"/runs/{run}", "/start", "/start?suite=gates.json", "/assessments/a1", "/signin", "/compare",
-                 f"/review?run={run}"):  # fmt: skip
+    for path in (
+        "/",
+        f"/runs/{run}",
+        "/start",
+        "/start?suite=gates.json",
+        "/assessments/a1",
+        "/signin",
+        "/compare",
+        f"/review?run={run}",
+    ):
         page.goto(served.url + path)
         page.wait_for_load_state("load")
         if "review" in path or "assess" in path:
             ready(page)
         for width, height in WIDTHS:
             page.set_viewport_size({"width": width, "height": height})
-            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            over = page.evaluate(
+                "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
             assert over <= 0, f"{path} is {over} px too wide at {width}"
     complete_item(page)
     for key in ("c", "Escape", "?", "Escape", "x"):
@@ -64,13 +83,17 @@ def test_targets_are_large_enough(page: Page, served: Served) -> None:
 
 
 @pytest.mark.slow
-def test_at_400_percent_everything_can_be_reached(chromium: Browser, served: Served, watch: Watch) -> None:
+def test_at_400_percent_everything_can_be_reached(
+    chromium: Browser, served: Served, watch: Watch
+) -> None:
     context = chromium.new_context(viewport={"width": 320, "height": 256})
     page = context.new_page()
     watch.on(page, served)
     page.goto(f"{served.url}/review?run={served.run_id}")
     ready(page)
-    assert page.evaluate("() => document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert page.evaluate(
+        "() => document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    )
     for name in ("Approve", "Correct", "Reject", "Rerun", "Skip"):
         button = page.get_by_role("button", name=name)
         button.scroll_into_view_if_needed()
@@ -116,10 +139,14 @@ def test_no_script_has_a_template_over_several_lines() -> None:
 
 
 def test_locals_of_scripts_say_what_they_hold() -> None:
-    riddles = re.compile(r"\b(?:const|let) (?:said|found)\b|[(,] ?(?:said|found)(?: = [^,)]*)?[,)](?: =>| \{)")
+    riddles = re.compile(
+        r"\b(?:const|let) (?:said|found)\b|[(,] ?(?:said|found)(?: = [^,)]*)?[,)](?: =>| \{)"
+    )
     scripts = folder("static").rglob("*.js")
     assert {
-        file.name: riddles.findall(file.read_text("utf-8")) for file in scripts if riddles.search(file.read_text("utf-8"))
+        file.name: riddles.findall(file.read_text("utf-8"))
+        for file in scripts
+        if riddles.search(file.read_text("utf-8"))
     } == {}
 
 
@@ -129,7 +156,9 @@ def test_pages_sentences_and_scripts_group_digits_by_commas() -> None:
     grouping = {
         (script.name, call)
         for script in folder("static").rglob("*.js")
-        for call in re.findall(r"toLocaleString\([^)]*|NumberFormat\([^)]*", script.read_text("utf-8"))
+        for call in re.findall(
+            r"toLocaleString\([^)]*|NumberFormat\([^)]*", script.read_text("utf-8")
+        )
     }
     assert grouping == {("dom.js", 'NumberFormat("en-US", { maximumFractionDigits: 20 }')}
 
@@ -143,13 +172,19 @@ def test_every_text_a_script_asks_for_is_there() -> None:
 def test_every_text_of_the_scripts_is_shown_by_one() -> None:
     scripts = "".join(file.read_text("utf-8") for file in folder("static").rglob("*.js"))
     built = tuple(re.findall(r"`([a-z_.]+\.)\$\{", scripts))
-    unused = [key for key in TEXTS if f'"{key.removesuffix(".one")}"' not in scripts and not key.startswith(built)]
+    unused = [
+        key
+        for key in TEXTS
+        if f'"{key.removesuffix(".one")}"' not in scripts and not key.startswith(built)
+    ]
     assert not unused, ", ".join(unused)
 
 
 def test_every_text_with_a_count_has_a_form_for_one() -> None:
     counted = re.compile(r"\{n\} (?:[a-z]+ )?[a-z]{3,}s\b|\{n\} (?:await|wait|need|are|were)\b")
-    lacking = {key for key, text in TEXTS.items() if counted.search(text) and f"{key}.one" not in TEXTS}
+    lacking = {
+        key for key, text in TEXTS.items() if counted.search(text) and f"{key}.one" not in TEXTS
+    }
     assert lacking <= {"review.show_chars", "review.others_wait"}, "always many, or of no number"
     of_templates = re.compile(r'(?<!n)_\("[^"]*%\(n\)s (?:[a-z]+ )?[a-z]{3,}s\b[^"]*"')
     found = {
@@ -157,7 +192,13 @@ def test_every_text_with_a_count_has_a_form_for_one() -> None:
         for file in folder("templates").rglob("*.html")
         for text in of_templates.findall(file.read_text("utf-8"))
     }
-    always_many = {"agreement.html", "compare_choose.html", "candidate.html", "record.html", "trend.html"}
+    always_many = {
+        "agreement.html",
+        "compare_choose.html",
+        "candidate.html",
+        "record.html",
+        "trend.html",
+    }
     assert {name.partition(":")[0] for name in found} <= always_many, "or a constant number above 1"
 
 
@@ -172,13 +213,18 @@ def test_no_key_is_bound_twice_or_reserved() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "registry"), [("review/review.js", keyboard.REGISTRY), ("arena/arena_pair.js", keyboard.COMPARISON)]
+    ("script", "registry"),
+    [("review/review.js", keyboard.REGISTRY), ("arena/arena_pair.js", keyboard.COMPARISON)],
 )
-def test_every_key_has_an_action_and_every_action_a_key(script: str, registry: tuple[keyboard.KeyBinding, ...]) -> None:
+def test_every_key_has_an_action_and_every_action_a_key(
+    script: str, registry: tuple[keyboard.KeyBinding, ...]
+) -> None:
     text = (folder("static") / script).read_text("utf-8")
     lines = text.partition("const actions = {\n")[2].partition("\n};")[0].splitlines()
     plain = [line for line in lines if re.fullmatch(r"  (\w+, )*\w+,", line)]
-    others = [found[1] for line in lines if line not in plain and (found := re.match(r"  (\w+)", line))]
+    others = [
+        found[1] for line in lines if line not in plain and (found := re.match(r"  (\w+)", line))
+    ]
     names = [*(name for line in plain for name in re.findall(r"\w+", line)), *others]
     assert sorted(names) == sorted(entry.action for entry in registry)
 
@@ -197,4 +243,6 @@ def test_a_quotation_within_a_reason_is_tall_enough_to_be_hit(review: Page) -> N
     first_cell(review)
     quotes = review.locator(".said button.quote")
     quotes.first.wait_for()
-    assert min(one.evaluate("one => one.getBoundingClientRect().height") for one in quotes.all()) >= 24
+    assert (
+        min(one.evaluate("one => one.getBoundingClientRect().height") for one in quotes.all()) >= 24
+    )

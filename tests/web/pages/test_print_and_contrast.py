@@ -18,7 +18,10 @@ def test_print_shows_text_and_no_controls(page: Page, served: Served, watch: Wat
     ready(page)
     assert not page.locator("header.top").evaluate(SHOWN)
     assert not page.locator("footer.actions").evaluate(SHOWN)
-    assert page.locator("main").evaluate("node => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert (
+        page.locator("main").evaluate("node => getComputedStyle(document.body).backgroundColor")
+        == "rgb(255, 255, 255)"
+    )
     clipped = page.evaluate(
         """() => [...document.querySelectorAll('main *')]
              .filter((node) => ['auto', 'scroll', 'hidden'].includes(getComputedStyle(node).overflowY))
@@ -38,12 +41,19 @@ def test_selection_is_visible_in_forced_colours(page: Page, served: Served, watc
     assert page.locator(".choice-pill input:checked").first.evaluate(outline) == "solid"
     assert page.locator(".choice-pill input:not(:checked)").first.evaluate(outline) == "none"
     here = "node => getComputedStyle(node).borderBottomWidth"
-    for address, place in (("/start", ".who .go"), ("/runs", ".top nav a"), ("/models", ".who .set"), ("/models", ".within a")):
+    for address, place in (
+        ("/start", ".who .go"),
+        ("/runs", ".top nav a"),
+        ("/models", ".who .set"),
+        ("/models", ".within a"),
+    ):
         page.goto(f"{served.url}{address}")
         assert page.locator(f"{place}[aria-current]").evaluate(here) == "3px"
 
 
-def test_more_contrast_is_given_where_it_is_asked_for(page: Page, served: Served, watch: Watch) -> None:
+def test_more_contrast_is_given_where_it_is_asked_for(
+    page: Page, served: Served, watch: Watch
+) -> None:
     page.goto(served.url)
     soft = "() => getComputedStyle(document.querySelector('main .soft')).color"
     usual = page.evaluate(soft)
@@ -51,7 +61,9 @@ def test_more_contrast_is_given_where_it_is_asked_for(page: Page, served: Served
     assert page.evaluate(soft) != usual
 
 
-def test_nothing_moves_where_less_motion_is_asked_for(page: Page, served: Served, watch: Watch) -> None:
+def test_nothing_moves_where_less_motion_is_asked_for(
+    page: Page, served: Served, watch: Watch
+) -> None:
     moving = """() => {
       for (const run of document.querySelectorAll('[data-run-state]')) {
         run.dataset.runState = 'running';

@@ -22,13 +22,36 @@ from assay.web.query_params import READ
 from assay.web.server import create_app, routers
 
 RUN = "20250101-000000-alpha-aaaa"
-FREE = {"find", "q", "read", "labels", "title", "at", "budget", "batch_id", "protocol", "candidate", "judge"}
-"""Any text is right for these somewhere: searches, what is read from answers, cache keys, what the start page's script keeps."""
+FREE = {
+    "find",
+    "q",
+    "read",
+    "labels",
+    "title",
+    "at",
+    "budget",
+    "batch_id",
+    "protocol",
+    "candidate",
+    "judge",
+}
+"""Any text is right for these somewhere: searches, what is read from answers, cache keys, what the
+start page's script keeps.
+"""
 
 PATHS = {
-    "run_id": RUN, "assessment_id": "a1", "batch_id": "spring", "number": "1", "ref": "replay/x", "trial_id": "t1",
-    "kind": "csv", "ending": "csv", "name": "forest.csv", "token": "x", "place": "0",
-}  # fmt: skip
+    "run_id": RUN,
+    "assessment_id": "a1",
+    "batch_id": "spring",
+    "number": "1",
+    "ref": "replay/x",
+    "trial_id": "t1",
+    "kind": "csv",
+    "ending": "csv",
+    "name": "forest.csv",
+    "token": "x",
+    "place": "0",
+}
 
 
 @pytest.fixture(scope="module")
@@ -36,32 +59,56 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """Pages over a run of three tasks, wholly approved by Ines."""
     with Workspace.open(tmp_path_factory.mktemp("parameters"), environment={}) as workspace:
         plan = a_plan(RUN, suite="alpha", batch_id="spring")
-        workspace.journal.open_run(plan, planned(a_task("auth", thing="Auth service"), a_task("pay"), a_task("mail")))
+        workspace.journal.open_run(
+            plan, planned(a_task("auth", thing="Auth service"), a_task("pay"), a_task("mail"))
+        )
         for number, trial in enumerate(workspace.journal.claim(plan.id, limit=10)):
             whole = {name: {"integrity": 0.5, "fitness": 0.1 * number} for name in ("alice", "bob")}
             wait(workspace.journal.record(judged(trial, grades(whole))))
-        workspace.decisions.decide([
-            Decision(assessment=row.key, verb=Verb.APPROVE, reviewer="Ines", via=Via.PAGE, displayed=True)
-            for row in workspace.archive.assessments.matching(Selection())
-        ])  # fmt: skip
+        workspace.decisions.decide(
+            [
+                Decision(
+                    assessment=row.key,
+                    verb=Verb.APPROVE,
+                    reviewer="Ines",
+                    via=Via.PAGE,
+                    displayed=True,
+                )
+                for row in workspace.archive.assessments.matching(Selection())
+            ]
+        )
         assert workspace.archive.assessments.tally(Selection()) == {AssessmentState.APPROVED: 3}
-        yield TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", follow_redirects=False)
+        yield TestClient(
+            create_app(workspace), base_url="http://127.0.0.1:8000", follow_redirects=False
+        )
 
 
 def pages() -> list[tuple[str, frozenset[str]]]:
-    """Every page and file that a browser opens, with the names of what it reads from its address."""
+    """Every page and file that a browser opens, with the names of what it reads from its
+    address.
+    """
     found = []
     for router in routers(assay.web.api, assay.web.pages):
         for route in router.routes:
-            if isinstance(route, APIRoute) and "GET" in (route.methods or ()) and not route.include_in_schema:
-                declared = READ.get((route.endpoint.__qualname__, route.endpoint.__module__), frozenset())
+            if (
+                isinstance(route, APIRoute)
+                and "GET" in (route.methods or ())
+                and not route.include_in_schema
+            ):
+                declared = READ.get(
+                    (route.endpoint.__qualname__, route.endpoint.__module__), frozenset()
+                )
                 path = re.sub(r"{(\w+)(:path)?}", lambda part: PATHS[part[1]], route.path)
-                found.append((path, declared | {field.alias for field in route.dependant.query_params}))
+                found.append(
+                    (path, declared | {field.alias for field in route.dependant.query_params})
+                )
     return found
 
 
 def said(answer: Any) -> str:
-    return re.sub(r"\s+", " ", html.unescape(re.sub("<[^>]*>", " ", answer.text.partition("<main")[2])))
+    return re.sub(
+        r"\s+", " ", html.unescape(re.sub("<[^>]*>", " ", answer.text.partition("<main")[2]))
+    )
 
 
 PAGES = pages()
@@ -93,9 +140,17 @@ def names_nothing(path: str, name: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("path", "name"), [(path, name) for path, names in PAGES for name in sorted(names) if not names_nothing(path, name)]
+    ("path", "name"),
+    [
+        (path, name)
+        for path, names in PAGES
+        for name in sorted(names)
+        if not names_nothing(path, name)
+    ],
 )
-def test_a_value_that_is_not_there_is_said_and_never_passed_over(client: TestClient, path: str, name: str) -> None:
+def test_a_value_that_is_not_there_is_said_and_never_passed_over(
+    client: TestClient, path: str, name: str
+) -> None:
     base = {"run": RUN} if path.startswith("/compare/grades") else {}
     base |= {"suite": "alpha"} if path.startswith("/results/trend") else {}
     base |= {"a": RUN, "b": RUN} if path.startswith("/registry/diff") else {}
@@ -130,7 +185,9 @@ def test_a_value_that_is_not_there_is_said_and_never_passed_over(client: TestCli
         ("/start?mode=jiont", "Did you mean 'joint'?"),
     ],
 )
-def test_unknown_value_suggests_the_nearest_or_lists_the_valid(client: TestClient, address: str, nearest: str) -> None:
+def test_unknown_value_suggests_the_nearest_or_lists_the_valid(
+    client: TestClient, address: str, nearest: str
+) -> None:
     answer = client.get(address)
     assert 400 <= answer.status_code < 500
     assert nearest in " ".join(answer.json()["error"].values())
@@ -142,7 +199,9 @@ def test_a_message_lists_each_task_once(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("columns", ["", f"?col={RUN}~alice"])
-def test_agreement_without_two_columns_leads_to_the_choice(client: TestClient, columns: str) -> None:
+def test_agreement_without_two_columns_leads_to_the_choice(
+    client: TestClient, columns: str
+) -> None:
     answer = client.get(f"/compare/agreement{columns}", headers={"accept": "text/html"})
     assert answer.status_code == 200
     assert "Select at least two columns" in said(answer)

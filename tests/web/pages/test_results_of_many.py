@@ -1,4 +1,6 @@
-"""The first screen of Results with many candidates and tasks: bytes on the wire, and no work for tasks that it does not show."""
+"""The first screen of Results with many candidates and tasks: bytes on the wire, and no work for
+tasks that it does not show.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         for task in range(TASKS)
         for one in range(CANDIDATES)
     ]
-    (folder / "many.csv").write_text("\n".join(["task,candidate,trial,score,judge,state", *rows, ""]), "utf-8")
+    (folder / "many.csv").write_text(
+        "\n".join(["task,candidate,trial,score,judge,state", *rows, ""]), "utf-8"
+    )
     with Workspace.open(folder, environment={}) as workspace:
         assert import_paths(workspace, [folder / "many.csv"]).assessments == len(rows)
         yield TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
@@ -43,7 +47,9 @@ def test_the_first_screen_is_small_on_the_wire(client: TestClient) -> None:
 
 
 def test_means_are_computed_only_for_the_tasks_shown(client: TestClient) -> None:
-    shown = client.get("/results").text.count("/statistics/trials?suite=many&amp;task=task-") // (CANDIDATES + 1)
+    shown = client.get("/results").text.count("/statistics/trials?suite=many&amp;task=task-") // (
+        CANDIDATES + 1
+    )
     estimates = import_module("assay.statistics.estimates")
     with patch.object(estimates, "TaskEstimate", wraps=estimates.TaskEstimate) as made:
         assert client.get("/results").status_code == 200
@@ -53,7 +59,10 @@ def test_means_are_computed_only_for_the_tasks_shown(client: TestClient) -> None
 def test_a_server_prepares_what_the_first_visit_needs() -> None:
     templating.templates.cache_clear()
     endpoints = Mock()
-    with patch.object(server, "shared_routes", return_value=(endpoints,)), patch("gc.freeze") as freeze:
+    with (
+        patch.object(server, "shared_routes", return_value=(endpoints,)),
+        patch("gc.freeze") as freeze,
+    ):
         server._prepare_results_page()
     endpoints.matches.assert_called_once()
     freeze.assert_called_once()

@@ -1,4 +1,6 @@
-"""Choosing how a run is reviewed: on the start form, later on the run's page, and printed with every number."""
+"""Choosing how a run is reviewed: on the start form, later on the run's page, and printed with
+every number.
+"""
 
 from __future__ import annotations
 
@@ -22,26 +24,41 @@ if TYPE_CHECKING:
 
 
 def post(served: Served, path: str, **body: Any) -> Any:
-    request = urllib.request.Request(served.url + path, json.dumps(body).encode(), {"content-type": "application/json"})
+    request = urllib.request.Request(
+        served.url + path, json.dumps(body).encode(), {"content-type": "application/json"}
+    )
     with urllib.request.urlopen(request, timeout=30) as answer:
         return json.load(answer)
 
 
 def test_protocol_cost_is_shown_before_the_run(served: Served) -> None:
-    wish = {"suite": "gates.json", "judges": [f"replay/{served.folder / 'judge.jsonl'}"], "trials": 5}
+    wish = {
+        "suite": "gates.json",
+        "judges": [f"replay/{served.folder / 'judge.jsonl'}"],
+        "trials": 5,
+    }
     plain = post(served, "/api/start/look", **wish)["review"]
-    assert (plain["items"], plain["decisions"], plain["keys"], plain["scores"]) == (10, 10, 10, 12.0)
+    assert (plain["items"], plain["decisions"], plain["keys"], plain["scores"]) == (
+        10,
+        10,
+        10,
+        12.0,
+    )
     wish["protocol"] = {"blind": 0.5, "second": 0.2}
     found = post(served, "/api/start/look", **wish)["review"]
     assert (found["decisions"], found["blind"], found["second"]) == (12, 6, 2)
     assert found["keys"] == 12 + 6 * 13
     assert found["plain_keys"] == 10
-    (problem,) = post(served, "/api/start/look", **{**wish, "protocol": {"plants": 0.7}})["problems"]
+    (problem,) = post(served, "/api/start/look", **{**wish, "protocol": {"plants": 0.7}})[
+        "problems"
+    ]
     assert problem["field"] == "protocol.plants"
     assert post(served, "/api/start/look", **{**wish, "review": "none"})["review"]["items"] == 0
 
 
-def test_the_choice_starts_the_run_and_stands_beside_its_numbers(page: Page, served: Served, watch: Watch) -> None:
+def test_the_choice_starts_the_run_and_stands_beside_its_numbers(
+    page: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = ("422",)
     page.goto(f"{served.url}/start?suite=gates.json&trials=5")
     page.get_by_label("Add judge").first.fill(f"replay/{served.folder / 'judge.jsonl'}")
@@ -64,17 +81,24 @@ def test_the_choice_starts_the_run_and_stands_beside_its_numbers(page: Page, ser
     eventually(lambda: served.get("/api/runs")["runs"][0]["state"] == "finished")
     run = served.get("/api/runs")["runs"][0]["run_id"]
     with Workspace.open(served.folder, environment={}) as workspace:
-        plan = workspace.journal.plan_of(workspace.archive.runs.matching(Selection(runs=(run,)))[0].id)
-    assert {name: plan.protocol[name] for name in ("blind", "plants", "rereview", "version", "mode")} == {
-        "blind": 0.5, "plants": 0.1, "rereview": 0.03, "version": 1, "mode": "mixed"
-    }  # fmt: skip
+        plan = workspace.journal.plan_of(
+            workspace.archive.runs.matching(Selection(runs=(run,)))[0].id
+        )
+    assert {
+        name: plan.protocol[name] for name in ("blind", "plants", "rereview", "version", "mode")
+    } == {"blind": 0.5, "plants": 0.1, "rereview": 0.03, "version": 1, "mode": "mixed"}
     page.locator("aside.facts").get_by_text("50% blind-first").wait_for()
-    page = page.context.new_page()  # the run's page draws itself anew as the run ends, which would break a visit off
+    # the run's page draws itself anew as the run ends, which would break a visit off
+    page = page.context.new_page()
     page.goto(f"{served.url}/results?run={run}")
-    expect(page.locator("main")).to_contain_text("50% blind-first, 10% planted checks, 3% repeats", use_inner_text=True)
+    expect(page.locator("main")).to_contain_text(
+        "50% blind-first, 10% planted checks, 3% repeats", use_inner_text=True
+    )
 
 
-def test_a_switch_makes_a_version_and_nothing_is_pooled_in_silence(page: Page, served: Served) -> None:
+def test_a_switch_makes_a_version_and_nothing_is_pooled_in_silence(
+    page: Page, served: Served
+) -> None:
     run = served.run_id
     post(served, "/api/decisions", decisions=[{"key": "k" * 10, "id": "a2", "verb": "approve"}])
     page.goto(f"{served.url}/runs/{run}")
@@ -88,7 +112,9 @@ def test_a_switch_makes_a_version_and_nothing_is_pooled_in_silence(page: Page, s
     expect(page.get_by_text("Version 2 applies; 1 decision was made before it.")).to_be_visible()
     found = served.get(f"/api/runs/{run}/protocol")
     assert (found["version"], found["decided_before"], found["numbers"]["gap_items"]) == (2, 1, 50)
-    with Workspace.open(served.folder, environment={}) as workspace:  # pages tell no statistics while checks may come
+    with Workspace.open(
+        served.folder, environment={}
+    ) as workspace:  # pages tell no statistics while checks may come
         said = plain(documents.scores_document(results.stats(workspace, Selection(runs=(run,)))))
     assert "switched_protocol" in json.dumps(said)
     assert said["protocol"][0]["switched"] == [{"version": 2, "decided_before": 1}]
@@ -114,5 +140,7 @@ def test_the_forms_are_accessible_and_not_clipped(page: Page, served: Served) ->
         assert serious(page) == [], path
         for width, height in WIDTHS:
             page.set_viewport_size({"width": width, "height": height})
-            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            over = page.evaluate(
+                "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
             assert over <= 0, f"{path} is {over} px too wide at {width}"

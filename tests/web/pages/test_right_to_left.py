@@ -1,4 +1,6 @@
-"""Answers in scripts that run from right to left stand from right to left; code keeps its direction."""
+"""Answers in scripts that run from right to left stand from right to left; code keeps its
+direction.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rtl") / "store"
     folder.mkdir()
     task = {"trials": 1, "context": HEBREW, "snippets": dict.fromkeys(NAMES, HEBREW)}
-    tasks = [{**task, "id": "prose", "thing": "Prose"}, {**task, "id": "code", "thing": "Code", "language": "python"}]
+    tasks = [
+        {**task, "id": "prose", "thing": "Prose"},
+        {**task, "id": "code", "thing": "Code", "language": "python"},
+    ]
     path = folder / "suite.json"
     path.write_text(json.dumps({"name": "words", "review": "none", "tasks": tasks}), "utf-8")
     done = forked.run("run", path, "--judge", f"replay/{write_judge(folder)}", folder=folder)
@@ -39,7 +44,9 @@ def test_an_answer_side_by_side_has_the_direction_of_its_words(page: Page, serve
     page.goto(f"{served.url}/compare?col={served.run_id}~{NAMES[0]}&col={served.run_id}~{NAMES[1]}")
     answer = page.locator("pre.text", has_text="שלום").last
     assert direction(answer) == "rtl"
-    assert answer.evaluate("pre => getComputedStyle(pre).unicodeBidi") == "plaintext", "each line by itself"
+    assert answer.evaluate("pre => getComputedStyle(pre).unicodeBidi") == "plaintext", (
+        "each line by itself"
+    )
     assert direction(page.locator("h1")) == "ltr"
 
 
@@ -49,9 +56,13 @@ def test_under_review_prose_has_its_direction_and_code_has_not(page: Page, serve
         page.goto(f"{served.url}/assessments/a{one}")
         ready(page)
         name = page.locator("#thing").inner_text()
-        found[name] = [direction(line) for line in page.locator("#pane .line, #pane .measure p").all()]
+        found[name] = [
+            direction(line) for line in page.locator("#pane .line, #pane .measure p").all()
+        ]
         if name == "Prose":
-            bidi = page.locator("#pane .measure p").evaluate("one => getComputedStyle(one).unicodeBidi")
+            bidi = page.locator("#pane .measure p").evaluate(
+                "one => getComputedStyle(one).unicodeBidi"
+            )
             assert bidi == "plaintext", "each line by itself"
             page.keyboard.press("m")
             page.locator("#pane .line").first.wait_for()

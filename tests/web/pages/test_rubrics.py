@@ -1,4 +1,6 @@
-"""The pages about criteria: rubrics, their versions, how criteria fare, and that nothing of what waits is told."""
+"""The pages about criteria: rubrics, their versions, how criteria fare, and that nothing of what
+waits is told.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,12 @@ NASTY = "</script><img src=x onerror=alert(1)>"
 
 def run_again(served: Served, rubric: list[dict[str, Any]]) -> None:
     """The same suite by another rubric, graded by a person, so that nobody is asked."""
-    task = {"id": "one", "prompt": "Write a gate.", "score": "judge", "snippets": dict.fromkeys(NAMES, "pass")}
+    task = {
+        "id": "one",
+        "prompt": "Write a gate.",
+        "score": "judge",
+        "snippets": dict.fromkeys(NAMES, "pass"),
+    }
     suite = {"name": "gates", "tasks": [task], "judge": "human", "rubric": rubric}
     path = Path(served.folder) / "second.json"
     path.write_text(json.dumps(suite), "utf-8")
@@ -33,9 +40,14 @@ def run_again(served: Served, rubric: list[dict[str, Any]]) -> None:
 @pytest.fixture
 def two_versions(served: Served) -> Served:
     ours = served.get("/criteria.json")["rubrics"][0]["criteria"]
-    kept = [{"name": one["name"], "weight": one["weight"], "guidance": one["guidance"]} for one in ours]
+    kept = [
+        {"name": one["name"], "weight": one["weight"], "guidance": one["guidance"]} for one in ours
+    ]
     kept[0] |= {"weight": 5, "guidance": kept[0]["guidance"].replace("Look", "Glance")}
-    run_again(served, [*kept[:3], {"name": NASTY, "guidance": f"{NASTY}\u202eevil", "scale": ["poor", "good"]}])
+    run_again(
+        served,
+        [*kept[:3], {"name": NASTY, "guidance": f"{NASTY}\u202eevil", "scale": ["poor", "good"]}],
+    )
     return served
 
 
@@ -109,7 +121,9 @@ def test_grades_can_be_taken_along(served: Served) -> None:
     with urllib.request.urlopen(f"{served.url}/criteria/{digest}/grades.csv", timeout=30) as answer:
         lines = answer.read().decode().splitlines()
     assert lines[0] == "criterion,from,to,counted"
-    assert sum(int(line.rsplit(",", 1)[1]) for line in lines[1:] if line.startswith("integrity,")) == 3
+    assert (
+        sum(int(line.rsplit(",", 1)[1]) for line in lines[1:] if line.startswith("integrity,")) == 3
+    )
 
 
 @pytest.mark.slow
@@ -121,5 +135,7 @@ def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, two_versio
         assert "against" not in path or serious(page) == [], path
         for width, height in WIDTHS:
             page.set_viewport_size({"width": width, "height": height})
-            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            over = page.evaluate(
+                "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
             assert over <= 0, f"{path} is {over} px too wide at {width}"

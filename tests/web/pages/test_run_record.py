@@ -1,4 +1,6 @@
-"""The record of a run, what two runs differ in, and one suite over time: in a browser, over runs made by the program."""
+"""The record of a run, what two runs differ in, and one suite over time: in a browser, over runs
+made by the program.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,16 @@ import pytest
 from playwright.sync_api import expect
 from tests.web.accessibility import WIDTHS, serious
 from tests.web.conftest import NAMES, Served
-from tests.web.pages.test_runs_page import HOSTILE, TURNED, assay, filled, filled_template, served, status_of, text_of
+from tests.web.pages.test_runs_page import (
+    HOSTILE,
+    TURNED,
+    assay,
+    filled,
+    filled_template,
+    served,
+    status_of,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -22,12 +33,22 @@ def test_a_record_says_how_a_run_was_carried_out(served: Served, filled: dict[st
     run = filled["before"]
     record = served.get(f"/runs/{run}/record.json")
     shown = json.loads(assay(served.folder, "show", run, "--json"))
-    for name in ("candidates", "asked_with", "judged_with", "rubric_digest", "suite_digest", "parameters", "answered"):
+    for name in (
+        "candidates",
+        "asked_with",
+        "judged_with",
+        "rubric_digest",
+        "suite_digest",
+        "parameters",
+        "answered",
+    ):
         assert record[name] == shown[name], name
     assert record["config_digest"]
     assert record["protocols"] == [{"version": 1, "mode": "plain", "at": None, "reviewer": None}]
     assert {file["path"].rpartition(".")[2] for file in record["files"]} == {"json", "jsonl"}
-    assert all((served.folder / file["path"]).stat().st_size == file["bytes"] for file in record["files"])
+    assert all(
+        (served.folder / file["path"]).stat().st_size == file["bytes"] for file in record["files"]
+    )
     with urllib.request.urlopen(f"{served.url}/runs/{run}/suite", timeout=30) as answer:
         assert "attachment" in answer.headers["content-disposition"]
         assert answer.headers.get_content_type() == "text/plain"
@@ -38,7 +59,9 @@ def test_a_record_says_how_a_run_was_carried_out(served: Served, filled: dict[st
     assert status_of(served, "/runs/none/record") == 404
 
 
-def test_owner_sees_the_whole_record_while_items_wait(served: Served, filled: dict[str, str]) -> None:
+def test_owner_sees_the_whole_record_while_items_wait(
+    served: Served, filled: dict[str, str]
+) -> None:
     run = filled["waits"]
     assay(served.folder, "review", "protocol", run, "--set", "blind=1")
     for path in (f"/runs/{run}/record", f"/runs/{run}/record.json"):
@@ -49,7 +72,9 @@ def test_owner_sees_the_whole_record_while_items_wait(served: Served, filled: di
     assert status_of(served, f"/registry/diff?a={run}&b={filled['before']}") == 200
 
 
-def test_run_diff_page_matches_the_command(page: Page, served: Served, filled: dict[str, str]) -> None:
+def test_run_diff_page_matches_the_command(
+    page: Page, served: Served, filled: dict[str, str]
+) -> None:
     page.goto(f"{served.url}/runs?suite=sums")
     for box in page.locator(".pick input").all():
         box.check()
@@ -75,9 +100,15 @@ def test_run_diff_page_matches_the_command(page: Page, served: Served, filled: d
 
 def test_a_task_is_known_by_its_content(page: Page, served: Served, filled: dict[str, str]) -> None:
     two = served.get("/results/task.json?suite=sums&task=two")["versions"]
-    assert [[run["run_id"] for run in one["runs"]] for one in two] == [[filled["after"]], [filled["before"]]]
+    assert [[run["run_id"] for run in one["runs"]] for one in two] == [
+        [filled["after"]],
+        [filled["before"]],
+    ]
     (one,) = served.get("/results/task.json?suite=sums&task=one")["versions"]
-    assert [(run["run_id"], run["trials"]) for run in one["runs"]] == [(filled["after"], 3), (filled["before"], 2)]
+    assert [(run["run_id"], run["trials"]) for run in one["runs"]] == [
+        (filled["after"], 3),
+        (filled["before"], 2),
+    ]
     assert status_of(served, "/results/task?suite=sums&task=three") == 404
     page.goto(f"{served.url}/registry/diff?a={filled['before']}&b={filled['after']}")
     page.locator(".differences tr", has_text="two, trials").get_by_role("link").first.click()
@@ -85,7 +116,9 @@ def test_a_task_is_known_by_its_content(page: Page, served: Served, filled: dict
     expect(page.locator("main section")).to_have_count(2)
 
 
-def test_a_trend_is_drawn_with_its_table_and_files(page: Page, served: Served, filled: dict[str, str]) -> None:
+def test_a_trend_is_drawn_with_its_table_and_files(
+    page: Page, served: Served, filled: dict[str, str]
+) -> None:
     page.goto(f"{served.url}/results/trend?suite=sums")
     expect(page.locator(".chart svg:visible")).to_have_count(1)
     said = json.loads(assay(served.folder, "trend", "sums", "--json"))
@@ -105,13 +138,20 @@ def test_a_trend_is_drawn_with_its_table_and_files(page: Page, served: Served, f
 
 
 @pytest.mark.slow
-def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, served: Served, filled: dict[str, str]) -> None:
+def test_axe_finds_nothing_serious_and_nothing_is_clipped(
+    page: Page, served: Served, filled: dict[str, str]
+) -> None:
     two = f"a={filled['before']}&b={filled['after']}"
     paths = (
-        f"/runs/{filled['after']}/record", f"/runs/{filled['waits']}/record", f"/runs/{filled['imported']}/record",
-        f"/registry/diff?{two}", f"/registry/diff?a={filled['imported']}&b={filled['after']}",
-        "/results/task?suite=sums&task=two", "/results/trend?suite=sums", "/results/trend?suite=gates",
-    )  # fmt: skip
+        f"/runs/{filled['after']}/record",
+        f"/runs/{filled['waits']}/record",
+        f"/runs/{filled['imported']}/record",
+        f"/registry/diff?{two}",
+        f"/registry/diff?a={filled['imported']}&b={filled['after']}",
+        "/results/task?suite=sums&task=two",
+        "/results/trend?suite=sums",
+        "/results/trend?suite=gates",
+    )
     for path in paths:
         page.goto(served.url + path)
         if path.endswith("sums"):
@@ -121,5 +161,7 @@ def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, served: Se
         expect(page.locator("body"), path).not_to_contain_text("\u202e", use_inner_text=True)
         for width, height in WIDTHS:
             page.set_viewport_size({"width": width, "height": height})
-            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            over = page.evaluate(
+                "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
             assert over <= 0, f"{path} is {over} px too wide at {width}"

@@ -20,9 +20,13 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("width", [340, 390])
-def test_the_matrix_of_a_run_scrolls_in_its_place_and_widens_no_page(page: Page, served: Served, width: int) -> None:
+def test_the_matrix_of_a_run_scrolls_in_its_place_and_widens_no_page(
+    page: Page, served: Served, width: int
+) -> None:
     page.set_viewport_size({"width": width, "height": 844})
     page.goto(f"{served.url}/runs/{served.run_id}")
     page.wait_for_selector(".scroll[data-wide] .matrix")
-    over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    over = page.evaluate(
+        "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
     assert over <= 0

@@ -56,14 +56,25 @@ def suite(folder: Path, name: str, *, answer: str, trials: int, candidate: str =
 
 
 @pytest.fixture(scope="session")
-def filled_template(template: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """Beside the run that waits: two runs of one suite in one batch, one with a hostile name, and an import."""
+def filled_template(
+    template: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, str]]:
+    """Beside the run that waits: two runs of one suite in one batch, one with a hostile name, and
+    an import.
+    """
     folder = shutil.copytree(template, tmp_path_factory.mktemp("filled") / "store")
     runs = {"waits": json.loads(assay(folder, "runs", "--json"))["runs"][0]["run_id"]}
-    for name, answer, trials, candidate in (("before", "6", 2, "echo-b"), ("after", "5", 3, HOSTILE)):
+    for name, answer, trials, candidate in (
+        ("before", "6", 2, "echo-b"),
+        ("after", "5", 3, HOSTILE),
+    ):
         path = suite(folder, name, answer=answer, trials=trials, candidate=candidate)
-        runs[name] = json.loads(assay(folder, "run", path.name, "--batch-id", BATCH, "--json"))["run_id"]
-    (folder / "scores.csv").write_text(f"task,candidate,trial,score\na,gpt,1,0.5\na,{TURNED},1,0.75\n", "utf-8")
+        runs[name] = json.loads(assay(folder, "run", path.name, "--batch-id", BATCH, "--json"))[
+            "run_id"
+        ]
+    (folder / "scores.csv").write_text(
+        f"task,candidate,trial,score\na,gpt,1,0.5\na,{TURNED},1,0.75\n", "utf-8"
+    )
     runs["imported"] = json.loads(assay(folder, "import", "scores.csv", "--json"))["run_ids"][0]
     return folder, runs
 
@@ -114,7 +125,8 @@ def test_rows_state_tally_verdict_and_next_step(served: Served, filled: dict[str
 def test_equal_set_ups_have_equal_digests(served: Served, filled: dict[str, str]) -> None:
     again = json.loads(assay(served.folder, "run", "before.json", "--json"))["run_id"]
     before, same, after = (
-        served.get(f"/runs/{run}/record.json")["config_digest"] for run in (filled["before"], again, filled["after"])
+        served.get(f"/runs/{run}/record.json")["config_digest"]
+        for run in (filled["before"], again, filled["after"])
     )
     assert before == same != after
 
@@ -130,7 +142,9 @@ def test_filters_keep_the_matching_rows(served: Served, filled: dict[str, str]) 
     assert listed(served, "?state=waits") == [filled["waits"]]
     assert listed(served, "?state=interrupted") == []
     assert listed(served, f"?before={filled['after']}") == [filled["before"], filled["waits"]]
-    assert listed(served, "?sort=oldest") == [filled[name] for name in ("waits", "before", "after", "imported")]
+    assert listed(served, "?sort=oldest") == [
+        filled[name] for name in ("waits", "before", "after", "imported")
+    ]
     assert listed(served, "?sort=waiting")[0] == filled["waits"]
     assert listed(served, f"?sort=name&suite=sums&before={filled['after']}") == [filled["before"]]
     assert status_of(served, "/runs?state=asleep") == 422
@@ -140,27 +154,39 @@ def test_filters_keep_the_matching_rows(served: Served, filled: dict[str, str]) 
 
 def test_former_addresses_lead_to_the_list(served: Served, filled: dict[str, str]) -> None:
     for path in ("/registry.json?suite=sums", "/queue.json?suite=sums", "/index.json?suite=sums"):
-        assert [one["id"] for one in served.get(path)["runs"]] == [filled["after"], filled["before"]]
+        assert [one["id"] for one in served.get(path)["runs"]] == [
+            filled["after"],
+            filled["before"],
+        ]
     assert "<h1>Runs</h1>" in text_of(served, "/registry?state=waits")
     assert "sums over time" in text_of(served, "/registry/trend?suite=sums")
-    assert served.get("/registry/task.json?suite=sums&task=one") == served.get("/results/task.json?suite=sums&task=one")
+    assert served.get("/registry/task.json?suite=sums&task=one") == served.get(
+        "/results/task.json?suite=sums&task=one"
+    )
 
 
 def test_two_ticked_runs_are_compared_older_first(served: Served, filled: dict[str, str]) -> None:
     before, after = filled["before"], filled["after"]
-    with urllib.request.urlopen(f"{served.url}/runs/compare?run={after}&run={before}", timeout=30) as answer:
+    with urllib.request.urlopen(
+        f"{served.url}/runs/compare?run={after}&run={before}", timeout=30
+    ) as answer:
         assert answer.url.endswith(f"?a={before}&b={after}")
     assert status_of(served, f"/runs/compare?run={after}") == 422
 
 
-def test_a_viewer_is_offered_nothing_they_may_not_do(served: Served, filled: dict[str, str]) -> None:
+def test_a_viewer_is_offered_nothing_they_may_not_do(
+    served: Served, filled: dict[str, str]
+) -> None:
     with Workspace.open(served.folder, environment={}) as workspace:
         invitation = people.invite(workspace, "Vic", role="viewer", base=served.url)
         app = create_app(workspace, token="a-s3cret-of-any-length")
         with TestClient(app, base_url="http://127.0.0.1") as client:
             client.post("/api/signin", json={"token": invitation.token})
             headers = {"accept": "text/html"}
-            pages = [client.get(path, headers=headers).text for path in ("/runs", f"/runs/{filled['waits']}")]
+            pages = [
+                client.get(path, headers=headers).text
+                for path in ("/runs", f"/runs/{filled['waits']}")
+            ]
     assert all("<h1>" in page for page in pages)
     for offer in ("/review", "data-steer", "New run", 'id="delete-run"', 'id="archive-run"'):
         assert all(offer not in page for page in pages), offer
@@ -176,7 +202,9 @@ def test_owner_sees_every_name_while_items_wait(served: Served, filled: dict[str
     assert status_of(served, "/runs.json?candidate=nobody") == 404
 
 
-def test_batch_and_candidate_pages_gather_their_runs(served: Served, filled: dict[str, str]) -> None:
+def test_batch_and_candidate_pages_gather_their_runs(
+    served: Served, filled: dict[str, str]
+) -> None:
     batch = served.get("/batches/night%2F1%20%3Cb%3E%26.json")
     assert [one["id"] for one in batch["runs"]] == [filled["after"], filled["before"]]
     assert batch["together"]["trials"] == batch["together"]["approved"] == 10
@@ -193,7 +221,9 @@ def test_batch_and_candidate_pages_gather_their_runs(served: Served, filled: dic
     assert "echo-b renamed to echo-c" in text_of(served, "/candidates")
 
 
-def test_search_and_filters_are_in_the_address(page: Page, served: Served, filled: dict[str, str]) -> None:
+def test_search_and_filters_are_in_the_address(
+    page: Page, served: Served, filled: dict[str, str]
+) -> None:
     page.goto(f"{served.url}/runs")
     rows = page.locator(".run-list tbody tr")
     expect(rows).to_have_count(4)
@@ -224,7 +254,9 @@ def test_two_ticks_allow_a_comparison(page: Page, served: Served, filled: dict[s
     page.wait_for_url(f"**?a={filled['before']}&b={filled['after']}")
 
 
-def test_a_deleted_run_comes_back_by_undo(page: Page, served: Served, filled: dict[str, str]) -> None:
+def test_a_deleted_run_comes_back_by_undo(
+    page: Page, served: Served, filled: dict[str, str]
+) -> None:
     page.goto(f"{served.url}/runs/{filled['before']}")
     page.get_by_role("button", name="Delete").click()
     expect(page.locator("#removed")).to_contain_text("sums has been deleted.")
@@ -247,7 +279,9 @@ def test_times_are_local_and_name_their_zone(chromium: Browser, served: Served) 
     page = context.new_page()
     page.goto(f"{served.url}/runs")
     expect(page.locator("[data-zone]")).to_have_text(re.compile("Kat(h)?mandu"))
-    expect(page.locator("tbody time").first).to_have_attribute("title", re.compile(r"GMT\+5:45 \(Asia/Kat"))
+    expect(page.locator("tbody time").first).to_have_attribute(
+        "title", re.compile(r"GMT\+5:45 \(Asia/Kat")
+    )
     page.goto(f"{served.url}/runs/{served.run_id}")
     expect(page.locator(".facts time").first).to_have_text(re.compile(r"GMT\+5:45$"))
     context.close()
@@ -255,7 +289,9 @@ def test_times_are_local_and_name_their_zone(chromium: Browser, served: Served) 
 
 def test_a_question_is_asked_in_the_page_and_can_be_declined(page: Page, served: Served) -> None:
     page.goto(f"{served.url}/runs")
-    script = str(page.locator('script[src$="runs.js"]').get_attribute("src")).replace("runs/runs", "frame/ask")
+    script = str(page.locator('script[src$="runs.js"]').get_attribute("src")).replace(
+        "runs/runs", "frame/ask"
+    )
     page.evaluate(
         """async script => {
              const { ask } = await import(script);
@@ -267,7 +303,11 @@ def test_a_question_is_asked_in_the_page_and_can_be_declined(page: Page, served:
     page.wait_for_function("window.sure === false")
     expect(page.get_by_role("dialog")).to_have_count(0)
     scripts = folder("static").rglob("*.js")
-    assert [one.name for one in scripts if re.search(r"(?<![\w.])(confirm|alert|prompt)\(t\(", one.read_text("utf-8"))] == []
+    assert [
+        one.name
+        for one in scripts
+        if re.search(r"(?<![\w.])(confirm|alert|prompt)\(t\(", one.read_text("utf-8"))
+    ] == []
 
 
 @pytest.mark.slow
@@ -277,7 +317,9 @@ def test_nothing_is_clipped(page: Page, served: Served, filled: dict[str, str]) 
         page.goto(served.url + path)
         for width, height in WIDTHS:
             page.set_viewport_size({"width": width, "height": height})
-            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            over = page.evaluate(
+                "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
             assert over <= 0, f"{path} is {over} px too wide at {width}"
 
 
@@ -285,7 +327,9 @@ def test_a_run_whose_judge_gave_nothing_asks_for_a_retry(tmp_path: Path) -> None
     write_set(tmp_path, things=2, trials=2)
     silent = {"match": {"role": "judge", "task": "none"}, "reply": {"text": "{}"}}
     (tmp_path / "judge.jsonl").write_text(json.dumps(silent) + "\n", "utf-8")
-    run = json.loads(assay(tmp_path, "run", "gates.json", "--judge", "replay/judge.jsonl", "--json"))["run_id"]
+    run = json.loads(
+        assay(tmp_path, "run", "gates.json", "--judge", "replay/judge.jsonl", "--json")
+    )["run_id"]
     with (
         Workspace.open(tmp_path, environment={}) as workspace,
         TestClient(create_app(workspace), base_url="http://127.0.0.1") as client,
@@ -293,7 +337,11 @@ def test_a_run_whose_judge_gave_nothing_asks_for_a_retry(tmp_path: Path) -> None
         (row,) = client.get("/runs.json?state=failed").json()["runs"]
         page = client.get(f"/runs/{run}", headers={"accept": "text/html"}).text
         (kind,) = client.get(f"/runs/{run}.json").json()["failure_kinds"]
-    assert (row["action"], row["verdict"], row["tally"]) == ("retry", "No trials count.", [["failed", 4]])
+    assert (row["action"], row["verdict"], row["tally"]) == (
+        "retry",
+        "No trials count.",
+        [["failed", 4]],
+    )
     assert (kind["kind"], kind["n"]) == ("no_recording", 4)
     assert f'4 × <span class="mono">{kind["kind"]}</span>' in page
     assert 'data-run-state="finished" data-failed' in page

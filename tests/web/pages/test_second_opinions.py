@@ -16,17 +16,33 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
-def asked(served: Served, path: str, body: dict[str, Any] | None = None, *, as_: str = "ann") -> Any:
-    headers = {"content-type": "application/json", "cookie": f"assay_reviewer={as_}", "sec-fetch-site": "same-origin"}
+def asked(
+    served: Served, path: str, body: dict[str, Any] | None = None, *, as_: str = "ann"
+) -> Any:
+    headers = {
+        "content-type": "application/json",
+        "cookie": f"assay_reviewer={as_}",
+        "sec-fetch-site": "same-origin",
+    }
     data = None if body is None else json.dumps(body).encode()
-    with urllib.request.urlopen(urllib.request.Request(served.url + path, data, headers), timeout=30) as answer:
+    with urllib.request.urlopen(
+        urllib.request.Request(served.url + path, data, headers), timeout=30
+    ) as answer:
         return json.load(answer)
 
 
 def decide(served: Served, item: str, verb: str, *, as_: str) -> None:
-    """Decide as a page does: it shows the item to this person first, so that the opinion is this person's own."""
+    """Decide as a page does: it shows the item to this person first, so that the opinion is this
+    person's own.
+    """
     asked(served, f"/api/assessments/{item}", as_=as_)
-    said = {"key": f"{item}-{as_}-{verb}", "id": item, "verb": verb, "reason": "why", "reviewer": as_}
+    said = {
+        "key": f"{item}-{as_}-{verb}",
+        "id": item,
+        "verb": verb,
+        "reason": "why",
+        "reviewer": as_,
+    }
     (result,) = asked(served, "/api/decisions", {"decisions": [said]}, as_=as_)["results"]
     assert result["ok"], result
 
@@ -43,16 +59,31 @@ def test_items_for_another_reviewer_are_counted_and_not_offered(page: Page, serv
     goes_as(page, served, "ann")
     page.goto(served.url)
     expect(page.get_by_role("link", name="Start reviewing")).to_be_visible()
-    expect(page.locator("#for-others")).to_contain_text("9 of them need another reviewer", use_inner_text=True)
+    expect(page.locator("#for-others")).to_contain_text(
+        "9 of them need another reviewer", use_inner_text=True
+    )
     page.goto(f"{served.url}/review?run={served.run_id}")
     assert ready(page) == "a10"
-    eventually(lambda: "1 waiting · 9 for other reviewers" in page.locator("#progress-text").inner_text())
+    eventually(
+        lambda: "1 waiting · 9 for other reviewers" in page.locator("#progress-text").inner_text()
+    )
     page.keyboard.press("x")
     page.keyboard.press("1")
-    eventually(lambda: "10 items need another reviewer" in (page.locator("#empty-lines").text_content() or ""))
-    eventually(lambda: "0 of 10 decided · 0 waiting · 10 for other reviewers" in page.locator("#progress-text").inner_text())
+    eventually(
+        lambda: (
+            "10 items need another reviewer" in (page.locator("#empty-lines").text_content() or "")
+        )
+    )
+    eventually(
+        lambda: (
+            "0 of 10 decided · 0 waiting · 10 for other reviewers"
+            in page.locator("#progress-text").inner_text()
+        )
+    )
     page.goto(served.url)
-    expect(page.locator("#for-others")).to_contain_text("All of them need another reviewer", use_inner_text=True)
+    expect(page.locator("#for-others")).to_contain_text(
+        "All of them need another reviewer", use_inner_text=True
+    )
     expect(page.get_by_role("link", name="Start reviewing")).to_have_count(0)
     goes_as(page, served, "bob")
     page.goto(served.url)
@@ -69,14 +100,20 @@ def test_an_own_opinion_and_a_dispute_offer_no_decision(page: Page, served: Serv
     ready(page)
     expect(page.locator("#heading")).to_contain_text("your opinion is saved", use_inner_text=True)
     for action in ("approve", "correct", "reject", "second"):
-        expect(page.locator(f"[data-action={action}]"), action).to_have_attribute("aria-disabled", "true")
+        expect(page.locator(f"[data-action={action}]"), action).to_have_attribute(
+            "aria-disabled", "true"
+        )
     page.keyboard.press("a")
-    eventually(lambda: "another reviewer will give the second one" in page.locator("#said").inner_text())
+    eventually(
+        lambda: "another reviewer will give the second one" in page.locator("#said").inner_text()
+    )
     decide(served, "a2", "reject", as_="bob")
     goes_as(page, served, "cleo")
     page.goto(f"{served.url}/assessments/a2")
     ready(page)
-    expect(page.locator("#heading")).to_contain_text("the two reviewers disagree", use_inner_text=True)
+    expect(page.locator("#heading")).to_contain_text(
+        "the two reviewers disagree", use_inner_text=True
+    )
     page.keyboard.press("x")
     eventually(lambda: "only adjudication can settle it" in page.locator("#said").inner_text())
     expect(page.locator("dialog[open]")).to_have_count(0)

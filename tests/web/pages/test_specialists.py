@@ -1,4 +1,6 @@
-"""The page of specialists: templates, their enrichment, snapshots with their comparison, and mints that wait."""
+"""The page of specialists: templates, their enrichment, snapshots with their comparison, and mints
+that wait.
+"""
 
 from __future__ import annotations
 
@@ -49,14 +51,22 @@ def test_empty_project_says_what_to_type(client: TestClient) -> None:
     assert "assay init --specialist NAME" in html
     assert "assay mint NAME --batch-id ID" in html
     assert listed(client) == {
-        "templates": [], "more_templates": 0, "snapshots": [], "more_snapshots": 0, "mints": [],
-    }  # fmt: skip
+        "templates": [],
+        "more_templates": 0,
+        "snapshots": [],
+        "more_snapshots": 0,
+        "mints": [],
+    }
 
 
 def test_template_is_shown_with_its_enrichment(client: TestClient, tmp_path: Path) -> None:
     path = write_template(tmp_path)
     (template,) = listed(client)["templates"]
-    assert (template["name"], template["version"], template["path"]) == (NAME, "1.0.0", "templates/react-expert.json5")
+    assert (template["name"], template["version"], template["path"]) == (
+        NAME,
+        "1.0.0",
+        "templates/react-expert.json5",
+    )
     assert template["preferred_models"] == ["anthropic/claude-sonnet-4.5", "openai/gpt-4o"]
     assert ["enrichment" in each for each in template["documentation"]] == [True, False]
     html = page_of(client)
@@ -69,7 +79,9 @@ def test_template_is_shown_with_its_enrichment(client: TestClient, tmp_path: Pat
 
 def test_changed_parent_changes_its_child(client: TestClient, tmp_path: Path) -> None:
     path = write_template(tmp_path)
-    path.with_name("child.json5").write_text("{from: 'react-expert', name: '@org/child', version: '2.0.0'}", "utf-8")
+    path.with_name("child.json5").write_text(
+        "{from: 'react-expert', name: '@org/child', version: '2.0.0'}", "utf-8"
+    )
     assert listed(client)["templates"][0]["purpose"].startswith("Build React")
     path.write_text(path.read_text("utf-8").replace("Build React", "Review React"), "utf-8")
     assert listed(client)["templates"][0]["purpose"].startswith("Review React")
@@ -86,7 +98,9 @@ def test_changed_parent_changes_its_child(client: TestClient, tmp_path: Path) ->
         ("{persona: 1, from: 'broken'}", "broken"),
     ],
 )
-def test_template_that_does_not_read_fails_only_itself(client: TestClient, tmp_path: Path, text: str, problem: str) -> None:
+def test_template_that_does_not_read_fails_only_itself(
+    client: TestClient, tmp_path: Path, text: str, problem: str
+) -> None:
     path = write_template(tmp_path)
     path.with_name("broken.json5").write_text(text, "utf-8")
     broken, sound = listed(client)["templates"]
@@ -105,7 +119,9 @@ def test_files_that_are_no_files_do_not_block_the_page(client: TestClient, tmp_p
     assert len(listed(client)["templates"]) == 1
 
 
-def test_snapshot_shows_comparison_interval_and_evidence(client: TestClient, tmp_path: Path) -> None:
+def test_snapshot_shows_comparison_interval_and_evidence(
+    client: TestClient, tmp_path: Path
+) -> None:
     write_template(tmp_path)
     write_snapshot(tmp_path, (0.6, 0.65, 0.7), (0.85, 0.87, 0.83))
     (snapshot,) = listed(client)["snapshots"]
@@ -150,7 +166,9 @@ def test_moved_snapshot_shows_no_numbers(client: TestClient, tmp_path: Path) -> 
     assert snapshot["content"] is None
 
 
-def test_hostile_snapshot_with_a_fitting_digest_is_bounded(client: TestClient, tmp_path: Path) -> None:
+def test_hostile_snapshot_with_a_fitting_digest_is_bounded(
+    client: TestClient, tmp_path: Path
+) -> None:
     write_template(tmp_path)
 
     def change(content: Any) -> None:
@@ -158,7 +176,10 @@ def test_hostile_snapshot_with_a_fitting_digest_is_bounded(client: TestClient, t
         test |= {"ci95": [1e308, -1e308], "n_scenarios": 10**40}
         for _ in range(300):
             test["more"] = {"more": test.get("more", [])}
-        content["snapshot_metadata"] = {**{f"x{n}": n for n in range(50)}, **content["snapshot_metadata"]}
+        content["snapshot_metadata"] = {
+            **{f"x{n}": n for n in range(50)},
+            **content["snapshot_metadata"],
+        }
         content["evidence"]["statement"] = "<script>alert(1)</script>\ud800\u202e" + "x" * 100_000
         content["benchmarks"]["comparison"]["models_compared"] *= 500
         content["snapshot_metadata"] |= {"batch_id": '../"><b>', "created_at": "2026-99-99T<b>"}
@@ -168,19 +189,27 @@ def test_hostile_snapshot_with_a_fitting_digest_is_bounded(client: TestClient, t
     assert snapshot["problem"] is None
     content = snapshot["content"]
     assert content["comparison"]["test"]["ci95"] == [1e9, -1e9]
-    assert (len(content["comparison"]["models_compared"]), len(content["evidence"]["statement"])) == (20, 2000)
+    assert (
+        len(content["comparison"]["models_compared"]),
+        len(content["evidence"]["statement"]),
+    ) == (20, 2000)
     html = page_of(client)
     assert "<script>alert" not in html
     assert '<b>"' not in html
     assert 'href="/batches/../%22%3E%3Cb%3E"' in html or "%3Cb%3E" in html
 
 
-def test_verification_compares_one_snapshot_with_the_store(client: TestClient, tmp_path: Path) -> None:
+def test_verification_compares_one_snapshot_with_the_store(
+    client: TestClient, tmp_path: Path
+) -> None:
     make_key(tmp_path / "key")
     write_template(tmp_path)
     write_snapshot(tmp_path, (0.6, 0.65), (0.85, 0.87), key=SigningKey(tmp_path / "key"))
     (snapshot,) = listed(client)["snapshots"]
-    assert f"Signed with the key {snapshot['content']['snapshot_metadata']['public_key']}" in page_of(client)
+    assert (
+        f"Signed with the key {snapshot['content']['snapshot_metadata']['public_key']}"
+        in page_of(client)
+    )
     html = page_of(client, f"/specialists?verify={snapshot['path']}")
     assert "comparison: passed." in html
     assert "This store has no batch comparison" in html
@@ -193,7 +222,10 @@ def test_snapshots_of_other_versions_stay_listed(client: TestClient, tmp_path: P
     write_snapshot(tmp_path, (0.6, 0.65), (0.85, 0.87))
     path.write_text(path.read_text("utf-8").replace("1.0.0", "1.1.0"), "utf-8")
     document = listed(client)
-    assert [each["version"] for each in (*document["templates"], *document["snapshots"])] == ["1.1.0", "1.0.0"]
+    assert [each["version"] for each in (*document["templates"], *document["snapshots"])] == [
+        "1.1.0",
+        "1.0.0",
+    ]
     assert "Snapshots of other templates or versions" in page_of(client)
 
 

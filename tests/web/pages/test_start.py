@@ -1,4 +1,6 @@
-"""A person starts a run in a real browser: writes a set, mends what is wrong, and sees the run end."""
+"""A person starts a run in a real browser: writes a set, mends what is wrong, and sees the run
+end.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
-def test_from_an_empty_form_to_a_run_that_waits_for_review(page: Page, served: Served, watch: Watch) -> None:
+def test_from_an_empty_form_to_a_run_that_waits_for_review(
+    page: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = ("422",)
     page.goto(f"{served.url}/start")
     page.get_by_label("Name of the set").fill("A/B: Pasted")
@@ -29,7 +33,9 @@ def test_from_an_empty_form_to_a_run_that_waits_for_review(page: Page, served: S
 
     page.get_by_role("textbox", name="Task 1", exact=True).fill("Gate 1")
     page.reload()
-    expect(page.get_by_role("textbox", name="Task 1", exact=True), "the draft outlives a reload").to_have_value("Gate 1")
+    expect(
+        page.get_by_role("textbox", name="Task 1", exact=True), "the draft outlives a reload"
+    ).to_have_value("Gate 1")
     page.get_by_role("button", name="Duplicate").click()
     expect(page.get_by_role("textbox", name="Task 2", exact=True)).to_have_value("Gate 1 copy")
     page.get_by_role("button", name="Save and continue").click()
@@ -54,13 +60,17 @@ def test_from_an_empty_form_to_a_run_that_waits_for_review(page: Page, served: S
     page.wait_for_selector("text=2 calls")
 
 
-def test_a_candidate_too_many_is_removed_and_texts_move_up(page: Page, served: Served, watch: Watch) -> None:
+def test_a_candidate_too_many_is_removed_and_texts_move_up(
+    page: Page, served: Served, watch: Watch
+) -> None:
     page.goto(f"{served.url}/start")
     page.click("#add-name")
     for place, name in enumerate(("ann", "bob", "cid")):
         page.locator(f'[data-name="{place}"]').fill(name)
         page.locator(f"#t-0-s{place}").fill(f"text of {name}")
-    page.get_by_role("button", name="Remove Candidate 2").or_(page.get_by_role("button", name="Remove bob")).click()
+    page.get_by_role("button", name="Remove Candidate 2").or_(
+        page.get_by_role("button", name="Remove bob")
+    ).click()
     expect(page.locator("[data-name]")).to_have_count(2)
     expect(page.locator('[data-name="1"]')).to_have_value("cid")
     expect(page.locator("#t-0-s1")).to_have_value("text of cid")
@@ -68,7 +78,9 @@ def test_a_candidate_too_many_is_removed_and_texts_move_up(page: Page, served: S
     expect(page.locator("#t-0-s1")).to_have_value("text of cid")
 
 
-def test_run_cost_stays_in_view_and_wrong_numbers_are_explained(page: Page, served: Served, watch: Watch) -> None:
+def test_run_cost_stays_in_view_and_wrong_numbers_are_explained(
+    page: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = ("422",)
     page.goto(f"{served.url}/start?suite=gates.json")
     page.get_by_text("Choose a judge: tick a model or a person, or add a model.").wait_for()
@@ -85,7 +97,9 @@ def test_run_cost_stays_in_view_and_wrong_numbers_are_explained(page: Page, serv
     page.get_by_text("Advanced", exact=True).click()
     page.fill("#f-limit", "-2")
     page.wait_for_selector('#f-limit[aria-invalid="true"]')
-    expect(page.locator('[data-error="limit"]')).to_have_text("This field is -2, and must be at least 1.", use_inner_text=True)
+    expect(page.locator('[data-error="limit"]')).to_have_text(
+        "This field is -2, and must be at least 1.", use_inner_text=True
+    )
     page.fill("#f-limit", "many")
     page.get_by_text("This field is many, and must be a whole number.").wait_for()
     page.fill("#f-limit", "1")
@@ -93,7 +107,9 @@ def test_run_cost_stays_in_view_and_wrong_numbers_are_explained(page: Page, serv
     expect(page.locator('[data-error="limit"]')).to_have_text("", use_inner_text=True)
 
 
-@pytest.mark.parametrize(("name", "wrong"), [("limit", "0"), ("limit", "abc"), ("trials", "1.5"), ("budget", "-3")])
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("limit", "0"), ("limit", "abc"), ("trials", "1.5"), ("budget", "-3")]
+)
 def test_a_wrong_number_is_marked_and_never_stands_in_the_address(
     page: Page, served: Served, watch: Watch, name: str, wrong: str
 ) -> None:
@@ -111,7 +127,9 @@ def test_a_wrong_number_is_marked_and_never_stands_in_the_address(
     expect(page.locator("#judges input[value=human]")).to_be_checked()
 
 
-def test_nothing_is_marked_as_wrong_before_anything_was_done(page: Page, served: Served, watch: Watch) -> None:
+def test_nothing_is_marked_as_wrong_before_anything_was_done(
+    page: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = ("422",)
     page.goto(f"{served.url}/start?suite=gates.json")
     page.locator("#estimate").get_by_text("Choose a judge").wait_for()
@@ -127,7 +145,9 @@ def test_nothing_is_marked_as_wrong_before_anything_was_done(page: Page, served:
     expect(page.locator("#write")).to_be_visible()
 
 
-def test_marked_fields_are_named_only_if_one_is_marked(page: Page, served: Served, watch: Watch) -> None:
+def test_marked_fields_are_named_only_if_one_is_marked(
+    page: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = ("422", "503")
     page.goto(f"{served.url}/start?suite=gates.json&judge=human&limit=1")
     page.wait_for_selector("#estimate b")
@@ -139,11 +159,15 @@ def test_marked_fields_are_named_only_if_one_is_marked(page: Page, served: Serve
     page.route("**/api/start/look", lambda route: route.fulfill(status=503, json=refusal))
     page.fill("#f-limit", "2")
     expect(page.locator("#problems li")).to_have_count(1)
-    expect(page.locator("#estimate")).to_have_text("This run cannot be started yet.", use_inner_text=True)
+    expect(page.locator("#estimate")).to_have_text(
+        "This run cannot be started yet.", use_inner_text=True
+    )
     expect(page.locator("[aria-invalid=true]")).to_have_count(0)
 
 
-def test_a_number_that_no_run_can_hold_is_said_at_its_field(page: Page, served: Served, watch: Watch) -> None:
+def test_a_number_that_no_run_can_hold_is_said_at_its_field(
+    page: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = ("422",)
     page.goto(f"{served.url}/start?suite=gates.json&judge=human")
     page.wait_for_selector("#estimate b")
@@ -152,7 +176,9 @@ def test_a_number_that_no_run_can_hold_is_said_at_its_field(page: Page, served: 
     said = "This field is 99,999,999,999, and must be at most 10,000."
     page.locator('[data-error="trials"]').get_by_text(said, exact=True).wait_for()
     expect(page.locator("#estimate b"), "no estimate of what cannot be").to_have_count(0)
-    page.goto(f"{served.url}/start?suite=gates.json&judge=human&candidate=wilhelmina&candidate=echo")
+    page.goto(
+        f"{served.url}/start?suite=gates.json&judge=human&candidate=wilhelmina&candidate=echo"
+    )
     page.locator('[data-error="candidates"]').get_by_text("no task here has a prompt").wait_for()
 
 
@@ -192,7 +218,9 @@ def test_a_batch_is_offered_submitted_and_collected(
             batch = page.locator("label.choice-pill", has_text="As a provider batch")
             batch.click()
             page.wait_for_url("**provider_batch=1**")
-            expect(page.locator("#a-asking")).to_contain_text("because they have no batch API: echo.")
+            expect(page.locator("#a-asking")).to_contain_text(
+                "because they have no batch API: echo."
+            )
             page.locator("#candidates label", has_text="openai/small").click()
             expect(page.locator("#a-asking")).to_have_text(re.compile("not possible: echo cannot"))
             expect(batch).to_be_hidden()

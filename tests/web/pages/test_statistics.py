@@ -1,4 +1,6 @@
-"""The statistics page in a browser: it follows decisions by itself, its marks answer, and it keeps the policy."""
+"""The statistics page in a browser: it follows decisions by itself, its marks answer, and it keeps
+the policy.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def decide(served: Served, verb: str, assessment: str, *, reason: str = "") -> b
 
 @pytest.fixture
 def counted(served: Served) -> list[str]:
-    """Assessments of both Things that wait, where six were approved; some lack a score and cannot be."""
+    """Assessments of both Things that wait, where six were approved; some lack a score and cannot
+    be.
+    """
     ids = [f"a{n}" for n in (1, 6, 2, 7, 3, 8, 4, 9, 5, 10)]
     approved: list[str] = []
     for one in ids:
@@ -59,13 +63,17 @@ def open_page(page: Page, served: Served) -> None:
     expect(page.locator("#behind [data-chart] svg:visible")).to_have_count(1)
 
 
-def test_the_page_follows_a_decision_without_being_loaded_anew(page: Page, served: Served, counted: list[str]) -> None:
+def test_the_page_follows_a_decision_without_being_loaded_anew(
+    page: Page, served: Served, counted: list[str]
+) -> None:
     heard: list[str] = []
     network = page.context.new_cdp_session(page)
     network.send("Network.enable")
     network.on("Network.eventSourceMessageReceived", lambda event: heard.append(event["eventName"]))
     open_page(page, served)
-    expect(page.locator("#stats-candidates")).to_contain_text("6 trials count (6 approved: ", use_inner_text=True)
+    expect(page.locator("#stats-candidates")).to_contain_text(
+        "6 trials count (6 approved: ", use_inner_text=True
+    )
     page.evaluate("window.same = true")
     eventually_in(page, lambda: "decided" in heard)
     network.detach()
@@ -74,19 +82,27 @@ def test_the_page_follows_a_decision_without_being_loaded_anew(page: Page, serve
     assert decide(served, "reject", counted[0], reason="It quotes text that does not exist")
     eventually(lambda: "1 rejected" in page.locator("#stats-candidates").inner_text())
     assert any(decide(served, "approve", one) for one in counted[1:])
-    eventually(lambda: "7 trials count (7 approved: " in page.locator("#stats-candidates").inner_text())
+    eventually(
+        lambda: "7 trials count (7 approved: " in page.locator("#stats-candidates").inner_text()
+    )
     eventually(lambda: forest.inner_html() != before)
     assert page.evaluate("window.same") is True
 
 
 def test_dot_of_a_single_trial_leads_to_its_assessment(served: Served, counted: list[str]) -> None:
-    page = urllib.request.urlopen(f"{served.url}/statistics/behind?run={served.run_id}", timeout=20).read().decode()
+    page = (
+        urllib.request.urlopen(f"{served.url}/statistics/behind?run={served.run_id}", timeout=20)
+        .read()
+        .decode()
+    )
     link = re.findall(r'href="(/statistics/trials/t[^"]*)" aria-label', page)[0]
     with urllib.request.urlopen(f"{served.url}{html.unescape(link)}", timeout=20) as answer:
         assert "/assessments/a" in answer.url
 
 
-def test_filters_are_put_into_the_address_and_taken_out_again(page: Page, served: Served, counted: list[str]) -> None:
+def test_filters_are_put_into_the_address_and_taken_out_again(
+    page: Page, served: Served, counted: list[str]
+) -> None:
     open_page(page, served)
     task = served.get("/statistics.json")["stats"]["candidates"][0]["by_task"][0]["task"]
     page.get_by_text("+ Filter").click()
@@ -101,24 +117,32 @@ def test_filters_are_put_into_the_address_and_taken_out_again(page: Page, served
     assert "run=" in page.url
 
 
-def test_a_filter_of_a_long_name_keeps_its_cross_in_sight(page: Page, served: Served, counted: list[str]) -> None:
+def test_a_filter_of_a_long_name_keeps_its_cross_in_sight(
+    page: Page, served: Served, counted: list[str]
+) -> None:
     with sqlite3.connect(served.folder / ".assay" / "assay.db") as store:
         store.execute("UPDATE run SET batch_id = ?", (batch := "a-batch-of-many-words-" * 4,))
     page.goto(f"{served.url}/results?batch_id={batch}")
     chip = page.locator(".chip.chosen")
-    assert chip.evaluate("one => one.scrollWidth <= one.clientWidth"), "nothing of the chip itself is cut off"
+    assert chip.evaluate("one => one.scrollWidth <= one.clientWidth"), (
+        "nothing of the chip itself is cut off"
+    )
     assert batch in str(chip.get_attribute("title"))
     chip.click()
     page.wait_for_url(lambda url: "batch_id=" not in url)
 
 
-def test_sensitivity_figures_link_to_their_trials(page: Page, served: Served, counted: list[str]) -> None:
+def test_sensitivity_figures_link_to_their_trials(
+    page: Page, served: Served, counted: list[str]
+) -> None:
     assert decide(served, "reject", counted[0], reason="It quotes text that does not exist")
     page.goto(f"{served.url}/statistics/behind?run={served.run_id}")
     moved = page.locator("section[aria-labelledby=pressure-title]")
     assert moved.locator("thead th").all_inner_texts()[1:] == [
-        "Rejected trials count as 0", "Rejected trials count at the judge's score", "Rejected trials count as 100",
-    ]  # fmt: skip
+        "Rejected trials count as 0",
+        "Rejected trials count at the judge's score",
+        "Rejected trials count as 100",
+    ]
     for row in moved.locator("tbody tr").all():
         low, judged, high = (float(cell) for cell in row.locator("td").all_inner_texts())
         assert low < judged < high
@@ -135,19 +159,34 @@ def test_sensitivity_figures_link_to_their_trials(page: Page, served: Served, co
 
 
 @pytest.mark.slow
-def test_axe_finds_nothing_serious_and_nothing_is_clipped(page: Page, served: Served, counted: list[str]) -> None:
-    for path in ("/results", "/statistics/behind", "/statistics/trials", f"/results?run={served.run_id}"):
+def test_axe_finds_nothing_serious_and_nothing_is_clipped(
+    page: Page, served: Served, counted: list[str]
+) -> None:
+    for path in (
+        "/results",
+        "/statistics/behind",
+        "/statistics/trials",
+        f"/results?run={served.run_id}",
+    ):
         page.goto(served.url + path)
         if "trials" not in path:
             assert serious(page) == [], path
         for width, height in WIDTHS:
             page.set_viewport_size({"width": width, "height": height})
-            over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            over = page.evaluate(
+                "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
             assert over <= 0, f"{path} is {over} px too wide at {width}"
 
 
 def test_the_page_s_scripts_and_styles_are_small() -> None:
-    names = ("frame/dom.js", "frame/keys.js", "frame/page.js", "statistics/statistics.js", "statistics/statistics.css")
+    names = (
+        "frame/dom.js",
+        "frame/keys.js",
+        "frame/page.js",
+        "statistics/statistics.js",
+        "statistics/statistics.css",
+    )
     assert sum(len(static_content(name)) for name in names) < MOST_BYTES
 
 
@@ -159,10 +198,14 @@ def test_a_number_leads_to_the_assessment_it_came_from(tmp_path: Path) -> None:
         for name, score in (("ann", 0.2), ("bob", 0.4), ("cas", 0.6))
         for judge in ("strict", "mild")
     ]
-    (tmp_path / "scores.csv").write_text("task,candidate,trial,score,judge\n" + "\n".join(rows), "utf-8")
+    (tmp_path / "scores.csv").write_text(
+        "task,candidate,trial,score,judge\n" + "\n".join(rows), "utf-8"
+    )
     done = forked.run("import", "scores.csv", "--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    listed = json.loads(forked.run("review", "list", "--json", folder=tmp_path).stdout)["assessments"]
+    listed = json.loads(forked.run("review", "list", "--json", folder=tmp_path).stdout)[
+        "assessments"
+    ]
     ids = [one["id"] for one in listed if one["state"] == "pending"]
     done = forked.run("review", "approve", *ids, "--reviewer", "Ines", folder=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -174,12 +217,23 @@ def test_a_number_leads_to_the_assessment_it_came_from(tmp_path: Path) -> None:
                 with urllib.request.urlopen(f"{server.url}{link}&judge=mild", timeout=30) as answer:
                     found = server.get(answer.url.removeprefix(server.url) + ".json")
                 (pane,) = found["panes"]
-                assert (pane["name"], found["judge"], found["task"], found["k"]) == (name, "mild", row["task"], row["k"])
+                assert (pane["name"], found["judge"], found["task"], found["k"]) == (
+                    name,
+                    "mild",
+                    row["task"],
+                    row["k"],
+                )
                 assert abs(100 * pane["score"] - 100 * row["scores"][name]) < 0.01
-        chart = urllib.request.urlopen(f"{server.url}/statistics/behind", timeout=20).read().decode()
+        chart = (
+            urllib.request.urlopen(f"{server.url}/statistics/behind", timeout=20).read().decode()
+        )
         links = set(re.findall(r'href="(/statistics/trials/t[^"]*)" aria-label', chart))
-        assert {parse_qs(urlsplit(html.unescape(link)).query)["candidate"][0] for link in links} == {"ann", "bob", "cas"}
-        page = urllib.request.urlopen(f"{server.url}/assessments/{ids[0]}", timeout=10).read().decode()
+        assert {
+            parse_qs(urlsplit(html.unescape(link)).query)["candidate"][0] for link in links
+        } == {"ann", "bob", "cas"}
+        page = (
+            urllib.request.urlopen(f"{server.url}/assessments/{ids[0]}", timeout=10).read().decode()
+        )
         assert "bob · mild" in page, "the other assessments of the trial are named"
 
 
@@ -188,13 +242,17 @@ def test_two_of_several_that_nobody_named_are_held_to_all_comparisons(tmp_path: 
     base = random.normal(0.5, 0.1, 20)
     rows = [
         f"t{task},{name},{k},{np.clip(base[task] + random.normal(0, 0.1) + 0.03 * (name == 'a'), 0, 1):.3f}"
-        for task in range(20) for k in (1, 2) for name in "abcde"
-    ]  # fmt: skip
+        for task in range(20)
+        for k in (1, 2)
+        for name in "abcde"
+    ]
     (tmp_path / "scores.csv").write_text("task,candidate,trial,score\n" + "\n".join(rows), "utf-8")
     done = forked.run("import", "scores.csv", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     with Workspace.open(tmp_path, environment={}) as workspace:
-        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", headers={"accept": "text/html"})
+        client = TestClient(
+            create_app(workspace), base_url="http://127.0.0.1:8000", headers={"accept": "text/html"}
+        )
         pair = client.get("/statistics.json").json()["compare"]
         assert (pair["decision"], pair["p_value"] < 0.05) == ("better", True), "alone it is decided"
         picked = client.get("/results").text
@@ -206,13 +264,29 @@ def test_two_of_several_that_nobody_named_are_held_to_all_comparisons(tmp_path: 
 
 
 def test_answers_that_nobody_graded_do_not_wait_for_review(tmp_path: Path) -> None:
-    line = {"custom_id": "one", "response": {"status_code": 200, "body": {"model": "m", "choices": [
-        {"message": {"role": "assistant", "content": "An answer."}, "finish_reason": "stop"}]}}, "error": None}  # fmt: skip
+    line = {
+        "custom_id": "one",
+        "response": {
+            "status_code": 200,
+            "body": {
+                "model": "m",
+                "choices": [
+                    {
+                        "message": {"role": "assistant", "content": "An answer."},
+                        "finish_reason": "stop",
+                    }
+                ],
+            },
+        },
+        "error": None,
+    }
     (tmp_path / "out.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
     done = forked.run("import", "out.jsonl", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     with Workspace.open(tmp_path, environment={}) as workspace:
-        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", headers={"accept": "text/html"})
+        client = TestClient(
+            create_app(workspace), base_url="http://127.0.0.1:8000", headers={"accept": "text/html"}
+        )
         said = client.get("/results").text
         assert "1 answer not graded" in said
         assert "awaiting review" not in said.partition("<main")[2].partition("</main")[0]
@@ -226,7 +300,9 @@ def test_a_warning_names_the_page_s_way(tmp_path: Path) -> None:
         done = forked.run("run", f"{name}.json", folder=tmp_path)
         assert done.returncode == 0, done.stderr
     with Workspace.open(tmp_path, environment={}) as workspace:
-        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", headers={"accept": "text/html"})
+        client = TestClient(
+            create_app(workspace), base_url="http://127.0.0.1:8000", headers={"accept": "text/html"}
+        )
         said = client.get("/results?suite=plain&suite=careful").text
     assert "Use the filter “run” to look at one run at a time." in said
     assert "--run" not in said
@@ -235,18 +311,26 @@ def test_a_warning_names_the_page_s_way(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_candidates_trials_are_its_own_and_each_link_leads_somewhere(tmp_path: Path) -> None:
     header = "task,candidate,trial,score\n"
-    (tmp_path / "one.csv").write_text(header + "t1,ann,1,0.5\nt1,bob,1,0.4\nt2,bob,1,0.1\nt2,cas,1,0.9\n", "utf-8")
-    (tmp_path / "two.csv").write_text(header + "".join(f"x{n},dan,1,0.5\n" for n in range(3)), "utf-8")
+    (tmp_path / "one.csv").write_text(
+        header + "t1,ann,1,0.5\nt1,bob,1,0.4\nt2,bob,1,0.1\nt2,cas,1,0.9\n", "utf-8"
+    )
+    (tmp_path / "two.csv").write_text(
+        header + "".join(f"x{n},dan,1,0.5\n" for n in range(3)), "utf-8"
+    )
     for name in ("two.csv", "one.csv"):
         done = forked.run("import", name, folder=tmp_path)
         assert done.returncode == 0, done.stderr
     with Workspace.open(tmp_path, environment={}) as workspace:
         client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
         for name, tasks in (("ann", ["t1"]), ("bob", ["t1", "t2"]), ("dan", ["x0", "x1", "x2"])):
-            rows = client.get(f"/statistics/trials.json?candidate={name}&all_runs=1").json()["trials"]
+            rows = client.get(f"/statistics/trials.json?candidate={name}&all_runs=1").json()[
+                "trials"
+            ]
             assert [row["task"] for row in rows] == tasks
             for row in rows:
                 assert row["words"] != ["–"]
                 assert client.get(row["open"]).status_code == 200
-            page = client.get(f"/statistics/trials?candidate={name}&all_runs=1", headers={"accept": "text/html"}).text
+            page = client.get(
+                f"/statistics/trials?candidate={name}&all_runs=1", headers={"accept": "text/html"}
+            ).text
             assert page.count("/trials/t") == 2 * len(tasks)

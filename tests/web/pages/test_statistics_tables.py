@@ -1,4 +1,6 @@
-"""The tables of the statistics page: scores by trial, each as CSV, and each number's way down to its trials."""
+"""The tables of the statistics page: scores by trial, each as CSV, and each number's way down to
+its trials.
+"""
 
 from __future__ import annotations
 
@@ -25,19 +27,39 @@ FORMULA = "=1+1"
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """Three tasks of two trials; ann gets .2 in every first trial and .6 in every second, bob always .5; by two judges."""
+    """Three tasks of two trials; ann gets .2 in every first trial and .6 in every second, bob
+    always .5; by two judges.
+    """
     with Workspace.open(tmp_path_factory.mktemp("tables"), environment={}) as workspace:
-        plan = a_plan("20250101-000000-alpha-aaaa", suite="alpha", candidates=("ann", FORMULA), judges=("mild", "strict"))
-        workspace.journal.open_run(plan, planned(a_task("auth"), a_task("pay", thing=FORMULA), a_task("mail"), trials=2))
+        plan = a_plan(
+            "20250101-000000-alpha-aaaa",
+            suite="alpha",
+            candidates=("ann", FORMULA),
+            judges=("mild", "strict"),
+        )
+        workspace.journal.open_run(
+            plan, planned(a_task("auth"), a_task("pay", thing=FORMULA), a_task("mail"), trials=2)
+        )
         for trial in workspace.journal.claim(plan.id, limit=10):
             ann = 0.2 if trial.k == 1 else 0.6
-            whole = grades({"ann": {"integrity": ann, "fitness": ann}, FORMULA: {"integrity": 0.5, "fitness": 0.5}})
+            whole = grades(
+                {
+                    "ann": {"integrity": ann, "fitness": ann},
+                    FORMULA: {"integrity": 0.5, "fitness": 0.5},
+                }
+            )
             for judge in ("mild", "strict"):
                 last = judge == "strict"
-                wait(workspace.journal.record(
-                    judged(trial, whole, grader=judge, state=AssessmentState.EXEMPT, finished=last)
-                ))  # fmt: skip
-        yield TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", follow_redirects=False)
+                wait(
+                    workspace.journal.record(
+                        judged(
+                            trial, whole, grader=judge, state=AssessmentState.EXEMPT, finished=last
+                        )
+                    )
+                )
+        yield TestClient(
+            create_app(workspace), base_url="http://127.0.0.1:8000", follow_redirects=False
+        )
 
 
 def table(client: TestClient, name: str, query: str = "") -> list[dict[str, Any]]:
@@ -50,10 +72,16 @@ def table(client: TestClient, name: str, query: str = "") -> list[dict[str, Any]
 def test_scores_by_trial_tell_the_first_from_the_second(client: TestClient) -> None:
     by_trial = client.get("/statistics.json").json()["stats"]["diagnostics"]["by_trial"]
     assert [one["trial"] for one in by_trial] == [1, 2]
-    ann = [next(score["mean"] for score in one["scores"] if score["candidate"] == "ann") for one in by_trial]
+    ann = [
+        next(score["mean"] for score in one["scores"] if score["candidate"] == "ann")
+        for one in by_trial
+    ]
     assert ann == pytest.approx([0.2, 0.6])
     rows = [row for row in table(client, "trials") if row["candidate"] == "ann"]
-    assert [(row["trial"], round(float(row["mean"]), 6), row["trials"]) for row in rows] == [("1", 0.2, "3"), ("2", 0.6, "3")]
+    assert [(row["trial"], round(float(row["mean"]), 6), row["trials"]) for row in rows] == [
+        ("1", 0.2, "3"),
+        ("2", 0.6, "3"),
+    ]
 
 
 def test_a_number_by_trial_leads_to_exactly_its_trials(client: TestClient) -> None:
@@ -63,7 +91,10 @@ def test_a_number_by_trial_leads_to_exactly_its_trials(client: TestClient) -> No
     assert [(row["task"], row["k"], row["scores"]["ann"]) for row in found] == [
         (task, 2, pytest.approx(0.6)) for task in ("auth", "pay", "mail")
     ]
-    assert "Trial 2 of each task" in client.get("/statistics/trials?trial=2", headers={"accept": "text/html"}).text
+    assert (
+        "Trial 2 of each task"
+        in client.get("/statistics/trials?trial=2", headers={"accept": "text/html"}).text
+    )
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -80,12 +111,16 @@ def test_each_table_has_a_csv_without_formulas(client: TestClient, name: str) ->
 def test_pages_with_their_own_address_have_a_json_twin(client: TestClient) -> None:
     page = client.get("/statistics/behind?task=pay", headers={"accept": "text/html"}).text
     assert 'href="/statistics/behind.json?task=pay"' in page
-    behind, first = (client.get(f"{path}.json?task=pay").json() for path in ("/statistics/behind", "/statistics"))
+    behind, first = (
+        client.get(f"{path}.json?task=pay").json() for path in ("/statistics/behind", "/statistics")
+    )
     assert behind["stats"] == first["stats"]
     assert behind["stats"]["diagnostics"]["by_trial"]
     wrong = client.get("/statistics/behind.json?tusk=pay")
     assert wrong.json()["error"]["remedy"].startswith("Known: a, all_runs, b, batch_id")
-    assert client.get("/index.json", follow_redirects=True).json() == client.get("/runs.json").json()
+    assert (
+        client.get("/index.json", follow_redirects=True).json() == client.get("/runs.json").json()
+    )
 
 
 def test_a_table_follows_the_filters_and_an_unknown_one_is_said(client: TestClient) -> None:
@@ -120,16 +155,24 @@ def test_tasks_of_several_suites_link_to_their_own_trials(tmp_path: Path) -> Non
         client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
 
         def heads(path: str) -> list[str]:
-            return re.findall(r'<th scope="row">(.*?)</th>', client.get(path, headers={"accept": "text/html"}).text)
+            return re.findall(
+                r'<th scope="row">(.*?)</th>',
+                client.get(path, headers={"accept": "text/html"}).text,
+            )
 
         matrix = heads("/results?suite=alpha&suite=beta")[-2:]
         assert "<small>alpha</small>" in matrix[0]
         assert "<small>beta</small>" in matrix[1]
         link = html.unescape(re.findall(r'href="(.*?)"', matrix[1])[0])
-        assert [row["suite"] for row in client.get(link.replace("trials", "trials.json")).json()["trials"]] == ["beta"]
+        assert [
+            row["suite"]
+            for row in client.get(link.replace("trials", "trials.json")).json()["trials"]
+        ] == ["beta"]
         assert all(
             suite in head
-            for suite, head in zip(("alpha", "beta"), heads("/statistics/trials?suite=alpha&suite=beta"), strict=True)
+            for suite, head in zip(
+                ("alpha", "beta"), heads("/statistics/trials?suite=alpha&suite=beta"), strict=True
+            )
         )
         drawn = client.get("/statistics/charts/scores.csv?suite=alpha&suite=beta").text
         assert "alpha/1" in drawn
@@ -153,21 +196,36 @@ def test_versions_of_a_changed_task_can_be_told_apart(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def lacking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """Six trials whose candidates were graded apart; all of bob's pass, of ann's all but those on the first task."""
+    """Six trials whose candidates were graded apart; all of bob's pass, of ann's all but those on
+    the first task.
+    """
     with Workspace.open(tmp_path_factory.mktemp("lacking"), environment={}) as workspace:
-        plan = a_plan("20250101-000000-alpha-bbbb", suite="alpha", candidates=("ann", "bob"), judges=("mild",))
-        workspace.journal.open_run(plan, planned(a_task("auth"), a_task("pay"), a_task("mail"), trials=2))
+        plan = a_plan(
+            "20250101-000000-alpha-bbbb", suite="alpha", candidates=("ann", "bob"), judges=("mild",)
+        )
+        workspace.journal.open_run(
+            plan, planned(a_task("auth"), a_task("pay"), a_task("mail"), trials=2)
+        )
         for trial in workspace.journal.claim(plan.id, limit=10):
             for name in ("ann", "bob"):
                 own = grades({name: {"integrity": 0.4, "fitness": 0.5}})
-                wait(workspace.journal.record(
-                    judged(trial, own, grader="mild", candidate=name, finished=name == "bob")
-                ))  # fmt: skip
-        workspace.decisions.decide([
-            a_decision(Verb.REJECT if (row.task, row.candidate) == ("auth", "ann") else Verb.APPROVE, row.key)
-            for row in workspace.archive.assessments.matching(Selection())
-        ])  # fmt: skip
-        yield TestClient(create_app(workspace), base_url="http://127.0.0.1:8000", follow_redirects=False)
+                wait(
+                    workspace.journal.record(
+                        judged(trial, own, grader="mild", candidate=name, finished=name == "bob")
+                    )
+                )
+        workspace.decisions.decide(
+            [
+                a_decision(
+                    Verb.REJECT if (row.task, row.candidate) == ("auth", "ann") else Verb.APPROVE,
+                    row.key,
+                )
+                for row in workspace.archive.assessments.matching(Selection())
+            ]
+        )
+        yield TestClient(
+            create_app(workspace), base_url="http://127.0.0.1:8000", follow_redirects=False
+        )
 
 
 def test_trials_rejected_for_one_candidate_only_are_marked(lacking: TestClient) -> None:
@@ -188,9 +246,12 @@ def test_whole_trials_are_not_called_incomplete(client: TestClient, lacking: Tes
 
 
 @pytest.mark.parametrize(
-    ("ending", "begins"), [("html", b"<!doctype html"), ("md", b"# "), ("csv", b"task,candidate,"), ("parquet", b"PAR1")]
+    ("ending", "begins"),
+    [("html", b"<!doctype html"), ("md", b"# "), ("csv", b"task,candidate,"), ("parquet", b"PAR1")],
 )
-def test_results_are_downloaded_as_a_report_and_as_scores(client: TestClient, ending: str, begins: bytes) -> None:
+def test_results_are_downloaded_as_a_report_and_as_scores(
+    client: TestClient, ending: str, begins: bytes
+) -> None:
     page = client.get("/results").text
     (address,) = re.findall(rf'href="(/results/report\.{ending}[^"]*)" download', page)
     answer = client.get(html.unescape(address))
@@ -201,5 +262,7 @@ def test_results_are_downloaded_as_a_report_and_as_scores(client: TestClient, en
 
 def test_downloaded_scores_follow_the_filters(client: TestClient) -> None:
     whole, some = (client.get(f"/results/report.csv{query}").text for query in ("", "?task=auth"))
-    assert len(list(csv.DictReader(io.StringIO(whole)))) == 3 * len(list(csv.DictReader(io.StringIO(some))))
+    assert len(list(csv.DictReader(io.StringIO(whole)))) == 3 * len(
+        list(csv.DictReader(io.StringIO(some)))
+    )
     assert client.get("/results/report.exe").status_code == 404

@@ -30,12 +30,16 @@ def served(standing: Served) -> Served:
     return standing
 
 
-def test_wide_table_keeps_its_first_column_and_scrolls_by_keyboard(page: Page, served: Served, watch: Watch) -> None:
+def test_wide_table_keeps_its_first_column_and_scrolls_by_keyboard(
+    page: Page, served: Served, watch: Watch
+) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{served.url}/statistics/trials")
     place = page.locator(".scroll[data-wide]").first
     place.wait_for()
-    assert place.evaluate("place => getComputedStyle(place, '::before').content").startswith('"Scroll sideways')
+    assert place.evaluate("place => getComputedStyle(place, '::before').content").startswith(
+        '"Scroll sideways'
+    )
     first = place.locator("tbody th").first
     before = first.bounding_box()
     place.focus()
@@ -48,7 +52,9 @@ def test_wide_table_keeps_its_first_column_and_scrolls_by_keyboard(page: Page, s
     assert serious(page) == []
 
 
-def test_a_table_that_fits_is_no_stop_of_the_tab_key(page: Page, served: Served, watch: Watch) -> None:
+def test_a_table_that_fits_is_no_stop_of_the_tab_key(
+    page: Page, served: Served, watch: Watch
+) -> None:
     page.set_viewport_size({"width": 1360, "height": 800})
     page.goto(f"{served.url}/statistics/trials")
     page.wait_for_selector(".scroll[tabindex='-1']")
@@ -63,7 +69,9 @@ def test_every_table_that_may_be_wide_stands_in_such_a_place() -> None:
         text = template.read_text("utf-8")
         if any(not _PLACE.search(text[: found.start()]) for found in re.finditer(r"<table", text)):
             bare.add(template.name)
-    assert bare <= {"rubric.html", "reviewer.html", "runs.html"}, "tables of two short columns, and one that always fits"
+    assert bare <= {"rubric.html", "reviewer.html", "runs.html"}, (
+        "tables of two short columns, and one that always fits"
+    )
 
 
 def test_the_list_of_runs_fits_at_every_width(page: Page, served: Served, watch: Watch) -> None:
@@ -73,10 +81,14 @@ def test_the_list_of_runs_fits_at_every_width(page: Page, served: Served, watch:
         beyond = """table => [...table.querySelectorAll('tbody *')].filter((node) =>
           node.getBoundingClientRect().right > table.parentElement.getBoundingClientRect().right + 1).length"""
         assert page.locator(".run-list").evaluate(beyond) == 0, width
-        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), width
+        assert page.evaluate(
+            "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        ), width
 
 
-def test_the_whole_navigation_is_reached_on_a_narrow_screen(page: Page, served: Served, watch: Watch) -> None:
+def test_the_whole_navigation_is_reached_on_a_narrow_screen(
+    page: Page, served: Served, watch: Watch
+) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{served.url}/arena")
     nav = page.locator(".top nav")

@@ -1,4 +1,6 @@
-"""Blind-first: not one byte of a score, reason or name leaves the server before the reviewer's own verdict."""
+"""Blind-first: not one byte of a score, reason or name leaves the server before the reviewer's own
+verdict.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
-from tests.web.conftest import CRITERIA, NAMES, Served, Watch, eventually, item_of, judged_store, ready, serving
+from tests.web.conftest import (
+    CRITERIA,
+    NAMES,
+    Served,
+    Watch,
+    eventually,
+    item_of,
+    judged_store,
+    ready,
+    serving,
+)
 
 from assay.app.review import protocol
 from assay.app.workspace import Workspace
@@ -25,10 +37,20 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Response
 
 SECRETS = re.compile(
-    "|".join((*NAMES, "replay/", r"judge\.jsonl", "guards the", r"with self\.lock:\W+guards", "takes .{0,3}self", r"self\.nowhere",
-              r'"(?:score|judged|raw)":\s*[0-9]+\.[0-9]')),
+    "|".join(
+        (
+            *NAMES,
+            "replay/",
+            r"judge\.jsonl",
+            "guards the",
+            r"with self\.lock:\W+guards",
+            "takes .{0,3}self",
+            r"self\.nowhere",
+            r'"(?:score|judged|raw)":\s*[0-9]+\.[0-9]',
+        )
+    ),
     re.IGNORECASE,
-)  # fmt: skip
+)
 """Names, words of the judge's reasons and report, and any number in a field for scores."""
 
 
@@ -43,14 +65,20 @@ IN_SIGHT = """() => {
 def post(served: Served, path: str, body: dict[str, Any]) -> Any:
     data = json.dumps(body).encode()
     request = urllib.request.Request(
-        served.url + path, data, {"content-type": "application/json", "sec-fetch-site": "same-origin"}
+        served.url + path,
+        data,
+        {"content-type": "application/json", "sec-fetch-site": "same-origin"},
     )
     with urllib.request.urlopen(request, timeout=30) as answer:
         return json.load(answer)
 
 
 def scores_for(item: dict[str, Any], score: float = 0.5) -> list[dict[str, Any]]:
-    return [{"pane": pane, "criterion": name, "score": score} for pane in range(len(item["panes"])) for name in CRITERIA]
+    return [
+        {"pane": pane, "criterion": name, "score": score}
+        for pane in range(len(item["panes"]))
+        for name in CRITERIA
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +123,9 @@ def test_no_byte_leaves_before_the_verdict(page: Page, served: Served) -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1024, 640), (390, 844), (320, 256)])
-def test_blind_form_and_its_message_are_in_view(page: Page, served: Served, width: int, height: int) -> None:
+def test_blind_form_and_its_message_are_in_view(
+    page: Page, served: Served, width: int, height: int
+) -> None:
     page.set_viewport_size({"width": width, "height": height})
     page.goto(f"{served.url}/review?run={served.run_id}")
     ready(page)
@@ -112,7 +142,9 @@ def test_blind_form_and_its_message_are_in_view(page: Page, served: Served, widt
     expect(first).to_contain_text("are shown once you have saved your own verdict")
 
 
-def test_a_verdict_is_sent_until_the_server_answers(page: Page, served: Served, watch: Watch) -> None:
+def test_a_verdict_is_sent_until_the_server_answers(
+    page: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = ("Failed to load resource", "ERR_INTERNET_DISCONNECTED")
     page.goto(f"{served.url}/review?run={served.run_id}")
     first = ready(page)
@@ -138,7 +170,9 @@ def test_nor_do_programs_get_any(served: Served) -> None:
     run = served.run_id
     paths = [f"/review.json?run={run}&item=a1", "/api/review/next?desk=desk&limit=20"]
     paths += ["/api/review/next?desk=other&limit=5&first=a1"]
-    paths += [f"/assessments/a{n}.json" for n in range(1, 11)] + [f"/api/assessments/a{n}" for n in range(1, 11)]
+    paths += [f"/assessments/a{n}.json" for n in range(1, 11)] + [
+        f"/api/assessments/a{n}" for n in range(1, 11)
+    ]
     paths += ["/reviewers", "/reviewers.json", "/adjudication", "/adjudication.json"]
     paths += [f"/runs/{run}/trials/t{n}" for n in range(1, 11)]
     for path in paths:
@@ -154,7 +188,9 @@ def test_the_stream_of_runs_says_nothing_of_a_score(served: Served) -> None:
 
 
 def test_the_judge_s_grades_cannot_be_approved_unseen(served: Served) -> None:
-    said = post(served, "/api/decisions", {"decisions": [{"key": "k" * 10, "id": "a2", "verb": "approve"}]})
+    said = post(
+        served, "/api/decisions", {"decisions": [{"key": "k" * 10, "id": "a2", "verb": "approve"}]}
+    )
     assert said["results"][0]["ok"] is False
     assert "verdict" in said["results"][0]["error"]["problem"]
     assert not SECRETS.findall(json.dumps(said["results"]))
@@ -164,7 +200,11 @@ def test_a_verdict_that_leaves_a_score_out_is_refused_and_shows_nothing(served: 
     item = served.get("/api/assessments/a2")
     assert item["blind"]
     with pytest.raises(urllib.error.HTTPError) as refused:
-        post(served, "/api/review/verdict", {"key": "v" * 10, "id": "a2", "scores": scores_for(item)[1:]})
+        post(
+            served,
+            "/api/review/verdict",
+            {"key": "v" * 10, "id": "a2", "scores": scores_for(item)[1:]},
+        )
     assert not SECRETS.findall(refused.value.read().decode())
     assert served.get("/api/assessments/a2")["blind"]
 
@@ -214,7 +254,11 @@ def test_correcting_after_the_verdict_begins_with_it(page: Page, served: Served)
     page.keyboard.press("c")
     page.keyboard.press("Enter")
     eventually(lambda: served.get("/api/assessments/a3")["state"] == "corrected")
-    assert {cell["raw"] for row in served.get("/api/assessments/a3")["criteria"] for cell in row["cells"]} == {1.0}
+    assert {
+        cell["raw"]
+        for row in served.get("/api/assessments/a3")["criteria"]
+        for cell in row["cells"]
+    } == {1.0}
 
 
 def test_a_draft_of_a_verdict_survives_a_reload(page: Page, served: Served) -> None:
@@ -227,7 +271,9 @@ def test_a_draft_of_a_verdict_survives_a_reload(page: Page, served: Served) -> N
     expect(page.locator('[data-field="0.0"]')).to_have_value("7")
 
 
-def test_verdict_after_seeing_grades_counts_as_assisted(blind_template: Path, tmp_path: Path) -> None:
+def test_verdict_after_seeing_grades_counts_as_assisted(
+    blind_template: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "store"
     shutil.copytree(blind_template, folder)
     switch(folder, blind=0.0)
@@ -236,7 +282,11 @@ def test_verdict_after_seeing_grades_counts_as_assisted(blind_template: Path, tm
         switch(folder, blind=1.0)
         assert server.get("/api/assessments/a6")["blind"]
         assert not server.get("/api/assessments/a5")["blind"]
-        post(server, "/api/decisions", {"decisions": [{"key": "k" * 10, "id": "a5", "verb": "approve"}]})
+        post(
+            server,
+            "/api/decisions",
+            {"decisions": [{"key": "k" * 10, "id": "a5", "verb": "approve"}]},
+        )
         with Workspace.open(folder, environment={}) as workspace:
             (decision,) = workspace.observations.read(kinds=(ObservationKind.DECISION,))
         assert isinstance(decision.body, DecisionTaken)
@@ -244,7 +294,9 @@ def test_verdict_after_seeing_grades_counts_as_assisted(blind_template: Path, tm
 
 
 @pytest.mark.slow
-def test_from_an_empty_store_to_a_first_verdict_by_pasting(chromium: Browser, tmp_path: Path, watch: Watch) -> None:
+def test_from_an_empty_store_to_a_first_verdict_by_pasting(
+    chromium: Browser, tmp_path: Path, watch: Watch
+) -> None:
     server = Served(tmp_path / "empty")
     server.folder.mkdir()
     server.start()
@@ -260,7 +312,9 @@ def test_from_an_empty_store_to_a_first_verdict_by_pasting(chromium: Browser, tm
         page.wait_for_url("**/review?run=*")
         item = ready(page)
         page.locator(".ways").wait_for()
-        expect(page.locator(".correction")).to_contain_text("No judge graded this", use_inner_text=True)
+        expect(page.locator(".correction")).to_contain_text(
+            "No judge graded this", use_inner_text=True
+        )
         shown = server.get(f"/api/assessments/{item}")
         for _ in range(len(shown["criteria"]) * 2):
             page.keyboard.press("8")
@@ -282,7 +336,9 @@ def test_correction_begins_with_the_reviewer_s_own_verdict(page: Page, served: S
     page.wait_for_load_state("networkidle")
     page.keyboard.press("c")
     page.locator(".ways").wait_for()
-    fields = page.locator("[data-field]").evaluate_all("found => found.map(one => [one.dataset.field, one.value])")
+    fields = page.locator("[data-field]").evaluate_all(
+        "found => found.map(one => [one.dataset.field, one.value])"
+    )
     scores = {value for name, value in fields if not name.startswith("-1")}
     assert scores == {"5"}
     assert {value for name, value in fields if name.startswith("-1")} == {"50"}

@@ -1,4 +1,6 @@
-"""The review page in a real browser: decisions by key and by button, undo, reruns, and what guards them."""
+"""The review page in a real browser: decisions by key and by button, undo, reruns, and what guards
+them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from tests.web.conftest import Served, Watch, complete_item, decided, eventually, first_cell, item_of, pressed, ready, unsent
+from tests.web.conftest import (
+    Served,
+    Watch,
+    complete_item,
+    decided,
+    eventually,
+    first_cell,
+    item_of,
+    pressed,
+    ready,
+    unsent,
+)
 
 from assay.app.review import decisions
 from assay.app.workspace import Workspace
@@ -65,10 +78,15 @@ def test_rejecting_takes_a_reason(review: Page, served: Served) -> None:
     assert state_of(served, first) == "pending"
     pressed(review, "3")
     eventually(lambda: state_of(served, first) == "rejected")
-    assert served.get(f"/api/assessments/{first}")["events"][0]["reason"] == "The scores contradict the reasons"
+    assert (
+        served.get(f"/api/assessments/{first}")["events"][0]["reason"]
+        == "The scores contradict the reasons"
+    )
 
 
-def test_the_last_reason_asks_for_a_note_and_escape_changes_nothing(review: Page, served: Served) -> None:
+def test_the_last_reason_asks_for_a_note_and_escape_changes_nothing(
+    review: Page, served: Served
+) -> None:
     first = item_of(review)
     review.keyboard.press("x")
     review.keyboard.press("6")
@@ -109,17 +127,23 @@ def test_a_score_outside_its_scale_is_said_and_not_sent(review: Page, served: Se
     review.keyboard.press("c")
     review.keyboard.type("11")
     review.keyboard.press("Enter")
-    expect(review.locator("#correct-error")).to_have_text("integrity takes scores from 0 to 10.", use_inner_text=True)
+    expect(review.locator("#correct-error")).to_have_text(
+        "integrity takes scores from 0 to 10.", use_inner_text=True
+    )
     assert item_of(review) == first
     assert unsent(review) == 0
 
 
 def test_item_without_a_score_cannot_be_approved_and_says_why(page: Page, served: Served) -> None:
-    lacking = next(a for a in (f"a{n}" for n in range(1, 11)) if served.get(f"/api/assessments/{a}")["missing"])
+    lacking = next(
+        a for a in (f"a{n}" for n in range(1, 11)) if served.get(f"/api/assessments/{a}")["missing"]
+    )
     page.goto(f"{served.url}/assessments/{lacking}")
     ready(page)
     page.keyboard.press("a")
-    expect(page.locator("#said")).to_contain_text("cannot be approved as it is", use_inner_text=True)
+    expect(page.locator("#said")).to_contain_text(
+        "cannot be approved as it is", use_inner_text=True
+    )
     page.keyboard.press("c")
     page.keyboard.type("7")
     page.keyboard.press("Enter")
@@ -221,7 +245,9 @@ def test_rerun_shows_both_attempts_side_by_side(review: Page, served: Served) ->
 
 @pytest.mark.slow
 def test_a_rerun_that_fails_brings_its_item_back(page: Page, served: Served) -> None:
-    first = next(f"a{n}" for n in range(1, 11) if not served.get(f"/api/assessments/a{n}")["missing"])
+    first = next(
+        f"a{n}" for n in range(1, 11) if not served.get(f"/api/assessments/a{n}")["missing"]
+    )
     page.goto(f"{served.url}/assessments/{first}")
     ready(page)
     page.keyboard.press("r")
@@ -232,7 +258,9 @@ def test_a_rerun_that_fails_brings_its_item_back(page: Page, served: Served) -> 
     page.keyboard.press("r")
     page.keyboard.press("1")
     eventually(lambda: "the judge failed" in page.locator("#said").inner_text(), within_s=60)
-    expect(page.locator("#said")).to_contain_text("The earlier attempt is kept", use_inner_text=True)
+    expect(page.locator("#said")).to_contain_text(
+        "The earlier attempt is kept", use_inner_text=True
+    )
     assert state_of(served, second) == "pending"
 
 
@@ -261,10 +289,14 @@ def test_two_tabs_never_show_the_same_item(review: Page, served: Served) -> None
     other.close()
 
 
-def test_a_decision_taken_elsewhere_meanwhile_is_told_and_not_overwritten(review: Page, served: Served, watch: Watch) -> None:
+def test_a_decision_taken_elsewhere_meanwhile_is_told_and_not_overwritten(
+    review: Page, served: Served, watch: Watch
+) -> None:
     first = complete_item(review)
     with Workspace.open(served.folder, environment={}) as workspace:
-        decisions.reject(workspace, [decisions.assessment_key(first)], reason="by hand", reviewer="ben")
+        decisions.reject(
+            workspace, [decisions.assessment_key(first)], reason="by hand", reviewer="ben"
+        )
     pressed(review, "a")
     eventually(lambda: "not pending" in (review.locator("#said").text_content() or ""))
     said = review.locator("#said").text_content() or ""
@@ -284,5 +316,6 @@ def test_the_whole_queue_ends_in_a_page_that_says_so(review: Page, served: Serve
     eventually(lambda: served.states() == {"rejected": 10})
     with Workspace.open(served.folder, environment={}) as workspace:
         assert all(
-            not row.assessment.scores or row.state == "rejected" for row in workspace.archive.assessments.matching(Selection())
+            not row.assessment.scores or row.state == "rejected"
+            for row in workspace.archive.assessments.matching(Selection())
         )

@@ -1,4 +1,6 @@
-"""While an assessment waits, the review page gets no candidate's and no judge's name; afterwards it does."""
+"""While an assessment waits, the review page gets no candidate's and no judge's name; afterwards it
+does.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,11 @@ def test_no_byte_of_a_name_travels_before_the_verdict(page: Page, served: Served
 
 def test_nor_does_it_travel_to_programs(served: Served) -> None:
     run = served.run_id
-    for path in (f"/review.json?run={run}&item=a1", "/assessments/a1.json", "/api/review/next?desk=desk&limit=20"):
+    for path in (
+        f"/review.json?run={run}&item=a1",
+        "/assessments/a1.json",
+        "/api/review/next?desk=desk&limit=20",
+    ):
         with urllib.request.urlopen(served.url + path) as answer:
             assert not SECRETS.findall(answer.read().decode()), path
 
@@ -68,6 +74,8 @@ def test_run_document_has_no_score_of_waiting_items(served: Served) -> None:
 def test_uncalibrated_judge_is_marked_at_grades_and_run(page: Page, served: Served) -> None:
     page.goto(f"{served.url}/assessments/a1")
     page.wait_for_selector("table.grades")
-    expect(page.locator("section[aria-labelledby=grades-title]").get_by_text("Judge: uncalibrated")).to_be_visible()
+    expect(
+        page.locator("section[aria-labelledby=grades-title]").get_by_text("Judge: uncalibrated")
+    ).to_be_visible()
     page.goto(f"{served.url}/runs/{served.run_id}")
     expect(page.locator("aside.facts").get_by_text("uncalibrated")).to_be_visible()

@@ -1,4 +1,6 @@
-"""The keyboard in a real browser: a blind verdict in K + 2 keys, own keys, conflicts, keys off; forms that are accessible."""
+"""The keyboard in a real browser: a blind verdict in K + 2 keys, own keys, conflicts, keys off;
+forms that are accessible.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,18 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 from tests.web.accessibility import serious
-from tests.web.conftest import CRITERIA, NAMES, PAINTED, Served, eventually, item_of, judged_store, pressed, ready, serving
+from tests.web.conftest import (
+    CRITERIA,
+    NAMES,
+    PAINTED,
+    Served,
+    eventually,
+    item_of,
+    judged_store,
+    pressed,
+    ready,
+    serving,
+)
 from tests.web.review.test_blind_verdict import switch
 from tests.web.review.test_late_answers import held, late, let_go
 
@@ -30,12 +43,16 @@ SAVED_AND_NOTED = """() => {
 def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     blind = judged_store(tmp_path_factory.mktemp("blind") / "store", things=1, trials=3)
     switch(blind, blind=1.0)
-    human = judged_store(tmp_path_factory.mktemp("human") / "store", things=1, trials=2, judge="human")
+    human = judged_store(
+        tmp_path_factory.mktemp("human") / "store", things=1, trials=2, judge="human"
+    )
     return {"blind": blind, "human": human}
 
 
 @pytest.fixture(params=["blind"])
-def served(request: pytest.FixtureRequest, kinds: dict[str, Path], tmp_path: Path) -> Iterator[Served]:
+def served(
+    request: pytest.FixtureRequest, kinds: dict[str, Path], tmp_path: Path
+) -> Iterator[Served]:
     folder = tmp_path / "store"
     shutil.copytree(kinds[request.param], folder)
     with serving(folder) as server:
@@ -102,7 +119,9 @@ def test_keys_can_be_switched_off(page: Page, served: Served) -> None:
     expect(page.locator("dialog[open]")).to_have_count(0)
 
 
-def test_a_blind_item_that_is_judged_again_shows_no_grades_and_says_why(page: Page, served: Served) -> None:
+def test_a_blind_item_that_is_judged_again_shows_no_grades_and_says_why(
+    page: Page, served: Served
+) -> None:
     page.goto(f"{served.url}/review?run={served.run_id}")
     first = ready(page)
     page.locator("#thing").focus()

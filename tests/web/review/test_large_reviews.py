@@ -1,4 +1,6 @@
-"""Cost of review with many waiting items: index seeks, bytes sent, long responses, many listeners."""
+"""Cost of review with many waiting items: index seeks, bytes sent, long responses, many
+listeners.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 WAITING, RUNS = 300, 3
-LARGE = re.compile(r"\b(?:trial|assessment|score|grade|call|response|body|observation|review_event)\b")
+LARGE = re.compile(
+    r"\b(?:trial|assessment|score|grade|call|response|body|observation|review_event)\b"
+)
 COUNTS = re.compile(r"\bcount\s*\(", re.IGNORECASE)
 OFFSET = re.compile(r"\bOFFSET \?")
 KILOBYTES = {"/": 70, "/review": 130, "/results": 90, "/start": 110}
@@ -98,14 +102,20 @@ def test_no_page_scans_a_large_table(asked: tuple[TestClient, Heard], path: str)
 
 def test_nor_does_a_decision(asked: tuple[TestClient, Heard]) -> None:
     client, heard = asked
-    said = client.post("/api/decisions", json={"decisions": [{"key": "key-0001", "id": "a7", "verb": "approve"}]})
+    said = client.post(
+        "/api/decisions", json={"decisions": [{"key": "key-0001", "id": "a7", "verb": "approve"}]}
+    )
     assert said.json()["results"][0]["ok"]
     assert said.json()["progress"]["waiting"] == WAITING - 1
     check_plans(heard)
 
 
 def check_plans(heard: Heard) -> None:
-    read = [one for one in heard.statements if one[1].lstrip().upper().startswith(("SELECT", "UPDATE", "DELETE", "INSERT"))]
+    read = [
+        one
+        for one in heard.statements
+        if one[1].lstrip().upper().startswith(("SELECT", "UPDATE", "DELETE", "INSERT"))
+    ]
     assert len(read) >= 3
     for connection, statement, parameters in read:
         if COUNTS.search(statement):
@@ -115,23 +125,30 @@ def check_plans(heard: Heard) -> None:
             assert parameters[-1] == 0, statement  # as SQLAlchemy writes a mere limit
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)]
         for line in plan:
-            newest = "ORDER BY review_event.id DESC" in statement and "LIMIT" in statement  # one step from the end
-            assert newest or not (line.startswith("SCAN") and LARGE.search(line)), f"{line}\n{statement}"
+            # one step from the end
+            newest = "ORDER BY review_event.id DESC" in statement and "LIMIT" in statement
+            assert newest or not (line.startswith("SCAN") and LARGE.search(line)), (
+                f"{line}\n{statement}"
+            )
 
 
 def test_a_filter_by_task_finds_its_items_and_only_them(asked: tuple[TestClient, Heard]) -> None:
     client, _ = asked
     for named in ("task-1-3", "TASK-1-3", "Sum 1.3"):
-        items = client.get("/api/review/next", params={"limit": 20, "desk": f"desk-{named}", "task": named}).json()["items"]
+        items = client.get(
+            "/api/review/next", params={"limit": 20, "desk": f"desk-{named}", "task": named}
+        ).json()["items"]
         client.post("/api/review/leave", json={"desk": f"desk-{named}"})
-        assert [(item["task"], item["k"]) for item in sorted(items, key=lambda item: item["k"])] == [
-            ("task-1-3", k) for k in range(1, 6)
-        ]
+        assert [
+            (item["task"], item["k"]) for item in sorted(items, key=lambda item: item["k"])
+        ] == [("task-1-3", k) for k in range(1, 6)]
     assert client.get("/api/review/next?desk=desk&task=nothing").status_code == 404
 
 
 @pytest.mark.parametrize("path", KILOBYTES)
-def test_a_page_is_small_on_the_wire(page: Page, context: BrowserContext, served: Served, path: str) -> None:
+def test_a_page_is_small_on_the_wire(
+    page: Page, context: BrowserContext, served: Served, path: str
+) -> None:
     client = context.new_cdp_session(page)
     client.send("Network.enable")
     sent: list[float] = []
@@ -171,11 +188,15 @@ def lengthy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield server
 
 
-def test_long_response_is_cut_and_shown_whole_on_request(lengthy: Served, page_at: Callable[[Served], Page]) -> None:
+def test_long_response_is_cut_and_shown_whole_on_request(
+    lengthy: Served, page_at: Callable[[Served], Page]
+) -> None:
     page = page_at(lengthy)
     page.goto(f"{lengthy.url}/review")
     first = ready(page)
-    item, whole = (lengthy.get(f"/api/assessments/{first}{query}")["panes"][0] for query in ("", "?whole=1"))
+    item, whole = (
+        lengthy.get(f"/api/assessments/{first}{query}")["panes"][0] for query in ("", "?whole=1")
+    )
     assert item["cut"]
     assert not whole["cut"]
     assert len(item["text"]) <= MOST_TEXT < len(whole["text"]) == item["chars"]
@@ -194,7 +215,9 @@ def test_long_response_is_cut_and_shown_whole_on_request(lengthy: Served, page_a
     assert item_of(page) != first
 
 
-def test_a_quotation_beyond_the_beginning_brings_its_line(lengthy: Served, page_at: Callable[[Served], Page]) -> None:
+def test_a_quotation_beyond_the_beginning_brings_its_line(
+    lengthy: Served, page_at: Callable[[Served], Page]
+) -> None:
     page = page_at(lengthy)
     page.goto(f"{lengthy.url}/review")
     ready(page)
@@ -206,7 +229,9 @@ def test_a_quotation_beyond_the_beginning_brings_its_line(lengthy: Served, page_
 
 
 def test_five_long_items_travel_as_their_beginnings(lengthy: Served) -> None:
-    with urllib.request.urlopen(f"{lengthy.url}/api/review/next?limit=5&desk=desk-long", timeout=30) as answer:
+    with urllib.request.urlopen(
+        f"{lengthy.url}/api/review/next?limit=5&desk=desk-long", timeout=30
+    ) as answer:
         content = answer.read()
     items = json.loads(content)["items"]
     texts = sum(len(pane["text"]) for item in items for pane in item["panes"])
@@ -234,7 +259,9 @@ def test_listeners_do_not_hold_up_the_review_and_are_bounded(
         stream.close()
     monkeypatch.setattr(live_module, "MOST_LISTENERS", 0)
     with (
-        Workspace.open(filled, options={"store": f"sqlite:///{filled}/assay.db"}, environment={}) as workspace,
+        Workspace.open(
+            filled, options={"store": f"sqlite:///{filled}/assay.db"}, environment={}
+        ) as workspace,
         TestClient(create_app(workspace), base_url="http://127.0.0.1") as client,
     ):
         said = client.get("/api/live")
@@ -242,7 +269,9 @@ def test_listeners_do_not_hold_up_the_review_and_are_bounded(
     assert "too many pages are connected" in json.loads(said.text)["error"]["problem"]
 
 
-def test_a_page_nobody_looks_at_holds_no_connection(context: BrowserContext, page: Page, served: Served) -> None:
+def test_a_page_nobody_looks_at_holds_no_connection(
+    context: BrowserContext, page: Page, served: Served
+) -> None:
     context.add_init_script(
         """window.open_ = 0;
         const Was = EventSource;

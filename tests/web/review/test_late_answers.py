@@ -46,7 +46,9 @@ def let_go(page: Page) -> None:
 
 
 def has_answered(page: Page, path: str) -> None:
-    """Let the kept requests go, and wait until the page has dealt with the answer to one of them."""
+    """Let the kept requests go, and wait until the page has dealt with the answer to one of
+    them.
+    """
     with page.expect_event("requestfinished", lambda request: request.url.endswith(path)):
         let_go(page)
     page.evaluate(PAINTED)
@@ -90,7 +92,9 @@ def test_undone_item_keeps_the_open_form(review: Page, served: Served) -> None:
     assert verbs(served) == [(int(first[1:]), "approve"), (int(first[1:]), "undo")]
     review.keyboard.press("Escape")
     review.keyboard.press("Escape")
-    review.get_by_role("button", name="Discard").click() if review.locator("[data-field]").count() else None
+    review.get_by_role("button", name="Discard").click() if review.locator(
+        "[data-field]"
+    ).count() else None
     assert pressed(review, "j") == first
 
 
@@ -108,7 +112,8 @@ def test_undone_item_comes_next_after_moving_on(review: Page, served: Served) ->
 
 def test_late_trial_keeps_the_open_form(review: Page, served: Served) -> None:
     first, here = decided_before(review)
-    link = review.locator(f"#heading .strip a[href*='{first}']")  # decided, so that the page does not hold it
+    # decided, so that the page does not hold it
+    link = review.locator(f"#heading .strip a[href*='{first}']")
     for _ in range(8):
         if link.count():
             break
@@ -224,7 +229,9 @@ def test_a_quotation_that_comes_late_leaves_the_next_item_alone(review: Page) ->
 
 
 @pytest.mark.parametrize("button", [False, True])
-def test_an_unsaved_correction_is_not_approved_over(review: Page, served: Served, button: bool) -> None:
+def test_an_unsaved_correction_is_not_approved_over(
+    review: Page, served: Served, button: bool
+) -> None:
     here = complete_item(review)
     review.keyboard.press("c")
     review.locator('[data-field="0.0"]').fill("1")
@@ -323,7 +330,9 @@ def test_the_bar_and_its_words_stay_in_sight(review: Page, width: int, height: i
 
 
 def changed(page: Page, served: Served, spans: list[list[int]]) -> None:
-    """Open the review; every response has 200 lines and every grade these quotations, in its reason as well."""
+    """Open the review; every response has 200 lines and every grade these quotations, in its reason
+    as well.
+    """
 
     def change(route: Route) -> None:
         try:
@@ -355,7 +364,9 @@ def lit(page: Page) -> list[int]:
     return lines
 
 
-def test_quotations_are_gone_through_from_the_first_one_on_and_each_once(page: Page, served: Served) -> None:
+def test_quotations_are_gone_through_from_the_first_one_on_and_each_once(
+    page: Page, served: Served
+) -> None:
     changed(page, served, [[3, 3], [9, 9], [3, 3]])
     for line in (3, 9, 3, 9):
         page.keyboard.press("v")
@@ -387,7 +398,9 @@ def test_item_prepared_in_a_narrow_window_fits_a_wide_one(page: Page, served: Se
     assert page.evaluate(in_view)
 
 
-def test_script_that_cannot_be_fetched_is_reported_in_plain_words(context: BrowserContext, review: Page, watch: Watch) -> None:
+def test_script_that_cannot_be_fetched_is_reported_in_plain_words(
+    context: BrowserContext, review: Page, watch: Watch
+) -> None:
     watch.expected = ("Failed to load resource", "ERR_INTERNET_DISCONNECTED")
     complete_item(review)
     words = review.locator("body").get_attribute("data-offline") or ""
@@ -400,6 +413,8 @@ def test_script_that_cannot_be_fetched_is_reported_in_plain_words(context: Brows
     review.keyboard.press("i")
     eventually(lambda: words in (review.locator("#pane").text_content() or ""))
     review.keyboard.press("o")
-    eventually(lambda: words in (review.locator(".right:not(.behind) details.report").text_content() or ""))
+    eventually(
+        lambda: words in (review.locator(".right:not(.behind) details.report").text_content() or "")
+    )
     pressed(review, "a")
     review.context.set_offline(False)

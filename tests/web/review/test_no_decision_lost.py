@@ -1,4 +1,6 @@
-"""No decision is lost and none is counted twice, whatever happens to server, network, browser or store; in a real browser."""
+"""No decision is lost and none is counted twice, whatever happens to server, network, browser or
+store; in a real browser.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ window.fetch = async (path, options) => {
   if (fate < 0.45) throw new TypeError('the answer was lost');
   return answer;
 };"""
-"""Chance lets decisions end in trouble before they arrive, instead of an answer, and after they were taken."""
+"""Chance lets decisions end in trouble before they arrive, instead of an answer, and after they
+were taken.
+"""
 
 HELD = """const real = window.fetch;
 const gate = new Promise((open) => { window.open_ = open; });
@@ -60,7 +64,9 @@ def many(tmp_path: Path) -> Iterator[Callable[..., Served]]:
 
     def make(waiting: int, *arguments: str) -> Served:
         fill(f"sqlite:///{tmp_path}/assay.db", waiting)
-        server = Served(tmp_path, arguments=("--store", f"sqlite:///{tmp_path}/assay.db", *arguments))
+        server = Served(
+            tmp_path, arguments=("--store", f"sqlite:///{tmp_path}/assay.db", *arguments)
+        )
         made.append(server)
         server.start()
         return server
@@ -81,7 +87,10 @@ def events(served: Served) -> list[tuple[int, str]]:
     """(assessment, verb) of every event in the store of a server made by `many`."""
     options = {"store": f"sqlite:///{served.folder}/assay.db"}
     with Workspace.open(served.folder, options=options, environment={}) as workspace:
-        return [(int(row.key), str(event.decision.verb)) for row, event in workspace.archive.exports.events(Selection())]
+        return [
+            (int(row.key), str(event.decision.verb))
+            for row, event in workspace.archive.exports.events(Selection())
+        ]
 
 
 def check_once(served: Served, decided: list[str], *, waiting: int) -> None:
@@ -104,7 +113,8 @@ def test_a_server_killed_amid_decisions_and_answers_at_random(
     decided: dict[str, None] = {}
     while len(decided) < 14 or (len(decided) < 50 and page.evaluate("() => window.faults") < 4):
         before = len(decided)
-        decided[ready(page)] = None  # the same once more where nothing is left until the server is back
+        # the same once more where nothing is left until the server is back
+        decided[ready(page)] = None
         page.keyboard.press("a")
         if len(decided) in (4, 9) and len(decided) > before:
             served.kill()
@@ -118,7 +128,9 @@ def test_a_server_killed_amid_decisions_and_answers_at_random(
     check_once(served, [*decided], waiting=60)
 
 
-def test_a_key_pressed_as_the_next_item_arrives_decides_nothing(context: BrowserContext, many: Callable[..., Served]) -> None:
+def test_a_key_pressed_as_the_next_item_arrives_decides_nothing(
+    context: BrowserContext, many: Callable[..., Served]
+) -> None:
     served = many(30)
     page = opened(context, served)
     context.set_offline(True)
@@ -146,7 +158,9 @@ def test_a_key_pressed_as_the_next_item_arrives_decides_nothing(context: Browser
     check_once(served, [*decided, arrived], waiting=30)
 
 
-def test_a_tab_closed_offline_sends_when_another_is_opened(context: BrowserContext, many: Callable[..., Served]) -> None:
+def test_a_tab_closed_offline_sends_when_another_is_opened(
+    context: BrowserContext, many: Callable[..., Served]
+) -> None:
     served = many(30)
     page = opened(context, served)
     context.set_offline(True)
@@ -162,7 +176,9 @@ def test_a_tab_closed_offline_sends_when_another_is_opened(context: BrowserConte
     check_once(served, decided, waiting=30)
 
 
-def test_two_tabs_of_one_reviewer_share_an_outbox_and_no_item(context: BrowserContext, many: Callable[..., Served]) -> None:
+def test_two_tabs_of_one_reviewer_share_an_outbox_and_no_item(
+    context: BrowserContext, many: Callable[..., Served]
+) -> None:
     served = many(30)
     tabs = [opened(context, served), opened(context, served)]
     context.set_offline(True)
@@ -176,12 +192,15 @@ def test_two_tabs_of_one_reviewer_share_an_outbox_and_no_item(context: BrowserCo
     assert len(set(decided)) == 4
     decided.append(ready(tabs[0]))
     for _ in range(4):
-        tabs[0].keyboard.down("a")  # a second one of a key that is down repeats, and decides nothing
+        # a second one of a key that is down repeats, and decides nothing
+        tabs[0].keyboard.down("a")
     eventually(lambda: unsent(tabs[0]) == 0)
     check_once(served, decided, waiting=30)
 
 
-def test_eight_reviewers_in_eight_browsers_decide_each_item_once(chromium: Browser, many: Callable[..., Served]) -> None:
+def test_eight_reviewers_in_eight_browsers_decide_each_item_once(
+    chromium: Browser, many: Callable[..., Served]
+) -> None:
     waiting = 80
     served = many(waiting)
     contexts = [chromium.new_context() for _ in range(8)]
@@ -229,13 +248,17 @@ def test_a_browser_that_keeps_nothing_says_so_and_sends_all_the_same(
     decided.append(pressed(page, "a"))
     pressed(page, "a")
     eventually(lambda: "This browser cannot store data" in page.locator("#unsent").inner_text())
-    assert page.evaluate("() => !dispatchEvent(new Event('beforeunload', { cancelable: true }))"), "leaving is asked about"
+    assert page.evaluate("() => !dispatchEvent(new Event('beforeunload', { cancelable: true }))"), (
+        "leaving is asked about"
+    )
     context.set_offline(False)
     eventually(lambda: served.states().get("approved") == 2)
     check_once(served, decided, waiting=10)
 
 
-def test_a_session_that_ended_keeps_the_outbox_and_says_so(context: BrowserContext, many: Callable[..., Served]) -> None:
+def test_a_session_that_ended_keeps_the_outbox_and_says_so(
+    context: BrowserContext, many: Callable[..., Served]
+) -> None:
     served = many(10, "--token", "a-rather-long-secret")
     enter = f"{served.url}/review?token=a-rather-long-secret"
     page = context.new_page()
@@ -251,7 +274,9 @@ def test_a_session_that_ended_keeps_the_outbox_and_says_so(context: BrowserConte
     assert sorted(events(served)) == [(int(decided[0][1:]), "approve")]
 
 
-def test_a_slow_answer_holds_up_nothing_and_is_said(context: BrowserContext, many: Callable[..., Served]) -> None:
+def test_a_slow_answer_holds_up_nothing_and_is_said(
+    context: BrowserContext, many: Callable[..., Served]
+) -> None:
     served = many(20)
     context.add_init_script(HELD)
     page = opened(context, served)
@@ -264,7 +289,9 @@ def test_a_slow_answer_holds_up_nothing_and_is_said(context: BrowserContext, man
     check_once(served, decided, waiting=20)
 
 
-def test_a_store_that_another_process_has_locked_is_waited_for(context: BrowserContext, many: Callable[..., Served]) -> None:
+def test_a_store_that_another_process_has_locked_is_waited_for(
+    context: BrowserContext, many: Callable[..., Served]
+) -> None:
     served = many(20)
     page = opened(context, served)
     decided = [item_of(page)]

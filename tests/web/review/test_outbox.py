@@ -1,4 +1,6 @@
-"""The outbox loses no decision and counts none twice: dead servers, broken answers, reloads, many reviewers."""
+"""The outbox loses no decision and counts none twice: dead servers, broken answers, reloads, many
+reviewers.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
-from tests.web.conftest import Served, Watch, complete_item, eventually, item_of, pressed, ready, unsent
+from tests.web.conftest import (
+    Served,
+    Watch,
+    complete_item,
+    eventually,
+    item_of,
+    pressed,
+    ready,
+    unsent,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page, Route
@@ -23,7 +34,9 @@ def reject(page: Page) -> str:
     return pressed(page, "x", "1")
 
 
-def test_decisions_outlive_the_server_and_a_reload_and_arrive_once(review: Page, served: Served, watch: Watch) -> None:
+def test_decisions_outlive_the_server_and_a_reload_and_arrive_once(
+    review: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = ("Failed to load resource", "ERR_CONNECTION")
     served.kill()
     first = item_of(review)
@@ -35,7 +48,10 @@ def test_decisions_outlive_the_server_and_a_reload_and_arrive_once(review: Page,
     review.reload()
     ready(review)
     eventually(lambda: unsent(review) == 0)
-    assert [(key, verb) for key, verb, _ in served.events()] == [(int(first[1:]), "reject"), (int(second[1:]), "reject")]
+    assert [(key, verb) for key, verb, _ in served.events()] == [
+        (int(first[1:]), "reject"),
+        (int(second[1:]), "reject"),
+    ]
 
 
 def test_an_answer_lost_on_its_way_counts_once(review: Page, served: Served, watch: Watch) -> None:
@@ -77,7 +93,9 @@ def test_an_answer_that_breaks_off_counts_once(review: Page, served: Served, wat
     assert [(key, verb) for key, verb, _ in served.events()] == [(int(first[1:]), "reject")]
 
 
-def test_a_rerun_that_hangs_lets_decisions_go(context: BrowserContext, review: Page, served: Served, watch: Watch) -> None:
+def test_a_rerun_that_hangs_lets_decisions_go(
+    context: BrowserContext, review: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = ("Failed to load resource",)
     context.add_init_script(
         "const whole = AbortSignal.timeout.bind(AbortSignal); AbortSignal.timeout = (ms) => whole(ms / 30);"
@@ -100,7 +118,9 @@ def test_a_rerun_that_hangs_lets_decisions_go(context: BrowserContext, review: P
     assert [verb for _, verb, _ in served.events()] == ["reject", "reject"]
     review.unroute("**/api/rerun")
     eventually(lambda: unsent(review) == 0)
-    eventually(lambda: (int(again[1:]), "rerun") in [(key, verb) for key, verb, _ in served.events()])
+    eventually(
+        lambda: (int(again[1:]), "rerun") in [(key, verb) for key, verb, _ in served.events()]
+    )
 
 
 def test_a_server_in_trouble_is_asked_again(review: Page, served: Served, watch: Watch) -> None:
@@ -121,7 +141,9 @@ def test_a_server_in_trouble_is_asked_again(review: Page, served: Served, watch:
     assert len(served.events()) == 1
 
 
-def test_undo_before_the_decision_travelled_leaves_no_trace(review: Page, served: Served, watch: Watch) -> None:
+def test_undo_before_the_decision_travelled_leaves_no_trace(
+    review: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = ("Failed to load resource", "ERR_INTERNET_DISCONNECTED")
     review.context.set_offline(True)
     first = item_of(review)
@@ -152,7 +174,9 @@ BETWEEN = """() => {
 """Each decision that this tab keeps is followed by one that another tab keeps at the same time."""
 
 
-def test_two_tabs_store_both_simultaneous_decisions(review: Page, served: Served, watch: Watch) -> None:
+def test_two_tabs_store_both_simultaneous_decisions(
+    review: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = ("Failed to load resource", "ERR_INTERNET_DISCONNECTED")
     review.context.set_offline(True)
     review.evaluate(BETWEEN)
@@ -189,21 +213,37 @@ def test_decision_sent_by_another_tab_during_undo_is_undone(review: Page, served
     first = item_of(review)
     reject(review)
     eventually(lambda: unsent(review) == 1)
-    ((name, value),) = review.evaluate("() => Object.entries(localStorage).filter(([key]) => key.startsWith('assay.outbox.'))")
+    ((name, value),) = review.evaluate(
+        "() => Object.entries(localStorage).filter(([key]) => key.startsWith('assay.outbox.'))"
+    )
     review.keyboard.press("u")
     eventually(lambda: unsent(review) == 0)
     other.evaluate(
-        "([name, value]) => localStorage.setItem(name, JSON.stringify({ ...JSON.parse(value), tried: true }))", [name, value]
+        "([name, value]) => localStorage.setItem(name, JSON.stringify({ ...JSON.parse(value), tried: true }))",
+        [name, value],
     )
     eventually(lambda: unsent(review) == 2)
     other.evaluate("() => window.letGo()")
     eventually(lambda: unsent(review) == 0)
-    assert [(key, verb) for key, verb, _ in served.events()] == [(int(first[1:]), "reject"), (int(first[1:]), "undo")]
+    assert [(key, verb) for key, verb, _ in served.events()] == [
+        (int(first[1:]), "reject"),
+        (int(first[1:]), "undo"),
+    ]
 
 
 def test_a_box_of_one_key_is_taken_over(review: Page, served: Served) -> None:
-    entries = [{"key": f"012345678{n}", "id": f"a{n}", "verb": "reject", "run": served.run_id, "reviewer": "ann",
-                "what": f"Gate 1 · Trial {n} of 5", "reason": "why"} for n in (1, 2)]  # fmt: skip
+    entries = [
+        {
+            "key": f"012345678{n}",
+            "id": f"a{n}",
+            "verb": "reject",
+            "run": served.run_id,
+            "reviewer": "ann",
+            "what": f"Gate 1 · Trial {n} of 5",
+            "reason": "why",
+        }
+        for n in (1, 2)
+    ]
     review.evaluate(
         """entries => { const { store } = JSON.parse(document.getElementById('boot').textContent);
         localStorage[`assay.outbox.2.${store}`] = JSON.stringify(entries); }""",
@@ -235,11 +275,22 @@ def test_eight_reviewers_at_once_lose_and_double_nothing(served: Served) -> None
         for _ in range(4):
             said = served.get(f"/api/review/next?desk=desk-{number}&limit=1")
             for item in said["items"]:
-                body = {"decisions": [{"key": f"key-{number}-{item['id']}", "id": item["id"], "verb": "reject",
-                                       "reviewer": f"r{number}", "reason": "why"}]}  # fmt: skip
+                body = {
+                    "decisions": [
+                        {
+                            "key": f"key-{number}-{item['id']}",
+                            "id": item["id"],
+                            "verb": "reject",
+                            "reviewer": f"r{number}",
+                            "reason": "why",
+                        }
+                    ]
+                }
                 for _twice in range(2):
                     request = urllib.request.Request(
-                        f"{served.url}/api/decisions", json.dumps(body).encode(), {"content-type": "application/json"}
+                        f"{served.url}/api/decisions",
+                        json.dumps(body).encode(),
+                        {"content-type": "application/json"},
                     )
                     with urllib.request.urlopen(request, timeout=30) as answer:
                         result = json.load(answer)["results"][0]

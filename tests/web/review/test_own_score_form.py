@@ -1,4 +1,6 @@
-"""Forms of own scores: what a key means on each scale, what the form says of it, and which cell takes the next key."""
+"""Forms of own scores: what a key means on each scale, what the form says of it, and which cell
+takes the next key.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,18 @@ def forms_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("forms") / "store"
     folder.mkdir()
     tasks = [
-        {"id": f"gate-{n}", "thing": f"Gate {n}", "language": "python", "trials": 1,
-         "snippets": dict.fromkeys(("ann", "bob"), f"x = {n}")}
+        {
+            "id": f"gate-{n}",
+            "thing": f"Gate {n}",
+            "language": "python",
+            "trials": 1,
+            "snippets": dict.fromkeys(("ann", "bob"), f"x = {n}"),
+        }
         for n in (1, 2)
-    ]  # fmt: skip
-    (folder / "suite.json").write_text(json.dumps({"name": "gates", "rubric": RUBRIC, "tasks": tasks}), "utf-8")
+    ]
+    (folder / "suite.json").write_text(
+        json.dumps({"name": "gates", "rubric": RUBRIC, "tasks": tasks}), "utf-8"
+    )
     done = forked.run("run", folder / "suite.json", "--judge", "human", folder=folder)
     assert done.returncode in (0, 1), done.stderr
     return folder
@@ -54,9 +63,16 @@ def up_to_ten(tmp_path: Path) -> Iterator[Served]:
     """The same with two criteria from 0 to 10."""
     folder = tmp_path / "ten"
     folder.mkdir()
-    task = {"id": "gate", "thing": "Gate", "trials": 1, "snippets": dict.fromkeys(("ann", "bob"), "x = 1")}
+    task = {
+        "id": "gate",
+        "thing": "Gate",
+        "trials": 1,
+        "snippets": dict.fromkeys(("ann", "bob"), "x = 1"),
+    }
     rubric = [{"name": name, "scale": [0, 10]} for name in ("order", "sense")]
-    (folder / "suite.json").write_text(json.dumps({"name": "ten", "rubric": rubric, "tasks": [task]}), "utf-8")
+    (folder / "suite.json").write_text(
+        json.dumps({"name": "ten", "rubric": rubric, "tasks": [task]}), "utf-8"
+    )
     done = forked.run("run", folder / "suite.json", "--judge", "human", folder=folder)
     assert done.returncode in (0, 1), done.stderr
     with serving(folder) as server:
@@ -76,7 +92,9 @@ def field(page: Page, row: int, pane: int = 0) -> str:
 
 
 def current(page: Page) -> list[str]:
-    found: list[str] = page.locator(".score.on").evaluate_all("found => found.map(one => one.dataset.field)")
+    found: list[str] = page.locator(".score.on").evaluate_all(
+        "found => found.map(one => one.dataset.field)"
+    )
     return found
 
 
@@ -89,7 +107,9 @@ def test_a_number_above_nine_is_typed_and_ended(form: Page, served: Served) -> N
     assert field(form, 0) == "85"
     assert field(form, 1) == ""
     form.keyboard.press("Enter")
-    assert served.get("/api/assessments/a1")["state"] == "pending", "Enter ended the number and saved nothing"
+    assert served.get("/api/assessments/a1")["state"] == "pending", (
+        "Enter ended the number and saved nothing"
+    )
     assert current(form) == ["1.0"]
     form.keyboard.press("4")
     assert (field(form, 1), current(form)) == ("4", ["2.0"])
@@ -106,7 +126,12 @@ def test_a_number_above_nine_is_typed_and_ended(form: Page, served: Served) -> N
     form.keyboard.press("Control+Enter")
     eventually(lambda: served.get("/api/assessments/a1")["state"] == "corrected")
     rows = served.get("/api/assessments/a1")["criteria"]
-    assert [[cell["raw"] for cell in row["cells"]] for row in rows] == [[85, 7], [4, 5], [1, 0], [0.5, 1]]
+    assert [[cell["raw"] for cell in row["cells"]] for row in rows] == [
+        [85, 7],
+        [4, 5],
+        [1, 0],
+        [0.5, 1],
+    ]
 
 
 def test_a_key_that_no_scale_has_is_told_and_changes_nothing(form: Page) -> None:
@@ -124,7 +149,9 @@ def test_a_key_that_no_scale_has_is_told_and_changes_nothing(form: Page) -> None
     assert [field(form, row) for row in range(4)] == ["85", "", "", ""]
 
 
-def test_a_word_may_be_written_or_chosen_by_its_digit_inside_the_field(form: Page, served: Served) -> None:
+def test_a_word_may_be_written_or_chosen_by_its_digit_inside_the_field(
+    form: Page, served: Served
+) -> None:
     form.locator('[data-field="2.0"]').fill("GOOD")
     form.locator('[data-field="2.1"]').fill("2")
     form.locator('[data-field="3.1"]').fill("1")
@@ -158,7 +185,9 @@ def test_the_form_says_its_scales_and_guidance_and_marks_the_current_cell(form: 
 
 
 @pytest.mark.parametrize("width", [390, 820, 1360])
-def test_the_form_fits_and_its_mark_can_be_seen(served: Served, chromium: Browser, width: int) -> None:
+def test_the_form_fits_and_its_mark_can_be_seen(
+    served: Served, chromium: Browser, width: int
+) -> None:
     context = chromium.new_context(viewport={"width": width, "height": 800})
     page = context.new_page()
     page.goto(f"{served.url}/assessments/a1")
@@ -203,7 +232,9 @@ def test_up_to_ten_a_digit_is_the_score_and_a_one_waits_for_its_nought(
     assert [[cell["raw"] for cell in row["cells"]] for row in rows] == [[7, 1], [10, 0]]
 
 
-def test_where_people_alone_grade_nothing_counts_as_corrected(context: BrowserContext, up_to_ten: Served) -> None:
+def test_where_people_alone_grade_nothing_counts_as_corrected(
+    context: BrowserContext, up_to_ten: Served
+) -> None:
     page = context.new_page()
     page.goto(f"{up_to_ten.url}/review?run={up_to_ten.run_id}")
     for _ in range(2):
@@ -214,7 +245,12 @@ def test_where_people_alone_grade_nothing_counts_as_corrected(context: BrowserCo
                 page.locator(f'[data-field="{row}.{pane}"]').fill("7")
         page.keyboard.press("Control+Enter")
         page.locator("#empty:not([hidden])").wait_for()
-        eventually(lambda: "In this session: 1 graded by a person." in page.locator("#empty-lines").inner_text())
+        eventually(
+            lambda: (
+                "In this session: 1 graded by a person."
+                in page.locator("#empty-lines").inner_text()
+            )
+        )
         eventually(lambda: up_to_ten.states() == {"corrected": 1})
         page.keyboard.press("u")
     ready(page)
@@ -225,7 +261,9 @@ def test_where_people_alone_grade_nothing_counts_as_corrected(context: BrowserCo
     page.keyboard.press("Control+Enter")
     eventually(lambda: up_to_ten.states() == {"corrected": 1})
     page.goto(up_to_ten.url)
-    expect(page.locator(".tally")).to_have_text("1 approved: 1 read on screen1 of them graded by a person")
+    expect(page.locator(".tally")).to_have_text(
+        "1 approved: 1 read on screen1 of them graded by a person"
+    )
     page.goto(f"{up_to_ten.url}/runs/{up_to_ten.run_id}")
     tallies = page.locator(".summary .tally").inner_text()
     assert "1 of them graded by a person" in " ".join(tallies.split())
@@ -238,4 +276,8 @@ def test_where_people_alone_grade_nothing_counts_as_corrected(context: BrowserCo
     rows = page.locator("section[aria-labelledby=fair-title] table tr")
     heads, first = (rows.nth(n).locator("th, td").all_inner_texts() for n in (0, 1))
     rates = dict(zip(heads[1:], first[1:], strict=True))
-    assert (rates["Accepted"], rates["of which corrected"], rates["graded by a person"]) == ("100%", "–", "100%")
+    assert (rates["Accepted"], rates["of which corrected"], rates["graded by a person"]) == (
+        "100%",
+        "–",
+        "100%",
+    )

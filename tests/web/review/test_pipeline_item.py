@@ -1,4 +1,6 @@
-"""An item of a rubric with rules: its verdict, the check of its final answer, and its structure below the response."""
+"""An item of a rubric with rules: its verdict, the check of its final answer, and its structure
+below the response.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,16 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     with ModelServer() as models:
         models.answer = answer
         reached = {"OPENAI_BASE_URL": models.url, "OPENAI_API_KEY": "sk-none"}
-        done = forked.run("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", folder=tmp_path, **reached)
+        done = forked.run(
+            "run",
+            "raw.json",
+            "--rubric",
+            "rubric.yaml",
+            "--judge",
+            "openai/judge",
+            folder=tmp_path,
+            **reached,
+        )
     assert done.returncode in (0, 1), done.stderr
     with serving(tmp_path) as server:
         yield server
@@ -40,7 +51,9 @@ def test_verdict_check_and_structure_are_on_the_page(page: Page, served: Served)
     ready(page)
     right = page.locator(".right:not(.behind)")
     expect(right.locator("tfoot .verdict")).to_have_text("Partial")
-    expect(right.get_by_role("list", name="Final answers")).to_have_text("✗Final answer does not match (math)")
+    expect(right.get_by_role("list", name="Final answers")).to_have_text(
+        "✗Final answer does not match (math)"
+    )
     structure = page.locator(".left:not(.behind) details.structure")
     expect(structure).to_have_count(1)
     structure.locator("summary").click()

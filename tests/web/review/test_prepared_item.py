@@ -1,4 +1,6 @@
-"""The next item's sides are made and laid out behind those of the one on the page; nobody sees, finds or reaches them before."""
+"""The next item's sides are made and laid out behind those of the one on the page; nobody sees,
+finds or reaches them before.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,10 @@ def test_prepared_item_is_neither_visible_nor_focusable(review: Page) -> None:
         assert not review.evaluate("() => Boolean(document.activeElement.closest('.behind'))")
     expect(review.get_by_role("table")).to_have_count(1)
     review.emulate_media(media="print")
-    assert review.evaluate("() => getComputedStyle(document.querySelector('.behind')).display") == "none"
+    assert (
+        review.evaluate("() => getComputedStyle(document.querySelector('.behind')).display")
+        == "none"
+    )
 
 
 def test_undo_shows_the_former_item_and_not_the_prepared_one(review: Page) -> None:
@@ -72,7 +77,9 @@ def test_a_report_that_is_open_is_open_in_the_next_one_too(review: Page) -> None
     complete_item(review)
     made(review)
     pressed(review, "o")
-    review.wait_for_function("() => document.querySelector('#item > :not(.behind) details.report').open")
+    review.wait_for_function(
+        "() => document.querySelector('#item > :not(.behind) details.report').open"
+    )
     pressed(review, "a")
     report = review.locator("#item > :not(.behind) details.report")
     report.locator(".prose p").first.wait_for()
@@ -80,7 +87,9 @@ def test_a_report_that_is_open_is_open_in_the_next_one_too(review: Page) -> None
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1360, 500)])
-def test_where_all_is_one_column_the_next_one_takes_no_room(review: Page, width: int, height: int) -> None:
+def test_where_all_is_one_column_the_next_one_takes_no_room(
+    review: Page, width: int, height: int
+) -> None:
     review.set_viewport_size({"width": width, "height": height})
     complete_item(review)
     made(review)
@@ -89,7 +98,9 @@ def test_where_all_is_one_column_the_next_one_takes_no_room(review: Page, width:
     expect(review.locator("#item > :not(.behind) pre")).to_be_visible()
 
 
-def test_of_a_long_text_only_what_is_near_its_evidence_is_painted(chromium: Browser, tmp_path: Path) -> None:
+def test_of_a_long_text_only_what_is_near_its_evidence_is_painted(
+    chromium: Browser, tmp_path: Path
+) -> None:
     store = f"sqlite:///{tmp_path}/assay.db"
     fill(store, 10, words=2000)
     with serving(tmp_path, store=store) as server, chromium.new_context() as context:
@@ -107,4 +118,6 @@ def test_of_a_long_text_only_what_is_near_its_evidence_is_painted(chromium: Brow
         article.evaluate("text => text.scrollTo(0, 0)")
         expect(first).to_be_in_viewport()
         page.wait_for_function(painted, arg=first.element_handle())
-        assert article.evaluate("text => text.scrollHeight") == pytest.approx(height, abs=2), "text jumps while it scrolls"
+        assert article.evaluate("text => text.scrollHeight") == pytest.approx(height, abs=2), (
+            "text jumps while it scrolls"
+        )

@@ -1,4 +1,6 @@
-"""Texts open rendered: Markdown, formulas, JSON and conversations as such, evidence lit in place, two of them side by side."""
+"""Texts open rendered: Markdown, formulas, JSON and conversations as such, evidence lit in place,
+two of them side by side.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,12 @@ PERSON = '{"name": "Lin", "age": 1.0, "tags": [], "home": {"city": "Ulm"}}'
 CODE = "def add(a, b):\n    return a + b  # a comment\n"
 TASKS = {
     "sky": ("", SKY, SEA, ["*Rayleigh* scattering, **nine times** stronger", "As $1/\\lambda^4$"]),
-    "mail": ("", MAIL.format(when="today"), MAIL.format(when="on Monday"), ["refunded the shipping"]),
+    "mail": (
+        "",
+        MAIL.format(when="today"),
+        MAIL.format(when="on Monday"),
+        ["refunded the shipping"],
+    ),
     "json": ("", PERSON, "{}", ['"city": "Ulm"']),
     "code": ("python", CODE, "x = 1\n", ["return a + b"]),
 }
@@ -38,15 +45,29 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.mkdir()
     tasks, lines = [], []
     for name, (language, one, other, evidence) in TASKS.items():
-        tasks.append({"id": name, "thing": name, "language": language, "trials": 1,
-                      "snippets": {"kira": one, "tova": other}})  # fmt: skip
+        tasks.append(
+            {
+                "id": name,
+                "thing": name,
+                "language": language,
+                "trials": 1,
+                "snippets": {"kira": one, "tova": other},
+            }
+        )
         grade = {"right": {"score": 8, "reason": "Says why.", "evidence": evidence}}
         other_grade = {"right": {"score": 1, "reason": "No.", "evidence": []}}
-        reply = {"candidates": {"{{label:kira}}": grade, "{{label:tova}}": other_grade}, "report": "Done."}
-        lines.append({"match": {"role": "judge", "task": name}, "reply": {"text": json.dumps(reply)}})
+        reply = {
+            "candidates": {"{{label:kira}}": grade, "{{label:tova}}": other_grade},
+            "report": "Done.",
+        }
+        lines.append(
+            {"match": {"role": "judge", "task": name}, "reply": {"text": json.dumps(reply)}}
+        )
     (folder / "judge.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
     rubric = [{"name": "right", "guidance": "10: no error; 0: wrong."}]
-    (folder / "suite.json").write_text(json.dumps({"name": "texts", "rubric": rubric, "tasks": tasks}), "utf-8")
+    (folder / "suite.json").write_text(
+        json.dumps({"name": "texts", "rubric": rubric, "tasks": tasks}), "utf-8"
+    )
     done = forked.run("run", "suite.json", "--judge", "replay/judge.jsonl", folder=folder)
     assert done.returncode in (0, 1), done.stderr
     return folder
@@ -54,9 +75,15 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def opened(page: Page, served: Served, thing: str, *, of: str = "kira") -> None:
     """Open the item of a thing at the response of one candidate."""
-    names = {row["thing"]: row["id"] for n in range(1, 5) if (row := served.get(f"/api/assessments/a{n}"))}
+    names = {
+        row["thing"]: row["id"]
+        for n in range(1, 5)
+        if (row := served.get(f"/api/assessments/a{n}"))
+    }
     text = TASKS[thing][1 if of == "kira" else 2]
-    pane = [pane["text"] for pane in served.get(f"/api/assessments/{names[thing]}")["panes"]].index(text)
+    pane = [pane["text"] for pane in served.get(f"/api/assessments/{names[thing]}")["panes"]].index(
+        text
+    )
     page.goto(f"{served.url}/assessments/{names[thing]}?candidate={pane + 1}")
     ready(page)
 
@@ -130,10 +157,18 @@ def test_code_gets_its_colours_and_w_wraps_it(page: Page, served: Served) -> Non
     expect(page.locator("#pane .line .w")).to_have_text(["def", "return"])
     expect(page.locator("#pane .line .c")).to_have_text("# a comment")
     expect(page.locator("#pane .line.lit")).to_have_count(1)
-    assert page.locator("#pane .line").first.evaluate("one => getComputedStyle(one).whiteSpaceCollapse") == "preserve"
+    assert (
+        page.locator("#pane .line").first.evaluate(
+            "one => getComputedStyle(one).whiteSpaceCollapse"
+        )
+        == "preserve"
+    )
     page.keyboard.press("w")
     expect(page.locator("#item.wrapped")).to_have_count(1)
-    assert page.locator("#pane .line").first.evaluate("one => getComputedStyle(one).textWrapMode") == "wrap"
+    assert (
+        page.locator("#pane .line").first.evaluate("one => getComputedStyle(one).textWrapMode")
+        == "wrap"
+    )
 
 
 def test_guidance_and_save_stay_in_sight_while_correcting(page: Page, served: Served) -> None:

@@ -1,4 +1,6 @@
-"""Two invited people give an opinion on one item, each in a browser of their own, and the result says so."""
+"""Two invited people give an opinion on one item, each in a browser of their own, and the result
+says so.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,17 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import Browser, expect
 from tests.support import forked
-from tests.web.conftest import Served, Watch, decided, eventually, judged_store, new_context, ready, serving, write_judge
+from tests.web.conftest import (
+    Served,
+    Watch,
+    decided,
+    eventually,
+    judged_store,
+    new_context,
+    ready,
+    serving,
+    write_judge,
+)
 
 from assay.app import people
 from assay.app.workspace import Workspace
@@ -30,19 +42,27 @@ def of_two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("two") / "store"
     folder.mkdir()
     judge = write_judge(folder, missing_in=None)
-    return judged_store(folder, things=1, trials=1, judge=judge, protocol={"second": 1.0, "blind": 1.0})
+    return judged_store(
+        folder, things=1, trials=1, judge=judge, protocol={"second": 1.0, "blind": 1.0}
+    )
 
 
 @pytest.fixture
 def served(of_two: Path, tmp_path: Path) -> Iterator[Served]:
-    """A server over a store whose only item needs two people, who grade it before they see the judge's grades."""
+    """A server over a store whose only item needs two people, who grade it before they see the
+    judge's grades.
+    """
     with serving(shutil.copytree(of_two, tmp_path / "store")) as server:
         yield server
 
 
 @pytest.fixture
-def browser_of(chromium: Browser, served: Served, watch: Watch) -> Iterator[Callable[[str], tuple[Page, list[str]]]]:
-    """Open the review page in a new browser by a person's invitation; the page, and what the server sends about items."""
+def browser_of(
+    chromium: Browser, served: Served, watch: Watch
+) -> Iterator[Callable[[str], tuple[Page, list[str]]]]:
+    """Open the review page in a new browser by a person's invitation; the page, and what the server
+    sends about items.
+    """
     contexts = []
 
     def opened(name: str) -> tuple[Page, list[str]]:
@@ -73,7 +93,9 @@ def grade_all(page: Page, grade: str) -> None:
     for field in page.locator('[data-field]:not([data-field^="-1."])').all():
         field.fill(grade)
     page.keyboard.press("Control+Enter")
-    eventually(lambda: "Your verdict is saved. Now approve" in (page.locator("#said").text_content() or ""))
+    eventually(
+        lambda: "Your verdict is saved. Now approve" in (page.locator("#said").text_content() or "")
+    )
     ready(page)
 
 
@@ -91,11 +113,17 @@ def test_two_invited_people_decide_one_item_without_seeing_each_other(
 ) -> None:
     page, received = browser_of(FIRST)
     assert received
-    assert not [text for text in received if re.search(r"\b0\.3\b", text)], "the grade would prove nothing"
+    assert not [text for text in received if re.search(r"\b0\.3\b", text)], (
+        "the grade would prove nothing"
+    )
     grade_all(page, "3")
-    assert [text for text in received if re.search(r"\b0\.3\b", text)], "the first person's own page has the grade"
+    assert [text for text in received if re.search(r"\b0\.3\b", text)], (
+        "the first person's own page has the grade"
+    )
     decided(page, "a")
-    eventually(lambda: "needs another reviewer" in (page.locator("#empty-lines").text_content() or ""))
+    eventually(
+        lambda: "needs another reviewer" in (page.locator("#empty-lines").text_content() or "")
+    )
     for text in result_of(served):
         assert "0 of 1 by two people, 1 awaits another person" in text
 

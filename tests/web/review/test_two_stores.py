@@ -1,4 +1,6 @@
-"""Two stores take turns at one address, as projects do: what was decided in one never touches the other."""
+"""Two stores take turns at one address, as projects do: what was decided in one never touches the
+other.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def said(page: Page) -> str:
     return page.locator("#said").text_content() or ""
 
 
-def test_decisions_wait_for_the_store_they_were_taken_in(review: Page, served: Served, other: Served, watch: Watch) -> None:
+def test_decisions_wait_for_the_store_they_were_taken_in(
+    review: Page, served: Served, other: Served, watch: Watch
+) -> None:
     watch.expected = FAULTS
     served.kill()
     first = complete_item(review)
@@ -69,22 +73,32 @@ def test_decisions_wait_for_the_store_they_were_taken_in(review: Page, served: S
     eventually(lambda: unsent(review) == 2)
     other.start()
     eventually(
-        lambda: "2 decisions for the earlier store are saved in this browser" in review.locator("#unsent").inner_text(),
+        lambda: (
+            "2 decisions for the earlier store are saved in this browser"
+            in review.locator("#unsent").inner_text()
+        ),
         within_s=20,
     )
     opened(review, other)
     eventually(lambda: "2 decisions saved in this browser belong to another store" in said(review))
     mine = item_of(review)
     pressed(review, "x", "1")
-    eventually(lambda: [(key, verb) for key, verb, _ in other.events()] == [(int(mine[1:]), "reject")])
+    eventually(
+        lambda: [(key, verb) for key, verb, _ in other.events()] == [(int(mine[1:]), "reject")]
+    )
     eventually(lambda: unsent(review) == 2)
     switch(other, served)
     opened(review, served)
     eventually(lambda: unsent(review) == 0)
-    assert [(key, verb) for key, verb, _ in served.events()] == [(int(first[1:]), "approve"), (int(second[1:]), "reject")]
+    assert [(key, verb) for key, verb, _ in served.events()] == [
+        (int(first[1:]), "approve"),
+        (int(second[1:]), "reject"),
+    ]
 
 
-def test_undo_and_drafts_stay_with_their_store(review: Page, served: Served, other: Served, watch: Watch) -> None:
+def test_undo_and_drafts_stay_with_their_store(
+    review: Page, served: Served, other: Served, watch: Watch
+) -> None:
     watch.expected = FAULTS
     complete_item(review)
     pressed(review, "a")
@@ -111,11 +125,21 @@ def test_undo_and_drafts_stay_with_their_store(review: Page, served: Served, oth
 
 
 @pytest.mark.parametrize("verb", ["approve", "rerun"])
-def test_a_run_that_is_not_here_is_refused_and_kept(review: Page, served: Served, watch: Watch, verb: str) -> None:
+def test_a_run_that_is_not_here_is_refused_and_kept(
+    review: Page, served: Served, watch: Watch, verb: str
+) -> None:
     watch.expected = FAULTS
     first = item_of(review)
-    entry = {"key": "0123456789", "id": first, "verb": verb, "run": "20200101-000000-gates-beef", "reviewer": "ann",
-             "what": "Gate 7 · Trial 1 of 5", "reason": "why", "attempt": 1}  # fmt: skip
+    entry = {
+        "key": "0123456789",
+        "id": first,
+        "verb": verb,
+        "run": "20200101-000000-gates-beef",
+        "reviewer": "ann",
+        "what": "Gate 7 · Trial 1 of 5",
+        "reason": "why",
+        "attempt": 1,
+    }
     review.evaluate(
         """entry => { const id = JSON.parse(document.getElementById('boot').textContent).store;
         localStorage[`assay.outbox.2.${id}`] = JSON.stringify([entry]); }""",
@@ -123,7 +147,9 @@ def test_a_run_that_is_not_here_is_refused_and_kept(review: Page, served: Served
     )
     review.reload()
     ready(review)
-    eventually(lambda: "Gate 7 · Trial 1 of 5" in said(review) and "saved in this browser" in said(review))
+    eventually(
+        lambda: "Gate 7 · Trial 1 of 5" in said(review) and "saved in this browser" in said(review)
+    )
     mine = complete_item(review)
     pressed(review, "a")
     eventually(lambda: served.states().get("approved") == 1)
@@ -137,8 +163,14 @@ def test_api_refuses_requests_for_another_store(review: Page, served: Served, wa
         headers: { 'content-type': 'application/json', 'assay-store': store }, body: body && JSON.stringify(body) });
         return [answer.status, (await answer.json()).error?.where ?? null]; }"""
     one: dict[str, Any] = {"key": "0123456789", "id": "a1", "verb": "reject", "reason": "why"}
-    assert review.evaluate(ask, ["/api/decisions", {"decisions": [one]}, "somebody-elses"]) == [409, "store"]
-    assert review.evaluate(ask, ["/api/review/next?desk=desk", None, "somebody-elses"]) == [409, "store"]
+    assert review.evaluate(ask, ["/api/decisions", {"decisions": [one]}, "somebody-elses"]) == [
+        409,
+        "store",
+    ]
+    assert review.evaluate(ask, ["/api/review/next?desk=desk", None, "somebody-elses"]) == [
+        409,
+        "store",
+    ]
     assert review.evaluate(ask, ["/review.json", None, "somebody-elses"]) == [409, "store"]
     for path in ("verdict", "second"):
         body: dict[str, Any] = {"key": "0123456789", "id": "a1", "run": "another"}
@@ -148,7 +180,9 @@ def test_api_refuses_requests_for_another_store(review: Page, served: Served, wa
     assert served.events() == []
 
 
-def test_a_run_that_nobody_knows_is_said_before_anything_is_applied(review: Page, served: Served, watch: Watch) -> None:
+def test_a_run_that_nobody_knows_is_said_before_anything_is_applied(
+    review: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = FAULTS
     ask = """async (body) => { const answer = await fetch('/api/decisions', { method: 'POST',
         headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }); return answer.status; }"""
@@ -165,23 +199,43 @@ def served_store(page: Page) -> str:
 
 def written(item: str, run: str | None, number: int) -> dict[str, Any]:
     """A rejection as pages wrote it when one box served all stores."""
-    return {"key": f"{number:016x}", "id": item, "verb": "reject", "reviewer": "ann", "run": run,
-            "what": f"Gate 1 · Trial {number} of 5", "reason": "why", "active_ms": 5, "tried": True}  # fmt: skip
+    return {
+        "key": f"{number:016x}",
+        "id": item,
+        "verb": "reject",
+        "reviewer": "ann",
+        "run": run,
+        "what": f"Gate 1 · Trial {number} of 5",
+        "reason": "why",
+        "active_ms": 5,
+        "tried": True,
+    }
 
 
-def test_old_outbox_releases_only_this_store_s_decisions(page: Page, served: Served, other: Served, watch: Watch) -> None:
+def test_old_outbox_releases_only_this_store_s_decisions(
+    page: Page, served: Served, other: Served, watch: Watch
+) -> None:
     watch.expected = FAULTS
     page.goto(f"{served.url}/signin")
-    kept = [written("a1", served.run_id, 1), written("a2", "20200101-000000-gates-beef", 2), written("a3", None, 3)]
+    kept = [
+        written("a1", served.run_id, 1),
+        written("a2", "20200101-000000-gates-beef", 2),
+        written("a3", None, 3),
+    ]
     page.evaluate("([name, box]) => { localStorage[name] = JSON.stringify(box); }", [BEFORE, kept])
     opened(page, served)
     eventually(lambda: [(key, verb) for key, verb, _ in served.events()] == [(1, "reject")])
     eventually(lambda: "1 decision made before an update" in said(page))
     assert "Gate 1 · Trial 3 of 5" in said(page)
-    assert [one["id"] for one in json.loads(page.evaluate(f"() => localStorage['{BEFORE}']"))] == ["a2", "a3"]
+    assert [one["id"] for one in json.loads(page.evaluate(f"() => localStorage['{BEFORE}']"))] == [
+        "a2",
+        "a3",
+    ]
     page.get_by_role("button", name="Send to this store").click()
     eventually(lambda: sorted(key for key, _, _ in served.events()) == [1, 3])
-    assert [one["id"] for one in json.loads(page.evaluate(f"() => localStorage['{BEFORE}']"))] == ["a2"]
+    assert [one["id"] for one in json.loads(page.evaluate(f"() => localStorage['{BEFORE}']"))] == [
+        "a2"
+    ]
     opened(page, served)
     eventually(lambda: "1 decision saved in this browser belongs to another store" in said(page))
     assert page.evaluate(f"() => {BOXES}.length") == 1

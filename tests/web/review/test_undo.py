@@ -1,4 +1,6 @@
-"""Undo by `u` takes back the reviewer's last act with its typed text, and nothing of another item."""
+"""Undo by `u` takes back the reviewer's last act with its typed text, and nothing of another
+item.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-FAULTS = ("Failed to load resource", "ERR_CONNECTION", "ERR_FAILED", "ERR_EMPTY_RESPONSE", "ERR_INTERNET_DISCONNECTED")
+FAULTS = (
+    "Failed to load resource",
+    "ERR_CONNECTION",
+    "ERR_FAILED",
+    "ERR_EMPTY_RESPONSE",
+    "ERR_INTERNET_DISCONNECTED",
+)
 
 
 def said(page: Page) -> str:
@@ -54,7 +62,9 @@ def test_undo_after_a_rerun_takes_nothing_else_back(review: Page, served: Served
     eventually(lambda: verbs(served)[2:] == [(int(first[1:]), "undo")])
 
 
-def test_undo_after_a_failed_rerun_takes_nothing_else_back(review: Page, served: Served, watch: Watch) -> None:
+def test_undo_after_a_failed_rerun_takes_nothing_else_back(
+    review: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = FAULTS
     first = complete_item(review)
     pressed(review, "a")
@@ -85,7 +95,8 @@ def test_a_rerun_that_was_not_sent_is_dropped(review: Page, served: Served, watc
     review.context.set_offline(False)
     again = complete_item(review)
     pressed(review, "a")
-    eventually(lambda: unsent(review) == 0)  # the outbox sends in order, so a rerun would have arrived by now
+    # the outbox sends in order, so a rerun would have arrived by now
+    eventually(lambda: unsent(review) == 0)
     assert verbs(served) == [(int(item[1:]), "approve") for item in (approved, again)]
     assert served.states() == {"pending": 8, "approved": 2}
 
@@ -112,7 +123,9 @@ def test_rerun_stays_when_its_answer_was_lost(review: Page, served: Served, watc
     assert verbs(served) == [(int(first[1:]), "rerun")]
 
 
-def test_a_rerun_that_the_server_did_not_take_is_dropped(review: Page, served: Served, watch: Watch) -> None:
+def test_a_rerun_that_the_server_did_not_take_is_dropped(
+    review: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = FAULTS
     first = complete_item(review)
     review.route("**/api/rerun", lambda route: route.fulfill(status=401, body="{}"))
@@ -156,7 +169,9 @@ def correct(page: Page) -> list[str]:
     return typed(page)
 
 
-def test_an_undone_correction_has_its_scores_and_its_note_again(review: Page, served: Served) -> None:
+def test_an_undone_correction_has_its_scores_and_its_note_again(
+    review: Page, served: Served
+) -> None:
     first = complete_item(review)
     given = correct(review)
     pressed(review, "Control+Enter")
@@ -192,7 +207,11 @@ def test_a_note_that_is_too_long_is_said_and_stays(review: Page, served: Served)
     review.keyboard.press("x")
     review.locator("#panel-note").fill("long " * 4001)
     review.locator("dialog[open] .choice").first.click()
-    assert review.locator("#panel-note").evaluate("field => field.validationMessage").startswith("A note can have at most")
+    assert (
+        review.locator("#panel-note")
+        .evaluate("field => field.validationMessage")
+        .startswith("A note can have at most")
+    )
     assert len(review.locator("#panel-note").input_value()) == 20_005
     review.locator("#panel-note").fill("long " * 4000)
     review.locator("dialog[open] .choice").first.click()
@@ -235,7 +254,9 @@ def test_undo_in_one_tab_shows_in_the_other(review: Page, served: Served) -> Non
     assert item_of(review) == first
 
 
-def test_of_two_names_one_of_which_begins_the_other_each_undoes_its_own(review: Page, served: Served) -> None:
+def test_of_two_names_one_of_which_begins_the_other_each_undoes_its_own(
+    review: Page, served: Served
+) -> None:
     def goes_by(name: str) -> None:
         review.evaluate(
             "(name) => fetch('/api/reviewer', { method: 'POST', headers: { 'content-type': 'application/json' }, "
@@ -255,7 +276,9 @@ def test_of_two_names_one_of_which_begins_the_other_each_undoes_its_own(review: 
     assert [reviewer for *_, reviewer in served.events()] == ["ann.b"]
 
 
-def test_a_second_opinion_is_asked_for_until_the_server_answers(review: Page, served: Served, watch: Watch) -> None:
+def test_a_second_opinion_is_asked_for_until_the_server_answers(
+    review: Page, served: Served, watch: Watch
+) -> None:
     watch.expected = FAULTS
     first = complete_item(review)
     review.keyboard.press("c")  # the module is fetched with the first form
@@ -283,7 +306,9 @@ def test_undo_withdraws_a_second_opinion_and_nothing_else(review: Page, served: 
     review.keyboard.press("f")
     expect(review.locator("#said")).to_contain_text("reviewed by two people")
     review.keyboard.press("u")
-    expect(review.locator("#said")).to_contain_text("your request for a second opinion has been withdrawn")
+    expect(review.locator("#said")).to_contain_text(
+        "your request for a second opinion has been withdrawn"
+    )
     assert not served.get(f"/api/assessments/{second}")["second"]
     assert served.get(f"/api/assessments/{first}")["state"] == "approved"
     assert [verb for _, verb in verbs(served)] == ["approve"]
@@ -298,7 +323,10 @@ def test_the_trial_strip_and_the_tally_follow_an_undo(review: Page, served: Serv
     mark = review.locator(".strip > li").nth(k - 1)
     pressed(review, "a")
     eventually(lambda: unsent(review) == 0)
-    while served.get(f"/api/assessments/{item_of(review)}")["task"] != served.get(f"/api/assessments/{first}")["task"]:
+    while (
+        served.get(f"/api/assessments/{item_of(review)}")["task"]
+        != served.get(f"/api/assessments/{first}")["task"]
+    ):
         pressed(review, "s")
     expect(mark).to_contain_text("✓")
     review.keyboard.press("u")
@@ -310,7 +338,9 @@ def test_the_trial_strip_and_the_tally_follow_an_undo(review: Page, served: Serv
     expect(mark).to_contain_text("○")
 
 
-def test_a_decision_that_a_rerun_replaced_leaves_the_end_tally(chromium: Browser, watch: Watch, tmp_path: Path) -> None:
+def test_a_decision_that_a_rerun_replaced_leaves_the_end_tally(
+    chromium: Browser, watch: Watch, tmp_path: Path
+) -> None:
     folder = tmp_path / "bench"
     folder.mkdir()
     store = judged_store(folder, things=1, trials=2, judge=write_judge(folder, missing_in=None))
@@ -331,5 +361,7 @@ def test_a_decision_that_a_rerun_replaced_leaves_the_end_tally(chromium: Browser
         eventually(lambda: item_of(page) != second)  # the new attempt may still be on its way
         ready(page)
         page.keyboard.press("a")
-        expect(page.locator("#empty-lines")).to_contain_text("In this session: 2 approved on screen, 1 rerun.")
+        expect(page.locator("#empty-lines")).to_contain_text(
+            "In this session: 2 approved on screen, 1 rerun."
+        )
         eventually(lambda: server.states() == {"approved": 2, "superseded": 1})

@@ -56,7 +56,9 @@ def test_every_answer_carries_the_policy(client: TestClient) -> None:
         assert headers["cross-origin-opener-policy"] == "same-origin"
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8000", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8000", ""]
+)
 def test_another_sites_name_for_this_machine_is_refused(client: TestClient, host: str) -> None:
     assert client.get("/api/runs", headers={"host": host}).status_code == 421
 
@@ -77,15 +79,22 @@ def test_this_machines_names_are_answered(client: TestClient, host: str) -> None
     ],
 )
 def test_a_write_from_elsewhere_is_refused(client: TestClient, headers: dict[str, str]) -> None:
-    assert client.post("/api/reviewer", json={"name": "mallory"}, headers=headers).status_code == 403
+    assert (
+        client.post("/api/reviewer", json={"name": "mallory"}, headers=headers).status_code == 403
+    )
 
 
 @pytest.mark.parametrize("headers", [{}, {"sec-fetch-site": "same-origin"}, {"origin": HOME}])
-def test_a_write_from_our_page_or_a_script_is_taken(client: TestClient, headers: dict[str, str]) -> None:
+def test_a_write_from_our_page_or_a_script_is_taken(
+    client: TestClient, headers: dict[str, str]
+) -> None:
     assert client.post("/api/reviewer", json={"name": "anna"}, headers=headers).status_code == 200
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""])
+@pytest.mark.parametrize(
+    "kind",
+    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""],
+)
 def test_a_body_that_a_foreign_form_could_send_is_refused(client: TestClient, kind: str) -> None:
     answer = client.post("/api/reviewer", content='{"name": "x"}', headers={"content-type": kind})
     assert answer.status_code == 415
@@ -101,7 +110,10 @@ def test_our_errors_have_their_statuses(client: TestClient) -> None:
     assert client.get("/api/assessments/a999").status_code == 404
     assert client.get("/api/assessments/nonsense").status_code == 404
     assert client.get("/runs/nothing", headers={"accept": "text/html"}).status_code == 404
-    assert "text/html" in client.get("/runs/nothing", headers={"accept": "text/html"}).headers["content-type"]
+    assert (
+        "text/html"
+        in client.get("/runs/nothing", headers={"accept": "text/html"}).headers["content-type"]
+    )
 
 
 def test_documentation_pages_that_would_load_from_elsewhere_are_off(client: TestClient) -> None:
@@ -109,7 +121,10 @@ def test_documentation_pages_that_would_load_from_elsewhere_are_off(client: Test
     assert client.get("/openapi.json").json()["info"]["title"] == "Assay"
 
 
-@pytest.mark.parametrize("path", ["/static/x/../../server.py", "/static/x/frame/dom.js", "/static/%2e%2e/%2e%2e/server.py"])
+@pytest.mark.parametrize(
+    "path",
+    ["/static/x/../../server.py", "/static/x/frame/dom.js", "/static/%2e%2e/%2e%2e/server.py"],
+)
 def test_only_our_static_files_are_given(client: TestClient, path: str) -> None:
     assert client.get(path).status_code == 404
 
@@ -128,16 +143,28 @@ def test_a_token_that_can_be_guessed_is_refused(workspace: Workspace) -> None:
 
 
 def test_with_a_token_nobody_is_answered_without_it(workspace: Workspace) -> None:
-    with TestClient(create_app(workspace, token=SECRET), base_url=HOME, follow_redirects=False) as client:
+    with TestClient(
+        create_app(workspace, token=SECRET), base_url=HOME, follow_redirects=False
+    ) as client:
         assert client.get("/health").status_code == 200
         assert client.get("/api/runs").status_code == 401
         assert client.get("/", headers={"accept": "text/html"}).headers["location"] == "/signin"
-        asked = client.get("/review?run=x&task=a%26b", headers={"accept": "text/html"}).headers["location"]
+        asked = client.get("/review?run=x&task=a%26b", headers={"accept": "text/html"}).headers[
+            "location"
+        ]
         assert parse_qsl(urlsplit(asked).query) == [("next", "/review?run=x&task=a%26b")]
         assert client.get(asked).status_code == 200
         assert client.get("/api/runs", headers={"authorization": "Bearer wrong"}).status_code == 401
-        assert client.get("/api/runs", headers={"authorization": f"Bearer {SECRET}"}).status_code == 200
-        assert client.get("/api/runs", headers={b"cookie": f"{COOKIE}=ü".encode("latin-1")}).status_code == 401
+        assert (
+            client.get("/api/runs", headers={"authorization": f"Bearer {SECRET}"}).status_code
+            == 200
+        )
+        assert (
+            client.get(
+                "/api/runs", headers={b"cookie": f"{COOKIE}=ü".encode("latin-1")}
+            ).status_code
+            == 401
+        )
         assert client.post("/api/signin", json={"token": "wrong"}).status_code == 401
         entered = client.post("/api/signin", json={"token": SECRET})
         cookie = entered.headers["set-cookie"]
@@ -147,9 +174,14 @@ def test_with_a_token_nobody_is_answered_without_it(workspace: Workspace) -> Non
         assert client.get("/api/runs").status_code == 200
 
 
-def test_wrong_tokens_cost_time_and_right_ones_none(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_tokens_cost_time_and_right_ones_none(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("assay.web.security.throttle.WRONG_S", 0.1)
-    with TestClient(create_app(workspace, token=SECRET), base_url=HOME) as client, ThreadPoolExecutor(25) as crowd:
+    with (
+        TestClient(create_app(workspace, token=SECRET), base_url=HOME) as client,
+        ThreadPoolExecutor(25) as crowd,
+    ):
 
         def tried(token: str) -> int:
             return client.post("/api/signin", json={"token": token}).status_code
@@ -168,7 +200,12 @@ async def status_of(app: ASGIApp, path: str, *, body: object = None, **headers: 
     statuses: list[int] = []
     path, _, query = path.partition("?")
     content = b"" if body is None else json.dumps(body).encode()
-    sent = {"host": "127.0.0.1", "content-type": "application/json", "content-length": str(len(content)), **headers}
+    sent = {
+        "host": "127.0.0.1",
+        "content-type": "application/json",
+        "content-length": str(len(content)),
+        **headers,
+    }
     scope = {
         "type": "http",
         "method": "GET" if body is None else "POST",
@@ -193,12 +230,16 @@ async def status_of(app: ASGIApp, path: str, *, body: object = None, **headers: 
 
 
 def finished(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a thread of its own, because a browser's event loop may run in this one."""
+    """Run a coroutine in a thread of its own, because a browser's event loop may run in this
+    one.
+    """
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()
 
 
-def test_every_way_to_show_a_token_shares_one_throttle(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_way_to_show_a_token_shares_one_throttle(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("assay.web.security.throttle.WRONG_S", 3600.0)
     token = Token(SECRET)
     app = create_app(workspace, token=SECRET, code=token)
@@ -258,7 +299,9 @@ def test_no_number_of_addresses_makes_more_than_200_wait(monkeypatch: pytest.Mon
 def test_the_code_in_the_address_opens_once(workspace: Workspace) -> None:
     token = Token(SECRET)
     code = token.code
-    with TestClient(create_app(workspace, token=SECRET, code=token), base_url=HOME, follow_redirects=False) as client:
+    with TestClient(
+        create_app(workspace, token=SECRET, code=token), base_url=HOME, follow_redirects=False
+    ) as client:
         entered = client.get(f"/review?run=x&token={code}")
         assert entered.status_code == 303
         assert entered.headers["location"] == "/review?run=x"
@@ -275,7 +318,14 @@ def test_a_reviewer_s_name_holds_nothing_that_nobody_sees(client: TestClient, na
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "wanted", ["//evil.example/", "https://evil.example/", "/\t/evil.example", "\\\\evil.example", "javascript:1"]
+    "wanted",
+    [
+        "//evil.example/",
+        "https://evil.example/",
+        "/\t/evil.example",
+        "\\\\evil.example",
+        "javascript:1",
+    ],
 )
 def test_signing_in_leads_nowhere_else(chromium: Browser, tmp_path: Path, wanted: str) -> None:
     server = Served(tmp_path, arguments=("--token", SECRET))

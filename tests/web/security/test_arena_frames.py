@@ -1,4 +1,6 @@
-"""Hostile pages in arena frames reach nothing: no network, no page around them, no keys of the reviewer."""
+"""Hostile pages in arena frames reach nothing: no network, no page around them, no keys of the
+reviewer.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def all_of(names: Iterable[str]) -> dict[str, str]:
 
 
 SIDES = [*grouped(NETWORK), *grouped((*AROUND, *GREEDY))]
-HOSTILE = {f"pair-{n}": (SIDES[n], SIDES[min(n + 1, len(SIDES) - 1)]) for n in range(0, len(SIDES), 2)}
+HOSTILE = {
+    f"pair-{n}": (SIDES[n], SIDES[min(n + 1, len(SIDES) - 1)]) for n in range(0, len(SIDES), 2)
+}
 TASKS = [*HOSTILE, "busy", "keys"]
 """Two hostile pages stand beside each other."""
 
@@ -58,7 +62,9 @@ NOT_EVEN_FREE = {
     "javascript-string": "is refused by the policy of the page itself",
     "blob-frame": "runs no script",
 }
-"""Pages that do nothing where nothing holds them either, in this set-up; they are tried all the same."""
+"""Pages that do nothing where nothing holds them either, in this set-up; they are tried all the
+same.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +84,11 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, outside: Outside) -> Itera
         for task, two in HOSTILE.items()
         for writer, names in zip(writers, two, strict=True)
     }
-    pages |= {(writer, task): page for task, page in (("busy", BUSY), ("keys", KEYS)) for writer in writers}
+    pages |= {
+        (writer, task): page
+        for task, page in (("busy", BUSY), ("keys", KEYS))
+        for writer in writers
+    }
     given = {which: f"```html\n{page}\n```" for which, page in pages.items()}
     pages_store(folder, tasks=TASKS, trials=1, writers=writers, given=given, judged=False)
     with serving(folder) as server:
@@ -122,14 +132,20 @@ def started(page: Page) -> None:
 
 @pytest.fixture(scope="module")
 def freed(stage: list[Around], outside: Outside) -> dict[str, bool]:
-    """Map each hostile page to true if it gets out of an unguarded frame, which shows that the attack works."""
+    """Map each hostile page to true if it gets out of an unguarded frame, which shows that the
+    attack works.
+    """
     host = Evil()
     found: dict[str, bool] = {}
 
     def heard(name: str) -> bool:
         return any(one != "a connection" or "connect" in name for one in outside.of(name).heard)
 
-    outward = [free for group in grouped(NETWORK) if (free := tuple(name for name in group if name not in NOT_EVEN_FREE))]
+    outward = [
+        free
+        for group in grouped(NETWORK)
+        if (free := tuple(name for name in group if name not in NOT_EVEN_FREE))
+    ]
     for start in range(0, len(outward), 12):
         groups = outward[start : start + 12]
         names = tuple(name for group in groups for name in group)
@@ -162,7 +178,9 @@ def freed(stage: list[Around], outside: Outside) -> dict[str, bool]:
     return found
 
 
-@pytest.mark.parametrize("name", [name for name in (*NETWORK, *AROUND) if name not in NOT_EVEN_FREE])
+@pytest.mark.parametrize(
+    "name", [name for name in (*NETWORK, *AROUND) if name not in NOT_EVEN_FREE]
+)
 def test_a_page_gets_out_where_nothing_holds_it(freed: dict[str, bool], name: str) -> None:
     """Else it would prove nothing that it does not get out of its frame."""
     assert freed[name]
@@ -170,7 +188,11 @@ def test_a_page_gets_out_where_nothing_holds_it(freed: dict[str, bool], name: st
 
 @pytest.fixture(scope="module")
 def held(
-    stage: list[Around], freed: object, outside: Outside, hostile: Served, pairs: dict[str, dict[str, Any]]
+    stage: list[Around],
+    freed: object,
+    outside: Outside,
+    hostile: Served,
+    pairs: dict[str, dict[str, Any]],
 ) -> dict[str, list[str]]:
     """Leaks of each page from its frame: at once, after a click into it, and when it is stopped.
 
@@ -179,7 +201,9 @@ def held(
     found: dict[str, list[str]] = {}
     for tasks in portions(HOSTILE, AT_ONCE):
         there = {task: one.anew() for task, one in zip(tasks, stage, strict=False)}
-        names = {task: dict.fromkeys(name for group in HOSTILE[task] for name in group) for task in tasks}
+        names = {
+            task: dict.fromkeys(name for group in HOSTILE[task] for name in group) for task in tasks
+        }
         for name in (name for task in tasks for name in names[task]):
             outside.of(name).forget()
         at = {task: opened(around.page, hostile, pairs[task]) for task, around in there.items()}
@@ -210,7 +234,9 @@ def test_in_its_frame_a_page_reaches_nothing(held: dict[str, list[str]], name: s
     assert held[name] == []
 
 
-def test_the_policies_stand_in_the_answer_and_it_is_for_a_frame_only(hostile: Served, pairs: dict[str, dict[str, Any]]) -> None:
+def test_the_policies_stand_in_the_answer_and_it_is_for_a_frame_only(
+    hostile: Served, pairs: dict[str, dict[str, Any]]
+) -> None:
     item = pairs["busy"]
     body = {key: item[key] for key in ("task", "trial", "pair", "reviewer")}
     status, said = ask(hostile, f"/api/arena/{hostile.run_id}/previews", {**body, "side": 0})
@@ -222,13 +248,22 @@ def test_the_policies_stand_in_the_answer_and_it_is_for_a_frame_only(hostile: Se
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(request, timeout=5)
         assert refused.value.code == 409, wanted
-    request = urllib.request.Request(hostile.url + said["address"], headers={"sec-fetch-dest": "iframe"})
+    request = urllib.request.Request(
+        hostile.url + said["address"], headers={"sec-fetch-dest": "iframe"}
+    )
     with urllib.request.urlopen(request, timeout=30) as answer:
         headers = {name.lower(): value for name, value in answer.headers.items()}
         page = answer.read().decode()
     policy = dict.fromkeys(part.strip() for part in headers["content-security-policy"].split(";"))
-    assert {"sandbox allow-scripts", "default-src 'none'", "connect-src 'none'", "form-action 'none'", "base-uri 'none'",
-            "script-src 'unsafe-inline'", "frame-ancestors 'self'"} <= policy.keys()  # fmt: skip
+    assert {
+        "sandbox allow-scripts",
+        "default-src 'none'",
+        "connect-src 'none'",
+        "form-action 'none'",
+        "base-uri 'none'",
+        "script-src 'unsafe-inline'",
+        "frame-ancestors 'self'",
+    } <= policy.keys()
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "no-referrer"
     assert headers["x-dns-prefetch-control"] == "off"
@@ -253,7 +288,9 @@ def test_without_a_frame_nothing_of_a_page_runs(stage: list[Around], outside: Ou
     around.page.wait_for_timeout(LOOK_MS)
     assert (around.ran, around.page.locator("body *").count(), evil.heard) == (0, 0, [])
     around.page.goto(f"{evil.url}/framed", wait_until="commit")
-    assert until(around.page, lambda one: one.ran, [around], within_s=3), "else the guard would stop every page"
+    assert until(around.page, lambda one: one.ran, [around], within_s=3), (
+        "else the guard would stop every page"
+    )
 
 
 def test_a_page_that_never_ends_is_stopped_by_a_button(
@@ -268,7 +305,8 @@ def test_a_page_that_never_ends_is_stopped_by_a_button(
              const step = () => { const now = performance.now(); worst = Math.max(worst, now - last); last = now;
                                   now < end ? setTimeout(step, 10) : done(worst); }; step(); })"""
     )
-    # In one process with the endless page it would stand still for good; a busy machine may stop it for a moment.
+    # In one process with the endless page it would stand still for good; a busy machine may stop it
+    # for a moment.
     assert stalls < 5000, f"the page around it stood still for {stalls:.0f} ms"
     for _ in range(2):
         page.locator("[data-stop]").first.click()

@@ -1,4 +1,6 @@
-"""A corpus of hostile text in every field that files, models or people can fill runs nothing, and is shown, not swallowed."""
+"""A corpus of hostile text in every field that files, models or people can fill runs nothing, and
+is shown, not swallowed.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,12 @@ CORPUS = (
     "<base href=http://evil.example/>",
     "\u202egnp.exe\u2066 \u200bhidden",
     "${alert(8)}`",
-    "<!--", "]]>", "<math><mi//xlink:href='data:x,<script>alert(9)</script>'>",
+    "<!--",
+    "]]>",
+    "<math><mi//xlink:href='data:x,<script>alert(9)</script>'>",
     "data:text/html,<script>alert(10)</script>",
     "\\u003cscript\\u003ealert(11)\\u003c/script\\u003e",
-)  # fmt: skip
+)
 EVERYTHING = " ".join(CORPUS)
 NAME = f"Thing {' '.join(CORPUS[:5])}"
 """Names have at most 200 characters and no control characters: the loader refuses others."""
@@ -48,33 +52,59 @@ def hostile(tmp_path: Path) -> Iterator[Served]:
     folder.mkdir()
     names = [f"mallory {CORPUS[0]}", f"eve {CORPUS[4]}"]
     things = [
-        {"thingName": NAME, "context": EVERYTHING, "language": "python\"><script>alert(12)</script>",
-         "trialsNeeded": 2, "snippets": [{"name": name, "content": f"# {name}\n" + "\n".join(CORPUS)} for name in names]},
-        {"thingName": "Broken", "context": "", "language": "", "trialsNeeded": 1,
-         "snippets": [{"name": name, "content": name} for name in names]},
-    ]  # fmt: skip
+        {
+            "thingName": NAME,
+            "context": EVERYTHING,
+            "language": 'python"><script>alert(12)</script>',
+            "trialsNeeded": 2,
+            "snippets": [
+                {"name": name, "content": f"# {name}\n" + "\n".join(CORPUS)} for name in names
+            ],
+        },
+        {
+            "thingName": "Broken",
+            "context": "",
+            "language": "",
+            "trialsNeeded": 1,
+            "snippets": [{"name": name, "content": name} for name in names],
+        },
+    ]
     (folder / "hostile.json").write_text(json.dumps(things), "utf-8")
     graded = {
         f"{{{{label:{name}}}}}": {
-            criterion: {"score": 5, "reason": f"`{CORPUS[0]}` {EVERYTHING} {place} {criterion}", "evidence": list(CORPUS)}
+            criterion: {
+                "score": 5,
+                "reason": f"`{CORPUS[0]}` {EVERYTHING} {place} {criterion}",
+                "evidence": list(CORPUS),
+            }
             for criterion in ("integrity", "data_flow", "maintainability", "fitness")
         }
         for place, name in enumerate(names)
     }
-    said = {"candidates": graded, "report": f"# {EVERYTHING}\n\n" + "\n\n".join(f"- {one}\n\n`{one}`" for one in CORPUS)}
+    said = {
+        "candidates": graded,
+        "report": f"# {EVERYTHING}\n\n" + "\n\n".join(f"- {one}\n\n`{one}`" for one in CORPUS),
+    }
     lines = [
         {"match": {"role": "judge"}, "reply": {"text": json.dumps(said)}},
-        {"match": {"role": "judge", "task": "broken"}, "error": {"kind": "refused", "detail": EVERYTHING, "transient": False}},
+        {
+            "match": {"role": "judge", "task": "broken"},
+            "error": {"kind": "refused", "detail": EVERYTHING, "transient": False},
+        },
     ]
     (folder / "judge.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
-    done = forked.run("run", "hostile.json", "--judge", f"replay/{folder / 'judge.jsonl'}", folder=folder)
+    done = forked.run(
+        "run", "hostile.json", "--judge", f"replay/{folder / 'judge.jsonl'}", folder=folder
+    )
     assert done.returncode in (0, 1), done.stderr
     with serving(folder) as server:
         yield server
 
 
 @pytest.mark.slow
-def test_nothing_of_the_corpus_runs_or_reaches_out(hostile: Served, context: BrowserContext, watch: Watch) -> None:
+def test_nothing_of_the_corpus_runs_or_reaches_out(
+    hostile: Served, context: BrowserContext, watch: Watch
+) -> None:
     page = context.new_page()
     watch.on(page, hostile)
     run = hostile.run_id
@@ -83,14 +113,18 @@ def test_nothing_of_the_corpus_runs_or_reaches_out(hostile: Served, context: Bro
     pressed(page, "o")
     for key in ("ArrowRight", "ArrowDown", "v", "i", "i"):
         pressed(page, key)
-    expect(page.locator("article.reading"), "its language is none, so that it is rendered").to_have_count(2)
+    expect(
+        page.locator("article.reading"), "its language is none, so that it is rendered"
+    ).to_have_count(2)
     pressed(page, "d")
     expect(page.locator("article.reading")).to_have_count(3)
     pressed(page, "d")
     shown = page.locator("main").inner_text()
     assert "<script>alert(1)</script>" in shown, "hostile text is shown as it is"
     assert "U+202E" in shown, "what turns text around is marked"
-    expect(page.locator("main script, main iframe, main img, main base, main style")).to_have_count(0)
+    expect(page.locator("main script, main iframe, main img, main base, main style")).to_have_count(
+        0
+    )
     page.keyboard.press("x")
     page.keyboard.press("6")
     page.keyboard.insert_text(EVERYTHING)
@@ -99,30 +133,47 @@ def test_nothing_of_the_corpus_runs_or_reaches_out(hostile: Served, context: Bro
     page.get_by_role("button", name="Reviewer").click()
     page.get_by_label("Name").fill(EVERYTHING.replace("/", "")[:100])
     page.get_by_role("button", name="Save").click()
-    decided = next(a for a in ("a1", "a2") if hostile.get(f"/api/assessments/{a}")["state"] == "rejected")
+    decided = next(
+        a for a in ("a1", "a2") if hostile.get(f"/api/assessments/{a}")["state"] == "rejected"
+    )
     for path in ("/", f"/runs/{run}", f"/assessments/{decided}", "/signin"):
         page.goto(hostile.url + path)
         page.wait_for_load_state("load")
         page.wait_for_timeout(150)
     waiting = [a for a in ("a1", "a2") if a != decided]
-    forked.run("review", "reject", *waiting, "--reason", "nobody is named while one waits", folder=hostile.folder)
+    forked.run(
+        "review",
+        "reject",
+        *waiting,
+        "--reason",
+        "nobody is named while one waits",
+        folder=hostile.folder,
+    )
     columns = [one["column"] for one in hostile.get("/compare.json")["runs"][0]["candidates"]][:2]
-    sides = urlencode([("col", one) for one in columns] + [("q", ""), ("title", "(.*)"), ("read", "(?s)(.*)")])
+    sides = urlencode(
+        [("col", one) for one in columns] + [("q", ""), ("title", "(.*)"), ("read", "(?s)(.*)")]
+    )
     for path in ("/compare", f"/compare?{sides}", f"/compare/agreement?{sides}"):
         page.goto(hostile.url + path)
         page.wait_for_load_state("load")
         page.wait_for_timeout(150)
-        expect(page.locator("main script, main iframe, main img, main base, main style")).to_have_count(0)
+        expect(
+            page.locator("main script, main iframe, main img, main base, main style")
+        ).to_have_count(0)
     watch.expected = ("Failed to load resource",)
     page.goto(f"{hostile.url}/?before={CORPUS[1]}")
     page.wait_for_load_state("load")
-    expect(page.locator("main script, main iframe, main img, main base, main style")).to_have_count(0)
+    expect(page.locator("main script, main iframe, main img, main base, main style")).to_have_count(
+        0
+    )
     page.goto(f"{hostile.url}/assessments/{CORPUS[0].replace('/', '')}")
     page.goto(f"{hostile.url}/runs/{CORPUS[4]}")
     expect(page.locator("main")).to_contain_text("<svg onload=alert(5)>", use_inner_text=True)
 
 
-def test_trial_failure_names_the_responsible_side(hostile: Served, page_at: Callable[[Served], Page]) -> None:
+def test_trial_failure_names_the_responsible_side(
+    hostile: Served, page_at: Callable[[Served], Page]
+) -> None:
     page = page_at(hostile)
     page.goto(f"{hostile.url}/runs/{hostile.run_id}")
     row = page.locator(".failure-kinds details")

@@ -1,4 +1,6 @@
-"""People in a browser: an invited reviewer comes in by the link and goes by the own name; an owner changes theirs."""
+"""People in a browser: an invited reviewer comes in by the link and goes by the own name; an owner
+changes theirs.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def test_a_refused_name_says_why_at_its_field(page: Page, served: Served, watch:
     page.get_by_role("button", name="Reviewer").click()
     page.get_by_label("Name").fill("ann/b")
     page.get_by_role("button", name="Save").click()
-    page.wait_for_function("() => document.getElementById('reviewer-name').validationMessage.includes('slash')")
+    page.wait_for_function(
+        "() => document.getElementById('reviewer-name').validationMessage.includes('slash')"
+    )
     page.get_by_label("Name").fill("ann b")
     page.get_by_role("button", name="Save").click()
     expect(page.locator("#reviewer-shown")).to_have_text("ann b", use_inner_text=True)

@@ -1,4 +1,6 @@
-"""Roles: the addresses that an invited reviewer or viewer may open, their sign-in, and the end of an invitation."""
+"""Roles: the addresses that an invited reviewer or viewer may open, their sign-in, and the end of
+an invitation.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,13 @@ if TYPE_CHECKING:
 
 HOME = "http://127.0.0.1:8000"
 SECRET = "a-s3cret-of-any-length"
-OPEN_TO_ALL = {"GET /health", "GET /signin", "POST /api/signin", "POST /api/signout", "GET /preview/{token}"}
+OPEN_TO_ALL = {
+    "GET /health",
+    "GET /signin",
+    "POST /api/signin",
+    "POST /api/signout",
+    "GET /preview/{token}",
+}
 READS: Final = frozenset({"GET"})
 
 
@@ -38,8 +46,12 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 
 
 @contextmanager
-def client_of(workspace: Workspace, *, token: str | None = SECRET, signed_in: str | None = None) -> Iterator[TestClient]:
-    with TestClient(create_app(workspace, token=token), base_url=HOME, follow_redirects=False) as client:
+def client_of(
+    workspace: Workspace, *, token: str | None = SECRET, signed_in: str | None = None
+) -> Iterator[TestClient]:
+    with TestClient(
+        create_app(workspace, token=token), base_url=HOME, follow_redirects=False
+    ) as client:
         if signed_in:
             assert client.post("/api/signin", json={"token": signed_in}).status_code == 200
         yield client
@@ -61,19 +73,31 @@ def test_each_listed_address_is_a_route() -> None:
 
 
 @pytest.mark.parametrize("role", [VisitorRole.REVIEWER, VisitorRole.VIEWER])
-def test_every_route_that_is_not_listed_answers_403(workspace: Workspace, role: VisitorRole) -> None:
+def test_every_route_that_is_not_listed_answers_403(
+    workspace: Workspace, role: VisitorRole
+) -> None:
     invitation = people.invite(workspace, "ann", role=role, base=HOME)
     listed = {address.replace("{own_name}", "{name}") for address in LISTED[role]}
     closed = sorted(routes() - listed - OPEN_TO_ALL)
     assert len(closed) > 40
     with client_of(workspace, signed_in=invitation.token) as client:
-        for address in (*closed, "GET /openapi.json", "GET /nowhere", "HEAD /review", "GET /", "PUT /api/runs"):
+        for address in (
+            *closed,
+            "GET /openapi.json",
+            "GET /nowhere",
+            "HEAD /review",
+            "GET /",
+            "PUT /api/runs",
+        ):
             if address == "GET /" and role is VisitorRole.VIEWER:
                 continue
             method, _, path = address.partition(" ")
-            # A name that could be mistaken for another route would open it; no route's parameter looks like this.
+            # A name that could be mistaken for another route would open it; no route's parameter
+            # looks like this.
             path = re.sub(r"\{[^}]+\}", "x", path)
-            answer = client.request(method, path, json={} if method not in {"GET", "HEAD"} else None)
+            answer = client.request(
+                method, path, json={} if method not in {"GET", "HEAD"} else None
+            )
             assert answer.status_code == 403, address
 
 
@@ -102,9 +126,13 @@ def test_link_signs_in_once_and_leaves_the_address(workspace: Workspace) -> None
             assert "My decisions" in page.text
             assert 'href="/candidates"' not in page.text
             assert client.get("/runs").status_code == 403
-            assert client.get(invitation.link).headers["location"] == "/review", "the own link again changes nothing"
+            assert client.get(invitation.link).headers["location"] == "/review", (
+                "the own link again changes nothing"
+            )
             client.cookies.clear()
-            again = client.get(invitation.link, headers={"accept": "text/html", "sec-fetch-site": "none"})
+            again = client.get(
+                invitation.link, headers={"accept": "text/html", "sec-fetch-site": "none"}
+            )
             assert "set-cookie" not in again.headers
             refused = client.post("/api/signin", json={"token": invitation.token})
             assert refused.status_code == 401
@@ -129,7 +157,9 @@ def test_link_on_another_site_leads_to_a_question(workspace: Workspace, site: st
             assert answer.headers["location"] == f"/signin?next=%2Freview#token={invitation.token}"
             assert "set-cookie" not in answer.headers
     with client_of(workspace) as client:
-        assert client.get(invitation.link).status_code == 303, "a preview of the link has not used it up"
+        assert client.get(invitation.link).status_code == 303, (
+            "a preview of the link has not used it up"
+        )
         assert COOKIE in client.cookies
 
 
@@ -139,13 +169,18 @@ def test_link_replaces_no_session_without_a_question(workspace: Workspace) -> No
     typed = {"accept": "text/html", "sec-fetch-site": "none"}
     with client_of(workspace, signed_in=ann.token) as client:
         cookie = client.cookies[COOKIE]
-        assert client.get(bob.link, headers=typed).headers["location"] == f"/signin?next=%2Freview#token={bob.token}"
+        assert (
+            client.get(bob.link, headers=typed).headers["location"]
+            == f"/signin?next=%2Freview#token={bob.token}"
+        )
         assert client.cookies[COOKIE] == cookie
         assert client.post("/api/signin", json={"token": bob.token}).status_code == 200
         assert '"reviewer":"bob"' in client.get("/review").text
         client.cookies.clear()
         replaced = {"cookie": f"{COOKIE}={cookie}"}
-        assert client.get("/review.json", headers=replaced).status_code == 401, "the replaced session has ended"
+        assert client.get("/review.json", headers=replaced).status_code == 401, (
+            "the replaced session has ended"
+        )
 
 
 def test_each_sign_in_gets_a_random_session(workspace: Workspace) -> None:
@@ -169,7 +204,9 @@ def test_session_ends_after_its_days(workspace: Workspace, monkeypatch: pytest.M
     with client_of(workspace, signed_in=SECRET) as client:
         assert client.get("/audit").status_code == 200
         later = datetime.now(UTC) + timedelta(days=SESSION_DAYS, seconds=1)
-        monkeypatch.setattr(workspace, "clock", Later(workspace, now=later.isoformat(timespec="milliseconds")))
+        monkeypatch.setattr(
+            workspace, "clock", Later(workspace, now=later.isoformat(timespec="milliseconds"))
+        )
         assert client.get("/audit").status_code == 401
 
 
@@ -179,14 +216,22 @@ def test_refusal_is_a_page_for_browsers_and_names_where_to_go(workspace: Workspa
         page = client.get("/runs", headers={"accept": "text/html"})
         assert page.status_code == 403
         assert "not open to a reviewer" in page.text
-        assert client.get("/api/runs").json()["error"]["remedy"] == "Open /review, or ask the owner for access."
+        assert (
+            client.get("/api/runs").json()["error"]["remedy"]
+            == "Open /review, or ask the owner for access."
+        )
 
 
 def test_own_figures_are_open_and_those_of_others_are_not(workspace: Workspace) -> None:
     visitor = Visitor(VisitorRole.REVIEWER, "Ann Lee")
     assert visitor.may_open("GET", "/reviewers/Ann Lee")
     assert visitor.may_open("GET", "/reviewers/Ann Lee/checks.json")
-    for path in ("/reviewers/bob", "/reviewers/bob.json", "/reviewers/bob/checks", "/reviewers/Ann Lee/../bob"):
+    for path in (
+        "/reviewers/bob",
+        "/reviewers/bob.json",
+        "/reviewers/bob/checks",
+        "/reviewers/Ann Lee/../bob",
+    ):
         assert not visitor.may_open("GET", path)
 
 
@@ -195,7 +240,9 @@ def test_own_figures_are_open_and_those_of_others_are_not(workspace: Workspace) 
     [(None, 200, 404), (VisitorRole.REVIEWER, 200, 403), (VisitorRole.VIEWER, 403, 403)],
     ids=["owner", "reviewer", "viewer"],
 )
-def test_decisions_of_a_reviewer_by_role(workspace: Workspace, role: VisitorRole | None, own: int, others: int) -> None:
+def test_decisions_of_a_reviewer_by_role(
+    workspace: Workspace, role: VisitorRole | None, own: int, others: int
+) -> None:
     token = people.invite(workspace, "ann", role=role, base=HOME).token if role else SECRET
     with client_of(workspace, signed_in=token) as client:
         if role is None:
@@ -222,7 +269,9 @@ def test_reviewer_may_not_filter_progress_by_judge(workspace: Workspace) -> None
         assert client.post("/api/decisions", json={"decisions": [decision]}).status_code == 200
 
 
-def test_revoked_invitation_opens_nothing_on_any_server(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_revoked_invitation_opens_nothing_on_any_server(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
     for token in (SECRET, None):
         with client_of(workspace, token=token) as client:
@@ -230,8 +279,15 @@ def test_revoked_invitation_opens_nothing_on_any_server(workspace: Workspace, mo
             cookie = client.cookies[COOKIE]
             people.revoke(workspace, "ann")
             monkeypatch.setattr(workspace, "clock", Later(workspace))
-            assert client.get("/review.json", headers={"cookie": f"{COOKIE}={cookie}"}).status_code == 401
-            assert client.get(invitation.link, headers={"accept": "text/html"}).headers["location"].startswith("/signin")
+            assert (
+                client.get("/review.json", headers={"cookie": f"{COOKIE}={cookie}"}).status_code
+                == 401
+            )
+            assert (
+                client.get(invitation.link, headers={"accept": "text/html"})
+                .headers["location"]
+                .startswith("/signin")
+            )
             assert client.post("/api/signin", json={"token": invitation.token}).status_code == 401
         invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
 
@@ -255,7 +311,10 @@ def test_new_invitation_ends_the_earlier_one(workspace: Workspace) -> None:
     second = people.invite(workspace, "ann", role="reviewer", base=HOME)
     with client_of(workspace) as client:
         assert client.post("/api/signin", json={"token": first.token}).status_code == 401
-        assert client.post("/api/signin", json={"token": second.token}).json() == {"ok": True, "home": "/review"}
+        assert client.post("/api/signin", json={"token": second.token}).json() == {
+            "ok": True,
+            "home": "/review",
+        }
 
 
 def test_store_holds_no_token(workspace: Workspace, tmp_path: Path) -> None:
@@ -269,14 +328,18 @@ def test_store_holds_no_token(workspace: Workspace, tmp_path: Path) -> None:
     assert cookie.encode() not in stored
 
 
-def test_sign_out_ends_the_session_on_every_server(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sign_out_ends_the_session_on_every_server(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
     with client_of(workspace) as other, client_of(workspace, signed_in=invitation.token) as client:
         cookie = {"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
         assert other.get("/review.json", headers=cookie).status_code == 200
         assert client.post("/api/signout", json={}).status_code == 200
         assert COOKIE not in client.cookies
-        assert client.get("/review.json", headers=cookie).status_code == 401, "a copy of the cookie opens nothing"
+        assert client.get("/review.json", headers=cookie).status_code == 401, (
+            "a copy of the cookie opens nothing"
+        )
         monkeypatch.setattr(workspace, "clock", Later(workspace))
         assert other.get("/review.json", headers=cookie).status_code == 401
 

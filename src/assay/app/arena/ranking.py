@@ -6,7 +6,13 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.analysis.votes import JudgeAgreement, PairVotes, VoteFindings, judge_agreement, vote_findings
+from assay.analysis.votes import (
+    JudgeAgreement,
+    PairVotes,
+    VoteFindings,
+    judge_agreement,
+    vote_findings,
+)
 from assay.app.arena.voting import ArenaVoting, judges_say
 from assay.app.wire import attributes
 from assay.domain.arena import Choice, Vote
@@ -21,14 +27,27 @@ if TYPE_CHECKING:
 
 
 _STRENGTH: Final = (
-    *("candidate", "strength", "ci95", "preferred", "preferred_ci95", "elo", "wins", "ties", "losses", "both_bad"),
+    *(
+        "candidate",
+        "strength",
+        "ci95",
+        "preferred",
+        "preferred_ci95",
+        "elo",
+        "wins",
+        "ties",
+        "losses",
+        "both_bad",
+    ),
     *("rank_low", "rank_high"),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArenaRanking:
-    """A run's votes and ranking; `agreement` compares votes with each judge's grades and is only a diagnostic."""
+    """A run's votes and ranking; `agreement` compares votes with each judge's grades and is only a
+    diagnostic.
+    """
 
     summary: RunSummary
     votes: tuple[Vote, ...]
@@ -61,7 +80,9 @@ def chart_of(ranking: ArenaRanking) -> Chart:
 
 
 def pairs_csv(ranking: ArenaRanking) -> str:
-    """Return a CSV with one row per pair of candidates; text that a spreadsheet would run as a formula is escaped."""
+    """Return a CSV with one row per pair of candidates; text that a spreadsheet would run as a
+    formula is escaped.
+    """
     rows = tuple(
         {
             "a": pair.a,
@@ -79,7 +100,9 @@ def pairs_csv(ranking: ArenaRanking) -> str:
 
 
 def votes_csv(ranking: ArenaRanking) -> str:
-    """Return a CSV with one row per valid vote, oldest first; text that a spreadsheet would run as a formula is escaped."""
+    """Return a CSV with one row per valid vote, oldest first; text that a spreadsheet would run as
+    a formula is escaped.
+    """
     names = ranking.summary.candidates
     rows = tuple(
         {
@@ -101,11 +124,16 @@ def standing_document(ranking: ArenaRanking) -> dict[str, Any]:
     return {
         "run": ranking.summary.id,
         **attributes(findings, "votes", "compared", "both_bad", "reviewers", "tasks"),
-        "telling": {"votes": findings.telling, "share": findings.telling / findings.votes if findings.votes else None},
+        "telling": {
+            "votes": findings.telling,
+            "share": findings.telling / findings.votes if findings.votes else None,
+        },
         **attributes(findings, "again", "method", "reason"),
         "candidates": [attributes(strength, *_STRENGTH) for strength in findings.strengths],
         "pairs": [_pair(pair) for pair in findings.pairs],
-        "left": None if findings.left is None else {**_share(findings.left), "covers_half": findings.side_is_even},
+        "left": None
+        if findings.left is None
+        else {**_share(findings.left), "covers_half": findings.side_is_even},
         "diagnostics": {
             "judges": [
                 {

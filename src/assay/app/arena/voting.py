@@ -1,11 +1,13 @@
 """Arena voting: choose the next two responses, store a person's vote, and then reveal the authors.
 
-Any two candidates of a run form a pair, and the pair with the fewest votes comes next. Within a pair, each person sees
-tasks and trials in a different random order, so that votes cover the whole run. Which response is on the left depends only on
-the store's secret, the run, the person and the item, so a reload shows the same sides. The vote records the sides.
+Any two candidates of a run form a pair, and the pair with the fewest votes comes next. Within a
+pair, each person sees tasks and trials in a different random order, so that votes cover the whole
+run. Which response is on the left depends only on the store's secret, the run, the person and the
+item, so a reload shows the same sides. The vote records the sides.
 
-Until the vote is stored, the arena shows neither the authors nor judges' grades, and it hides names inside responses. Assay
-records the disclosure before it reveals the authors, so that a later review of the same trial does not count as blind.
+Until the vote is stored, the arena shows neither the authors nor judges' grades, and it hides names
+inside responses. Assay records the disclosure before it reveals the authors, so that a later review
+of the same trial does not count as blind.
 """
 
 from __future__ import annotations
@@ -38,15 +40,24 @@ if TYPE_CHECKING:
     from assay.domain.run import RunPlan
 
 LOOKED_AT: Final = 200
-"""Maximum number of trials searched for two answers to vote on; in an unfinished run, most trials may lack an answer."""
+"""Maximum number of trials searched for two answers to vote on; in an unfinished run, most trials
+may lack an answer.
+"""
 ALIKE: Final = 1e-9
-"""Largest difference between two scores that counts as a tie, because sums of weighted grades differ in their last digits."""
+"""Largest difference between two scores that counts as a tie, because sums of weighted grades
+differ in their last digits.
+"""
 _DESKS: Final = 500  # maximum number of (person, run) pairs whose skips are remembered
 _RUNS_KNOWN: Final = 32
 _DISCLOSED_KNOWN: Final = 20_000  # maximum number of disclosures remembered as already stored
 _LONGEST_NAME: Final = 1_000
 
-WITH_ANSWERS: Final = (TrialState.NEEDS_REVIEW, TrialState.APPROVED, TrialState.REJECTED, TrialState.LEFT_OUT)
+WITH_ANSWERS: Final = (
+    TrialState.NEEDS_REVIEW,
+    TrialState.APPROVED,
+    TrialState.REJECTED,
+    TrialState.LEFT_OUT,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +81,8 @@ class VotableRun:
 class JudgeOpinion:
     """One judge's scores for two responses, and its preference.
 
-    Scores range from 0 to 1. `agrees` is True if the person prefers the same response; None if the person called both bad.
+    Scores range from 0 to 1. `agrees` is True if the person prefers the same response; None if the
+    person called both bad.
     """
 
     judge: str
@@ -85,8 +97,8 @@ class JudgeOpinion:
 class Reveal:
     """Names and judge opinions that are shown after a vote.
 
-    `names` are the authors of the left and the right response. `telling` lists the words in each response that reveal its
-    author.
+    `names` are the authors of the left and the right response. `telling` lists the words in each
+    response that reveal its author.
     """
 
     vote: Vote
@@ -97,7 +109,8 @@ class Reveal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bout:
-    """Two responses to vote on, as one person sees them; `reveal` is None until that person has voted.
+    """Two responses to vote on, as one person sees them; `reveal` is None until that person has
+    voted.
 
     `hides` finds the names to hide inside responses; None after the vote.
     """
@@ -112,10 +125,15 @@ class Bout:
 
     @property
     def sides(self) -> tuple[Response, Response]:
-        return (self.contest.responses[self.pairing.left], self.contest.responses[self.pairing.right])
+        return (
+            self.contest.responses[self.pairing.left],
+            self.contest.responses[self.pairing.right],
+        )
 
     def text(self, side: int, most: int) -> str:
-        """Return the first `most` characters of a response (0: left, 1: right), with names hidden until the vote."""
+        """Return the first `most` characters of a response (0: left, 1: right), with names hidden
+        until the vote.
+        """
         return masked(self.sides[side].text[: most + _LONGEST_NAME], self.hides)[:most]
 
     def names_somebody(self, side: int) -> bool:
@@ -123,12 +141,17 @@ class Bout:
         return masked(self.sides[side].text, self.hides) != self.sides[side].text
 
     def page(self, side: int) -> str | None:
-        """Return the web page in a response (0: left, 1: right); None if the response contains no page."""
+        """Return the web page in a response (0: left, 1: right); None if the response contains no
+        page.
+        """
         return page_of(self.sides[side].text)
 
 
 class ArenaVoting:
-    """Stores votes and chooses the next pair. Thread-safe. Skipped pairs are forgotten when the process ends."""
+    """Stores votes and chooses the next pair.
+
+    Thread-safe. Skipped pairs are forgotten when the process ends.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -139,8 +162,12 @@ class ArenaVoting:
         self._disclosed: LRUCache[tuple[object, ...], None] = LRUCache(_DISCLOSED_KNOWN)
         self._extents: LRUCache[tuple[str, int], tuple[int, int]] = LRUCache(_RUNS_KNOWN)
 
-    def offers(self, *, before: str | None, limit: int) -> tuple[tuple[VotableRun, ...], str | None]:
-        """Return up to `limit` runs with at least two candidates, newest first, and the `before` argument for the next page."""
+    def offers(
+        self, *, before: str | None, limit: int
+    ) -> tuple[tuple[VotableRun, ...], str | None]:
+        """Return up to `limit` runs with at least two candidates, newest first, and the `before`
+        argument for the next page.
+        """
         arena = self._workspace.arena
         summaries: list[RunSummary] = []
         more = False
@@ -156,14 +183,23 @@ class ArenaVoting:
         return offers, summaries[-1].id if more else None
 
     def summary(self, run: str) -> RunSummary:
-        """Return a run's summary; raises `UnknownName` for an unknown run or a run with a single candidate."""
+        """Return a run's summary; raises `UnknownName` for an unknown run or a run with a single
+        candidate.
+        """
         (summary,) = self._workspace.archive.runs.matching(Selection(runs=(run,)))
         if len(summary.candidates) < 2:
-            raise UnknownName("pair", run, remedy="The arena needs a run with at least two candidates.")
+            raise UnknownName(
+                "pair", run, remedy="The arena needs a run with at least two candidates."
+            )
         return summary
 
-    def next(self, summary: RunSummary, reviewer: str, *, beside: tuple[int, int, int, int] | None = None) -> Bout | None:
-        """Return the next pair for a person; None if the person has voted on all pairs. `beside` is an item to leave out."""
+    def next(
+        self, summary: RunSummary, reviewer: str, *, beside: tuple[int, int, int, int] | None = None
+    ) -> Bout | None:
+        """Return the next pair for a person; None if the person has voted on all pairs.
+
+        `beside` is an item to leave out.
+        """
         arena, plan = self._workspace.arena, self._plan(summary)
         done = set(arena.voted(summary.id, reviewer=reviewer))
         if beside is not None:
@@ -187,8 +223,12 @@ class ArenaVoting:
                     return self._bout(summary, plan, contest, places, reviewer)
         raise UnknownName("pair of responses", f"{task}, trial {k}, {pair}")
 
-    def cast(self, bout: Bout, choice: Choice, *, idempotency_key: str, active_ms: int | None) -> Reveal:
-        """Store a person's vote and return the authors; raises `Refused` for a second vote on the same pair."""
+    def cast(
+        self, bout: Bout, choice: Choice, *, idempotency_key: str, active_ms: int | None
+    ) -> Reveal:
+        """Store a person's vote and return the authors; raises `Refused` for a second vote on the
+        same pair.
+        """
         names = bout.summary.candidates
         telling = any(telling_words(response.text, names) for response in bout.sides)
         vote = self._workspace.arena.cast(
@@ -205,10 +245,16 @@ class ArenaVoting:
         self._workspace.results.touch(bout.summary.id, bout.contest.trial)
         return self._reveal(bout.summary, self._plan(bout.summary), bout.contest, vote)
 
-    def take_back(self, run: str, reviewer: str, *, idempotency_key: str, vote: int | None = None) -> Bout:
-        """Withdraw a person's vote (by default the newest) and return its pair, so that the person can vote again."""
+    def take_back(
+        self, run: str, reviewer: str, *, idempotency_key: str, vote: int | None = None
+    ) -> Bout:
+        """Withdraw a person's vote (by default the newest) and return its pair, so that the person
+        can vote again.
+        """
         summary = self.summary(run)
-        taken = self._workspace.arena.take_back(summary.id, reviewer=reviewer, idempotency_key=idempotency_key, vote=vote)
+        taken = self._workspace.arena.take_back(
+            summary.id, reviewer=reviewer, idempotency_key=idempotency_key, vote=vote
+        )
         contest = self._workspace.arena.contest(summary.id, taken.pairing.position, taken.pairing.k)
         if contest is None:
             raise UnknownName("trial", f"{taken.task} {taken.pairing.k}")
@@ -226,9 +272,16 @@ class ArenaVoting:
         pairs = n * (n - 1) // 2
         trials = sum(summary.trials.get(state, 0) for state in WITH_ANSWERS)
         brought = sum(candidate.model is None for candidate in plan.candidates)
-        if brought == n:  # the responses are the same in every trial, so one vote per task is enough
+        # the responses are the same in every trial, so one vote per task is enough
+        if brought == n:
             trials = min(trials, self._extent(summary)[0])
-        return VotableRun(summary=summary, votes=votes, pairs=pairs, items=pairs * trials, has_pages=self._has_pages(summary))
+        return VotableRun(
+            summary=summary,
+            votes=votes,
+            pairs=pairs,
+            items=pairs * trials,
+            has_pages=self._has_pages(summary),
+        )
 
     def _has_pages(self, summary: RunSummary) -> bool | None:
         known = self._pages.get(summary.id)
@@ -248,28 +301,48 @@ class ArenaVoting:
 
     def _drawn(self, plan: RunPlan, reviewer: str, what: str, *numbers: int) -> int:
         """Return a 63-bit number that depends only on the store's secret and the arguments."""
-        content = "\x1f".join([str(plan.id), reviewer, what, *map(str, numbers)]).encode("utf-8", "replace")
+        content = "\x1f".join([str(plan.id), reviewer, what, *map(str, numbers)]).encode(
+            "utf-8", "replace"
+        )
         drawn = blake2b(content, key=self._key(), digest_size=8, person=b"arena").digest()
         return int.from_bytes(drawn, "big") >> 1
 
     def _key(self) -> bytes:
-        """Return the store's secret. The run's seed is not used, because the run's record contains the seed."""
+        """Return the store's secret.
+
+        The run's seed is not used, because the run's record contains the seed.
+        """
         return self._workspace.store.secret.value()
 
-    @cachedmethod(attrgetter("_plans"), lambda _, run: (run.id, run.candidates), attrgetter("_lock"))
+    @cachedmethod(
+        attrgetter("_plans"), lambda _, run: (run.id, run.candidates), attrgetter("_lock")
+    )
     def _plan(self, summary: RunSummary) -> RunPlan:
         """Return a run's plan. The cached plan is replaced after candidates have been added."""
         return self._workspace.journal.plan_of(summary.id)
 
-    @cachedmethod(attrgetter("_extents"), lambda _, run: (run.id, sum(run.trials.values())), attrgetter("_lock"))
+    @cachedmethod(
+        attrgetter("_extents"),
+        lambda _, run: (run.id, sum(run.trials.values())),
+        attrgetter("_lock"),
+    )
     def _extent(self, summary: RunSummary) -> tuple[int, int]:
-        """Return a run's (number of tasks, trials per task). The cached pair is replaced after trials have been added."""
+        """Return a run's (number of tasks, trials per task).
+
+        The cached pair is replaced after trials have been added.
+        """
         return self._workspace.arena.extent(summary.id)
 
     def _walk(
-        self, summary: RunSummary, plan: RunPlan, reviewer: str, left_out: set[tuple[int, int, int, int]]
+        self,
+        summary: RunSummary,
+        plan: RunPlan,
+        reviewer: str,
+        left_out: set[tuple[int, int, int, int]],
     ) -> Iterator[tuple[Pairing, Contest]]:
-        """Yield items to vote on, from the pair with the fewest votes first, and in a random order per person within a pair."""
+        """Yield items to vote on, from the pair with the fewest votes first, and in a random order
+        per person within a pair.
+        """
         arena = self._workspace.arena
         tasks, most = self._extent(summary)
         votes = arena.by_pair(summary.id)
@@ -277,7 +350,9 @@ class ArenaVoting:
             combinations(range(len(summary.candidates)), 2),
             key=lambda places: (votes.get(places, 0), self._drawn(plan, reviewer, "pair", *places)),
         )
-        brought = {place for place, candidate in enumerate(plan.candidates) if candidate.model is None}
+        brought = {
+            place for place, candidate in enumerate(plan.candidates) if candidate.model is None
+        }
         for places in pairs:
             shuffle = Shuffle(self._drawn(plan, reviewer, "walk", *places))
             drawn = (divmod(shuffle.next(tasks * most), most) for _ in range(tasks * most))
@@ -289,11 +364,21 @@ class ArenaVoting:
                 looked += 1
                 contest = arena.contest(summary.id, position, nth + 1)
                 if contest is not None and contest.responses.keys() >= set(places):
-                    yield Pairing(position=position, k=nth + 1, left=places[0], right=places[1]), contest
+                    yield (
+                        Pairing(position=position, k=nth + 1, left=places[0], right=places[1]),
+                        contest,
+                    )
                 if looked == LOOKED_AT:
                     break
 
-    def _bout(self, summary: RunSummary, plan: RunPlan, contest: Contest, pair: tuple[int, int], reviewer: str) -> Bout:
+    def _bout(
+        self,
+        summary: RunSummary,
+        plan: RunPlan,
+        contest: Contest,
+        pair: tuple[int, int],
+        reviewer: str,
+    ) -> Bout:
         first, second = pair
         if self._drawn(plan, reviewer, "side", contest.position, contest.k, *pair) % 2:
             first, second = second, first
@@ -312,9 +397,14 @@ class ArenaVoting:
 
     def _reveal(self, summary: RunSummary, plan: RunPlan, contest: Contest, vote: Vote) -> Reveal:
         names = summary.candidates
-        left, right = (telling_words(contest.responses[place].text, names) for place in (vote.pairing.left, vote.pairing.right))
+        left, right = (
+            telling_words(contest.responses[place].text, names)
+            for place in (vote.pairing.left, vote.pairing.right)
+        )
         brought = any(plan.candidates[place].model is None for place in vote.pairing.pair)
-        self._note_disclosed(summary.id, contest.task.id, None if brought else contest.k, vote.reviewer)
+        self._note_disclosed(
+            summary.id, contest.task.id, None if brought else contest.k, vote.reviewer
+        )
         return Reveal(
             vote=vote,
             names=(names[vote.pairing.left], names[vote.pairing.right]),

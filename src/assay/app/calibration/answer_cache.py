@@ -1,9 +1,10 @@
 """File cache of paid judge answers, used until a calibration is complete.
 
-A calibration is stored only when it is complete. Until then, each answer is appended to a file next to the store's
-folder before the next call, so that an interrupted calibration continues without paying twice. A line that a crash cut off is
-ignored. A cached answer is reused only if model, messages, parameters, schema and repeat number are the same, and only for
-`GOOD_FOR_S` seconds, because the model behind a name may change.
+A calibration is stored only when it is complete. Until then, each answer is appended to a file next
+to the store's folder before the next call, so that an interrupted calibration continues without
+paying twice. A line that a crash cut off is ignored. A cached answer is reused only if model,
+messages, parameters, schema and repeat number are the same, and only for `GOOD_FOR_S` seconds,
+because the model behind a name may change.
 """
 
 from __future__ import annotations
@@ -35,11 +36,13 @@ class PaidAnswers:
     """The cached answers of one calibration.
 
     Attributes:
-        path: the cache file; the file name contains a digest of the calibration's settings and references.
+        path: the cache file; the file name contains a digest of the calibration's settings and
+            references.
         replies: cached replies, by the digest of the question.
         tries: failed attempts, as the calibration record stores them.
         unusable: replies in failed attempts, which count towards the cost.
-        held_usd: US dollars spent or reserved by earlier attempts, including the worst case for calls that a crash cut off.
+        held_usd: US dollars spent or reserved by earlier attempts, including the worst case for
+            calls that a crash cut off.
     """
 
     path: Path
@@ -60,7 +63,8 @@ class PaidAnswers:
         for line in lines:
             with suppress(ValueError, KeyError, TypeError):
                 entry = json.loads(line)
-                # After a crash between storing the record and deleting this file, the record already holds its answers.
+                # After a crash between storing the record and deleting this file, the record
+                # already holds its answers.
                 if entry["at"] <= self.since or now - _seconds(entry["at"]) > GOOD_FOR_S:
                     continue
                 if "held_usd" in entry:
@@ -84,7 +88,9 @@ class PaidAnswers:
         self._write({"at": self.clock.now(), "try": attempt, "reply": fields})
 
     def hold(self, usd: float) -> None:
-        """Append a change in the reserved and spent amounts to the file, so that a restart can read it."""
+        """Append a change in the reserved and spent amounts to the file, so that a restart can read
+        it.
+        """
         self._write({"at": self.clock.now(), "held_usd": usd})
 
     def done(self) -> None:
@@ -96,7 +102,8 @@ class PaidAnswers:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            # One write per line, starting with a line end, so that a line cut off by a crash does not damage the others.
+            # One write per line, starting with a line end, so that a line cut off by a crash does
+            # not damage the others.
             os.write(handle, f"\n{json.dumps(line)}\n".encode())
             os.fsync(handle)
         finally:
@@ -104,7 +111,9 @@ class PaidAnswers:
 
 
 def question_of(request: ModelRequest) -> str:
-    """Return the cache key of a request: a digest of its model, messages, parameters and repeat number."""
+    """Return the cache key of a request: a digest of its model, messages, parameters and repeat
+    number.
+    """
     schema = request.answer_schema
     return digest(
         [

@@ -32,8 +32,12 @@ class _Bench(PaidCalls):
     done: int = 0
     grades: dict[str, list[Mapping[str, float]]] = field(default_factory=dict)
 
-    async def judge(self, samples: Sequence[ReferenceSample], *, repeat: int) -> tuple[list[JudgedReference], list[Swap]]:
-        """Judge each sample on its own, then judge pairs of samples with the same prompt in both orders."""
+    async def judge(
+        self, samples: Sequence[ReferenceSample], *, repeat: int
+    ) -> tuple[list[JudgedReference], list[Swap]]:
+        """Judge each sample on its own, then judge pairs of samples with the same prompt in both
+        orders.
+        """
         asker = self.open()
         slots = asyncio.Semaphore(int(str(self.workspace.settings.values["concurrency"])))
 
@@ -50,16 +54,27 @@ class _Bench(PaidCalls):
             return _judged(sample, [assessment.scores.get(FIRST) for assessment in scored])
 
         async def both_orders(first: ReferenceSample, second: ReferenceSample) -> Swap:
-            leads = [_lead(await score(side_by_side(first, second, swapped=swapped))) for swapped in (False, True)]
+            leads = [
+                _lead(await score(side_by_side(first, second, swapped=swapped)))
+                for swapped in (False, True)
+            ]
             return Swap(id=f"{first.id} / {second.id}", lead=leads[0], lead_swapped=leads[1])
 
         try:
             async with asyncio.TaskGroup() as group:
                 judged = [group.create_task(alone_many(sample)) for sample in samples]
-                swaps = [group.create_task(both_orders(first, second)) for first, second in pairs(samples)]
+                swaps = [
+                    group.create_task(both_orders(first, second))
+                    for first, second in pairs(samples)
+                ]
             lost = {name for name, failure in self.failures if failure.fault is not Fault.JUDGE}
-            # Transport failures say nothing about the judge, so they are left out; unreadable answers count.
-            kept = [first for task in judged if (first := task.result()).judged is not None or first.id not in lost]
+            # Transport failures say nothing about the judge, so they are left out; unreadable
+            # answers count.
+            kept = [
+                first
+                for task in judged
+                if (first := task.result()).judged is not None or first.id not in lost
+            ]
             return kept, [task.result() for task in swaps]
         finally:
             await self.workspace.directory.close()
@@ -102,7 +117,11 @@ def _judged(sample: ReferenceSample, scores: Sequence[float | None]) -> JudgedRe
 
 def _grades(assessment: Assessment) -> dict[str, float]:
     """Return the judge's grades for a single candidate, from 0 to 1, by criterion."""
-    return {grade.criterion: grade.score for grade in assessment.grades if grade.candidate == FIRST and grade.score is not None}
+    return {
+        grade.criterion: grade.score
+        for grade in assessment.grades
+        if grade.candidate == FIRST and grade.score is not None
+    }
 
 
 def _lead(assessment: Assessment | Failure) -> float | None:

@@ -78,7 +78,10 @@ class CorrectionsDocument:
 
 @document
 class JudgedReferenceDocument:
-    """JSON of one reference: shortened texts and the judge's score. For a corrected grade, the assessment contains the texts."""
+    """JSON of one reference: shortened texts and the judge's score.
+
+    For a corrected grade, the assessment contains the texts.
+    """
 
     prompt: str | Absent = optional()
     response: str | Absent = optional()
@@ -159,7 +162,10 @@ def calibration_document(calibrated: Calibrated) -> dict[str, JsonValue]:
 
 
 def record_document(record: CalibrationRecord) -> dict[str, JsonValue]:
-    """Return a stored calibration as JSON. Calibrations from older versions may lack fields of `MeasuredDocument`."""
+    """Return a stored calibration as JSON.
+
+    Calibrations from older versions may lack fields of `MeasuredDocument`.
+    """
     return {
         **record.document,
         "model": record.identity.model,

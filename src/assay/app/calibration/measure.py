@@ -1,7 +1,8 @@
 """Calibrate a judge on references with known scores and on grades that people corrected.
 
-Calls go through the engine's Asker, so retries and recordings work as in a run. The calibration is valid only for the same
-model, prompt, rubric and parameters. Until it is complete, `answer_cache` keeps every answer, so that it can be continued.
+Calls go through the engine's Asker, so retries and recordings work as in a run. The calibration is
+valid only for the same model, prompt, rubric and parameters. Until it is complete, `answer_cache`
+keeps every answer, so that it can be continued.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from assay.analysis.calibration import JudgedReference, bias_by_criterion, by_kind, trust
 from assay.app.calibration.answer_cache import FOLDER, PaidAnswers
 from assay.app.calibration.bench import _Bench
-from assay.app.calibration.documents import CorrectionsDocument, JudgedReferenceDocument, MeasuredDocument, PassedDocument
+from assay.app.calibration.documents import (
+    CorrectionsDocument,
+    JudgedReferenceDocument,
+    MeasuredDocument,
+    PassedDocument,
+)
 from assay.app.calibration.setup import (
     MOST_OF_A_TEXT,
     MOST_REPEATS,
@@ -36,7 +42,14 @@ from assay.domain.failure import Failure
 from assay.domain.lifecycle import AssessmentState, Verb
 from assay.domain.selection import Selection
 from assay.domain.suite import JudgeMode, Task
-from assay.scoring.calibration import ReferenceSample, alone, family, identity_of, pairs, side_by_side
+from assay.scoring.calibration import (
+    ReferenceSample,
+    alone,
+    family,
+    identity_of,
+    pairs,
+    side_by_side,
+)
 from assay.scoring.calibration_samples import SAMPLES
 from assay.scoring.judge import prompt_text
 
@@ -61,7 +74,9 @@ def foreseen(
     repeat: int = 1,
     budget_usd: float | None = None,
 ) -> Foreseen:
-    """Return the planned calls and cost of `calibrate`, with the same arguments and errors, without calling the judge."""
+    """Return the planned calls and cost of `calibrate`, with the same arguments and errors, without
+    calling the judge.
+    """
     if not 1 <= repeat <= MOST_REPEATS:
         raise InputError("--repeat", f"is {repeat}, but must be between 1 and {MOST_REPEATS}.")
     references = tuple(_references(workspace, samples, with_built_in=with_built_in))
@@ -78,23 +93,37 @@ def foreseen(
         if not sample.bypassed:
             tally.add(_question(setting, alone(sample, repeat=1)), times=repeat)
     for left, right in pairs(references):
-        # The judge is asked in both orders, because only the pair of answers shows how often the verdict follows the order.
+        # The judge is asked in both orders, because only the pair of answers shows how often the
+        # verdict follows the order.
         tally.add(_question(setting, side_by_side(left, right, swapped=False)), times=2)
     estimate = tally.estimate()
     check_cap(estimate, budget_usd)
     paid = _paid(workspace, setting, references, repeat=repeat)
-    return Foreseen(setting=setting, references=references, estimate=estimate, taken_over=len(paid.replies))
+    return Foreseen(
+        setting=setting, references=references, estimate=estimate, taken_over=len(paid.replies)
+    )
 
 
-def _paid(workspace: Workspace, setting: JudgeSetting, references: Sequence[ReferenceSample], *, repeat: int) -> PaidAnswers:
+def _paid(
+    workspace: Workspace,
+    setting: JudgeSetting,
+    references: Sequence[ReferenceSample],
+    *,
+    repeat: int,
+) -> PaidAnswers:
     identity = identity_of(setting.judge, setting.rubric)
     name = digest(
-        [[identity.model, identity.prompt, identity.rubric, identity.parameters], _samples_digest(references), repeat]
+        [
+            [identity.model, identity.prompt, identity.rubric, identity.parameters],
+            _samples_digest(references),
+            repeat,
+        ]
     )
     stored = [
         record.at
         for record in workspace.calibrations.records(model=identity.model)
-        if record.identity == identity and record.document.get("samples_digest") == _samples_digest(references)
+        if record.identity == identity
+        and record.document.get("samples_digest") == _samples_digest(references)
     ]
     folder = workspace.settings.folder / ".assay" / FOLDER
     paid = PaidAnswers(folder / f"{name}.jsonl", workspace.clock, since=max(stored, default=""))
@@ -103,7 +132,9 @@ def _paid(workspace: Workspace, setting: JudgeSetting, references: Sequence[Refe
 
 
 def _samples_digest(references: Sequence[ReferenceSample]) -> str:
-    return digest([[s.id, s.prompt, s.response, s.score, s.tolerance, s.expected] for s in references])
+    return digest(
+        [[s.id, s.prompt, s.response, s.score, s.tolerance, s.expected] for s in references]
+    )
 
 
 def calibrate(
@@ -120,31 +151,41 @@ def calibrate(
 
     Args:
         model: `provider/name`.
-        samples: a file of references, or an imported run with grades by people. It replaces the built-in references unless
-            `with_built_in` is True.
+        samples: a file of references, or an imported run with grades by people. It replaces the
+            built-in references unless `with_built_in` is True.
         suite: suite file whose rubric, prompt and parameters the judge uses.
-        repeat: number of times to judge each reference; above 1, the spread between repeats is measured.
-        budget_usd: maximum cost in US dollars, including an interrupted attempt. References beyond the budget are left out.
+        repeat: number of times to judge each reference; above 1, the spread between repeats is
+            measured.
+        budget_usd: maximum cost in US dollars, including an interrupted attempt. References beyond
+            the budget are left out.
         stopper: stops the calibration from another thread, as Ctrl-C does.
         answered: called after every answer with (answers so far, answers in total).
 
     Raises:
         InputError: an invalid reference, file or number, or a model that cannot be called.
-        Interrupted: the calibration was stopped. All answers are kept, and the same call continues the calibration.
-        Unanswered: the judge scored no reference. The calibration is not stored, because corrected grades alone do not show how
-            the judge grades with its current settings.
+        Interrupted: the calibration was stopped. All answers are kept, and the same call continues
+            the calibration.
+        Unanswered: the judge scored no reference. The calibration is not stored, because corrected
+            grades alone do not show how the judge grades with its current settings.
     """
     ahead = foreseen(workspace, model, repeat=repeat, budget_usd=budget_usd, **wanted)
     setting, references = ahead.setting, ahead.references
     paid = _paid(workspace, setting, references, repeat=repeat)
     bench = _Bench(
-        workspace=workspace, setting=setting, paid=paid, cap_usd=budget_usd, expected=ahead.estimate.calls, answered=answered
+        workspace=workspace,
+        setting=setting,
+        paid=paid,
+        cap_usd=budget_usd,
+        expected=ahead.estimate.calls,
+        answered=answered,
     )
     try:
         judged, swaps = asyncio.run(_stoppable(bench.judge(references, repeat=repeat), stopper))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
         problem = f"was stopped; {len(paid.replies)} answers are kept for a day."
-        raise Interrupted("calibrate", problem, remedy="Run the same command again to continue.") from error
+        raise Interrupted(
+            "calibrate", problem, remedy="Run the same command again to continue."
+        ) from error
     # Without this check, corrected grades alone gave a tier to a judge whose every call had failed.
     if all(reference.judged is None or reference.bypassed for reference in judged):
         raise _unanswered(setting, references, bench.failures)
@@ -162,10 +203,17 @@ def calibrate(
         samples_digest=_samples_digest(references),
         repeat=repeat,
         model_versions=tuple(sorted(bench.versions)),
-        by_kind={kind: PassedDocument(passed=passed, asked=asked) for kind, (passed, asked) in by_kind(everything).items()},
-        corrections=CorrectionsDocument(n=len(corrected), from_other_settings=elsewhere, approved_as_judged=approved),
+        by_kind={
+            kind: PassedDocument(passed=passed, asked=asked)
+            for kind, (passed, asked) in by_kind(everything).items()
+        },
+        corrections=CorrectionsDocument(
+            n=len(corrected), from_other_settings=elsewhere, approved_as_judged=approved
+        ),
         by_criterion=bias_by_criterion(bench.by_criterion(references)),
-        samples=tuple(_sample_document(reference, texts.get(reference.id)) for reference in everything),
+        samples=tuple(
+            _sample_document(reference, texts.get(reference.id)) for reference in everything
+        ),
         pairs=swaps,
         failed_tries=tuple(paid.tries),
         calls=bench.calls,
@@ -173,7 +221,12 @@ def calibrate(
         cost_usd=bench.cost_usd,
     )
     record = workspace.calibrations.keep(
-        CalibrationRecord(identity=identity, tier=measured.tier, at=workspace.clock.now(), document=plain(document))
+        CalibrationRecord(
+            identity=identity,
+            tier=measured.tier,
+            at=workspace.clock.now(),
+            document=plain(document),
+        )
     )
     # Only now, so that a crash before this line loses no paid answer.
     paid.done()
@@ -190,11 +243,18 @@ def calibrate(
 
 
 def _unanswered(
-    setting: JudgeSetting, references: Sequence[ReferenceSample], failures: Sequence[tuple[str, Failure]]
+    setting: JudgeSetting,
+    references: Sequence[ReferenceSample],
+    failures: Sequence[tuple[str, Failure]],
 ) -> Unanswered:
     asked = sum(not sample.bypassed for sample in references)
-    first = f" The first failure: {failures[0][1].kind}: {failures[0][1].detail}" if failures else ""
-    return Unanswered(setting.judge.model.ref, f"scored none of {asked} references, so no calibration was stored.{first}")
+    first = (
+        f" The first failure: {failures[0][1].kind}: {failures[0][1].detail}" if failures else ""
+    )
+    return Unanswered(
+        setting.judge.model.ref,
+        f"scored none of {asked} references, so no calibration was stored.{first}",
+    )
 
 
 async def _stoppable(work: Coroutine[Any, Any, R], stopper: stopper_.Stopper | None) -> R:
@@ -214,11 +274,14 @@ def records(workspace: Workspace, *, model: str | None = None) -> tuple[Calibrat
     return tuple(workspace.calibrations.records(model=model))
 
 
-def _corrections(workspace: Workspace, setting: JudgeSetting) -> tuple[list[JudgedReference], int, int]:
-    """Return this model's corrected grades, the number of corrections made under other settings, and the number of approvals.
+def _corrections(
+    workspace: Workspace, setting: JudgeSetting
+) -> tuple[list[JudgedReference], int, int]:
+    """Return this model's corrected grades, the number of corrections made under other settings,
+    and the number of approvals.
 
-    Only candidates whose score a person changed are included; the other scores come from the judge. Corrections that a
-    regrade repeated are left out, because the same decision would count twice.
+    Only candidates whose score a person changed are included; the other scores come from the judge.
+    Corrections that a regrade repeated are left out, because the same decision would count twice.
     """
     ref = setting.judge.model.ref
     identity = identity_of(setting.judge, setting.rubric)
@@ -239,10 +302,15 @@ def _corrections(workspace: Workspace, setting: JudgeSetting) -> tuple[list[Judg
                 continue
             detail = workspace.archive.assessments.detail(row.key)
             last = detail.events[-1].decision if detail.events else None
-            if last is not None and last.verb is Verb.CORRECT and (last.key or "").startswith("kept:"):
+            if (
+                last is not None
+                and last.verb is Verb.CORRECT
+                and (last.key or "").startswith("kept:")
+            ):
                 continue
             same = identity_of(names[row.grader], plan.rubric) == identity
-            # Otherwise, scores that nobody changed would be used as references and confirm the judge by themselves.
+            # Otherwise, scores that nobody changed would be used as references and confirm the
+            # judge by themselves.
             rescored = _rescored(detail.judged, row.assessment)
             for name, reference in row.assessment.scores.items():
                 judged = detail.judged.scores.get(name)
@@ -267,8 +335,14 @@ def _corrections(workspace: Workspace, setting: JudgeSetting) -> tuple[list[Judg
 def _rescored(judged: Assessment, counted: Assessment) -> set[str]:
     grades = {(grade.candidate, grade.criterion): grade.score for grade in judged.grades}
     weighing = (grade for grade in counted.grades if judged.weights.get(grade.criterion, 1.0) > 0)
-    changed = {each.candidate for each in weighing if _differ(each.score, grades.get((each.candidate, each.criterion)))}
-    return changed | {name for name, score in counted.scores.items() if _differ(score, judged.scores.get(name))}
+    changed = {
+        each.candidate
+        for each in weighing
+        if _differ(each.score, grades.get((each.candidate, each.criterion)))
+    }
+    return changed | {
+        name for name, score in counted.scores.items() if _differ(score, judged.scores.get(name))
+    }
 
 
 def _differ(score: float | None, other: float | None) -> bool:
@@ -277,7 +351,9 @@ def _differ(score: float | None, other: float | None) -> bool:
     return abs(score - other) > _SAME
 
 
-def _references(workspace: Workspace, path: Path | None, *, with_built_in: bool) -> tuple[ReferenceSample, ...]:
+def _references(
+    workspace: Workspace, path: Path | None, *, with_built_in: bool
+) -> tuple[ReferenceSample, ...]:
     if path is None:
         return SAMPLES
     from assay.suites.samples import load_samples
@@ -317,14 +393,20 @@ def _of_run(workspace: Workspace, run: str) -> tuple[ReferenceSample, ...]:
     )
 
 
-def _sample_document(judged: JudgedReference, sample: ReferenceSample | None) -> JudgedReferenceDocument:
+def _sample_document(
+    judged: JudgedReference, sample: ReferenceSample | None
+) -> JudgedReferenceDocument:
     expected = None if sample is None else sample.expected
     return fill(
         JudgedReferenceDocument,
         judged,
         prompt=ABSENT if sample is None else sample.prompt[:MOST_OF_A_TEXT],
         response=ABSENT if sample is None else sample.response[:MOST_OF_A_TEXT],
-        reference_answer=ABSENT if sample is None else expected if expected is None else expected[:MOST_OF_A_TEXT],
+        reference_answer=ABSENT
+        if sample is None
+        else expected
+        if expected is None
+        else expected[:MOST_OF_A_TEXT],
         judged=None if judged.bypassed else judged.judged,
         error=None if judged.bypassed else judged.error,
     )

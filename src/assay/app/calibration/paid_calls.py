@@ -1,4 +1,6 @@
-"""Calls to models outside of runs: each paid answer is on disk before it is used, and a budget limits their cost."""
+"""Calls to models outside of runs: each paid answer is on disk before it is used, and a budget
+limits their cost.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ MOST_OF_A_REPLY: Final = 2_000
 
 @dataclass(slots=True, kw_only=True)
 class PaidCalls:
-    """Makes calls, counts them, and records failed attempts as a `ports.Ledger`; `cap_usd` is the budget."""
+    """Makes calls, counts them, and records failed attempts as a `ports.Ledger`; `cap_usd` is the
+    budget.
+    """
 
     workspace: Workspace
     paid: PaidAnswers
@@ -42,23 +46,33 @@ class PaidCalls:
     taken_over: int = 0
 
     def open(self) -> Asker:
-        """Return the sender of requests. Count the cost of an interrupted attempt too, so that budget and record cover both."""
+        """Return the sender of requests.
+
+        Count the cost of an interrupted attempt too, so that budget and record cover both.
+        """
         for reply in self.paid.unusable:
             self._count(reply)
-        # Usable answers are counted when `answer` reads them again; only their cost is added here. An attempt without a
-        # budget reserved nothing, so that only the costs of its replies are known.
+        # Usable answers are counted when `answer` reads them again; only their cost is added here.
+        # An attempt without a budget reserved nothing, so that only the costs of its replies are
+        # known.
         replies = (*self.paid.unusable, *self.paid.replies.values())
         self.held_usd = max(self.paid.held_usd, sum(reply.cost_usd or 0.0 for reply in replies))
         return Asker(
-            spending=None if self.cap_usd is None else Spending(RunId("paid-calls"), self, self.workspace.directory),
+            spending=None
+            if self.cap_usd is None
+            else Spending(RunId("paid-calls"), self, self.workspace.directory),
             journal=self,
             directory=self.workspace.directory,
             clock=self.workspace.clock,
             listener=nobody,
         )
 
-    async def answer(self, asker: Asker, request: ModelRequest, read: Callable[[Reply], Read]) -> Read:
-        """Return the parsed answer, from the cache if an earlier attempt paid for it; raises `GaveUp`."""
+    async def answer(
+        self, asker: Asker, request: ModelRequest, read: Callable[[Reply], Read]
+    ) -> Read:
+        """Return the parsed answer, from the cache if an earlier attempt paid for it; raises
+        `GaveUp`.
+        """
         question = question_of(request)
 
         def counted(reply: Reply) -> Read:
@@ -88,7 +102,8 @@ class PaidCalls:
         for call in entry.calls:
             if call.failure is None:
                 continue
-            if call.reply is not None and not call.reply.text:  # this reply was paid for but never parsed
+            # this reply was paid for but never parsed
+            if call.reply is not None and not call.reply.text:
                 self._count(call.reply)
             self.paid.keep_try(
                 {
@@ -108,7 +123,9 @@ class PaidCalls:
         if self.cap_usd is not None:
             spent_usd = self.held_usd - sum(waiting.usd for waiting in self.in_flight)
             most_usd = sum(waiting.most_usd for waiting in self.in_flight)
-            grant = decide(reservation, budget_usd=self.cap_usd, spent_usd=spent_usd, in_flight_usd=most_usd)
+            grant = decide(
+                reservation, budget_usd=self.cap_usd, spent_usd=spent_usd, in_flight_usd=most_usd
+            )
             if grant is not Grant.GRANTED:
                 return grant
         self.in_flight.append(reservation)

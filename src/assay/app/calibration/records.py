@@ -1,7 +1,9 @@
-"""Data for the web pages about calibrations: stored calibrations and the estimate of a new calibration.
+"""Data for the web pages about calibrations: stored calibrations and the estimate of a new
+calibration.
 
-A calibration is current if it is the newest of its judge and the judge's settings are unchanged; otherwise the page lists
-the changes. Corrected grades are shown by assessment and never by candidate.
+A calibration is current if it is the newest of its judge and the judge's settings are unchanged;
+otherwise the page lists the changes. Corrected grades are shown by assessment and never by
+candidate.
 """
 
 from __future__ import annotations
@@ -52,8 +54,9 @@ PARTS: Final = ("rubric", "prompt", "parameters")
 class Listed:
     """A stored calibration and its state.
 
-    `state` is `current`, `replaced` (by the newer calibration number `by`) or `out_of_date`: the model's newest run uses
-    different settings, which `changed` lists. `used` is True if a recent run has the model as a judge.
+    `state` is `current`, `replaced` (by the newer calibration number `by`) or `out_of_date`: the
+    model's newest run uses different settings, which `changed` lists. `used` is True if a recent
+    run has the model as a judge.
     """
 
     record: CalibrationRecord
@@ -65,7 +68,10 @@ class Listed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A calibration that a browser requests. `samples` is a file in the project folder; without it, built-in samples are used."""
+    """A calibration that a browser requests.
+
+    `samples` is a file in the project folder; without it, built-in samples are used.
+    """
 
     model: str
     samples: str | None = None
@@ -100,7 +106,10 @@ class Calibrations:
         return _listed(shown, self._workspace.calibrations.newest_numbers(), self._in_use())
 
     def chart(self, number: int) -> Chart:
-        """Return a chart of the judge's scores against the reference scores. Each point links to its references."""
+        """Return a chart of the judge's scores against the reference scores.
+
+        Each point links to its references.
+        """
         record = self.one(number).record
         samples: Any = record.document.get("samples", [])
         return chart_calibration([sample for sample in samples if sample["judged"] is not None])
@@ -116,13 +125,18 @@ class Calibrations:
 
 
 def look(workspace: Workspace, wanted: Wanted) -> Foreseen:
-    """Return an estimate of a calibration without calling the judge; raises `InputError` as `assay calibrate --dry-run` does."""
+    """Return an estimate of a calibration without calling the judge; raises `InputError` as `assay
+    calibrate --dry-run` does.
+    """
     with _named(wanted):
         return measure.foreseen(workspace, wanted.model, **arguments(workspace, wanted))
 
 
 def arguments(workspace: Workspace, wanted: Wanted) -> dict[str, Any]:
-    """Return the arguments for `calibrate`. Pasted samples are saved to a file, and every path is inside the project folder."""
+    """Return the arguments for `calibrate`.
+
+    Pasted samples are saved to a file, and every path is inside the project folder.
+    """
     samples: Path | None = None
     if wanted.pasted is not None and wanted.pasted.strip():
         samples = _kept(workspace, wanted.pasted)
@@ -130,14 +144,17 @@ def arguments(workspace: Workspace, wanted: Wanted) -> dict[str, Any]:
         samples = _placed(workspace, wanted.samples)
     if wanted.with_built_in and samples is None:
         raise InputError(
-            "built_in", "can be added only to your own samples. Without samples, Assay always uses the built-in ones."
+            "built_in",
+            "can be added only to your own samples. Without samples, Assay always uses the built-in ones.",
         )
     return {
         "samples": samples,
         "with_built_in": wanted.with_built_in,
         "suite": suite_files.suite_place(workspace, wanted.suite) if wanted.suite else None,
         "repeat": wanted.repeat,
-        "budget_usd": workspace.settings.values["budget"] if wanted.budget_usd is None else wanted.budget_usd,
+        "budget_usd": workspace.settings.values["budget"]
+        if wanted.budget_usd is None
+        else wanted.budget_usd,
     }
 
 
@@ -163,7 +180,12 @@ def sample_files(workspace: Workspace) -> tuple[str, ...]:
         except OSError:
             continue
         # A suite may contain these words too, but has `tasks`.
-        if b"response" in head and b"score" in head and b"prompt" in head and b"tasks" not in head[:2000]:
+        if (
+            b"response" in head
+            and b"score" in head
+            and b"prompt" in head
+            and b"tasks" not in head[:2000]
+        ):
             files.append(path.relative_to(root).as_posix())
     return tuple(files[:100])
 
@@ -178,7 +200,9 @@ def references() -> int:
 
 
 def _listed(
-    record: CalibrationRecord, newest: Mapping[JudgeIdentity, int], in_use: Mapping[str, list[JudgeIdentity]]
+    record: CalibrationRecord,
+    newest: Mapping[JudgeIdentity, int],
+    in_use: Mapping[str, list[JudgeIdentity]],
 ) -> Listed:
     identity = record.identity
     used = in_use.get(identity.model, [])
@@ -202,13 +226,17 @@ def runs_under_review(workspace: Workspace) -> frozenset[str]:
 
 
 def _without_names(record: CalibrationRecord, waiting: Collection[str]) -> CalibrationRecord:
-    """Return the record without names of candidates in corrected grades and without names of runs under review."""
+    """Return the record without names of candidates in corrected grades and without names of runs
+    under review.
+    """
     document = dict(record.document)
     document["settings_of"] = shown_source(str(document.get("settings_of", "")), waiting)
     samples: Any = document.get("samples", [])
     # The id of a corrected grade ends in the candidate's name: `a17/NAME`.
     document["samples"] = [
-        {**sample, "id": str(sample["id"]).partition("/")[0]} if sample.get("source") == "correction" else sample
+        {**sample, "id": str(sample["id"]).partition("/")[0]}
+        if sample.get("source") == "correction"
+        else sample
         for sample in samples
     ]
     return replace(record, document=document)
@@ -217,7 +245,11 @@ def _without_names(record: CalibrationRecord, waiting: Collection[str]) -> Calib
 def _placed(workspace: Workspace, path: str) -> Path:
     whole = suite_files.visible_file(workspace, path, SUFFIXES)
     if whole is None:
-        raise UnknownName("samples file", path, remedy="Samples must be in the folder where `assay serve` was started.")
+        raise UnknownName(
+            "samples file",
+            path,
+            remedy="Samples must be in the folder where `assay serve` was started.",
+        )
     return whole
 
 
@@ -227,7 +259,11 @@ def _pasted_place(workspace: Workspace, text: str) -> Path:
 
 def _kept(workspace: Workspace, text: str) -> Path:
     if len(text.encode("utf-8", "replace")) > LARGEST_TEXT:
-        raise InputError("samples", f"are larger than {LARGEST_TEXT // 2**20} MB.", remedy="Put the file into the folder.")
+        raise InputError(
+            "samples",
+            f"are larger than {LARGEST_TEXT // 2**20} MB.",
+            remedy="Put the file into the folder.",
+        )
     place = _pasted_place(workspace, text)
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -243,7 +279,9 @@ def _as_json(text: str) -> str:
         json.loads(text)
         return text
     with suppress(ValueError):
-        return json.dumps([json.loads(line) for line in text.splitlines() if line.strip()], ensure_ascii=False)
+        return json.dumps(
+            [json.loads(line) for line in text.splitlines() if line.strip()], ensure_ascii=False
+        )
     return text
 
 
@@ -254,13 +292,24 @@ def _named(wanted: Wanted) -> Iterator[None]:
     except SuiteErrors as error:
         if wanted.pasted is None:
             raise
-        parts = ((each.where.rpartition(".json")[2].strip(": "), each.problem, each.remedy) for each in error.errors[:5])
-        raise InputError(PASTED, "; ".join(" ".join(filter(None, texts)) for texts in parts)) from error
+        parts = (
+            (each.where.rpartition(".json")[2].strip(": "), each.problem, each.remedy)
+            for each in error.errors[:5]
+        )
+        raise InputError(
+            PASTED, "; ".join(" ".join(filter(None, texts)) for texts in parts)
+        ) from error
 
 
 def _near(root: Path) -> Iterator[Path]:
-    """Yield the sample files in the folder and its direct subfolders, among the first 2,000 paths."""
+    """Yield the sample files in the folder and its direct subfolders, among the first 2,000
+    paths.
+    """
     for path in islice(chain(root.glob("*"), root.glob("*/*")), 2_000):
         parts = path.relative_to(root).parts
-        if path.suffix.lower() in SUFFIXES and not any(part.startswith(".") for part in parts) and path.is_file():
+        if (
+            path.suffix.lower() in SUFFIXES
+            and not any(part.startswith(".") for part in parts)
+            and path.is_file()
+        ):
             yield path

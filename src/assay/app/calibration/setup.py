@@ -33,7 +33,8 @@ MOST_REPEATS = 50
 
 
 MOST_OF_A_TEXT = 4_000
-"""Maximum number of characters stored for each reference text: prompt, answer and expected answer."""
+"""Maximum number of characters stored for each reference text: prompt, answer and expected answer.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,10 @@ class JudgeSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """A finished calibration. `calls` counts all paid answers, including `taken_over` answers from an interrupted attempt."""
+    """A finished calibration.
+
+    `calls` counts all paid answers, including `taken_over` answers from an interrupted attempt.
+    """
 
     setting: JudgeSetting
     trust: Trust
@@ -61,7 +65,11 @@ class Calibrated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreseen:
-    """A planned calibration. `estimate` covers all calls, and `taken_over` is the number of answers that are already paid for."""
+    """A planned calibration.
+
+    `estimate` covers all calls, and `taken_over` is the number of answers that are already paid
+    for.
+    """
 
     setting: JudgeSetting
     references: tuple[ReferenceSample, ...]
@@ -70,14 +78,20 @@ class Foreseen:
 
 
 def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -> JudgeSetting:
-    """Return the judge with settings from the suite, its newest run or Assay's defaults; raises `InputError` if invalid."""
+    """Return the judge with settings from the suite, its newest run or Assay's defaults; raises
+    `InputError` if invalid.
+    """
     from assay.app.suites import model_candidate
 
     spec = model_candidate(workspace, model).model
     if spec is None:
         raise InputError("MODEL", f"{model!r} is not a model.", remedy="Write provider/name.")
     if spec.provider == PERSON:
-        raise InputError("MODEL", f"{model!r} is a person; only models can be calibrated.", remedy="Write provider/name.")
+        raise InputError(
+            "MODEL",
+            f"{model!r} is a person; only models can be calibrated.",
+            remedy="Write provider/name.",
+        )
     if suite is not None:
         loaded = _loaded(workspace, suite, model, spec.ref)
         plan = planned_run(loaded, RunOptions(), started=workspace.clock.now(), seed=0, nonce="")
@@ -88,8 +102,14 @@ def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -
             if judge.model.ref == spec.ref:
                 # A budget cannot be enforced without a price, which an older run may lack.
                 used = replace(judge.model, price=judge.model.price or spec.price)
-                return JudgeSetting(judge=replace(judge, model=used), rubric=plan.rubric, source=f"run {plan.id}")
-    return JudgeSetting(judge=JudgeSpec(name=spec.ref, model=spec, mode=JudgeMode.EACH), rubric=QUALITY, source="the defaults")
+                return JudgeSetting(
+                    judge=replace(judge, model=used), rubric=plan.rubric, source=f"run {plan.id}"
+                )
+    return JudgeSetting(
+        judge=JudgeSpec(name=spec.ref, model=spec, mode=JudgeMode.EACH),
+        rubric=QUALITY,
+        source="the defaults",
+    )
 
 
 def _question(setting: JudgeSetting, sitting: Sitting) -> ModelRequest:
@@ -103,7 +123,9 @@ def _evaluator(setting: JudgeSetting, sitting: Sitting) -> EachJudge | JointJudg
 
 
 def _plans(workspace: Workspace, *, having: AssessmentState | None = None) -> Iterator[RunPlan]:
-    """Yield the plans of runs with judges, newest first; `having` keeps only runs with an assessment in this state."""
+    """Yield the plans of runs with judges, newest first; `having` keeps only runs with an
+    assessment in this state.
+    """
     for summary in workspace.archive.runs.newest_first():
         if summary.judges and (having is None or summary.assessments.get(having)):
             yield workspace.journal.plan_of(summary.id)

@@ -1,4 +1,6 @@
-"""Answers of several candidates in columns, with the agreement in each row and between each pair of candidates."""
+"""Answers of several candidates in columns, with the agreement in each row and between each pair of
+candidates.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ from itertools import combinations
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from assay.analysis.answer_cells import AnswerCell, CellState, RowAgreement, RowState, answer_cell, summarise_row
+from assay.analysis.answer_cells import (
+    AnswerCell,
+    CellState,
+    RowAgreement,
+    RowState,
+    answer_cell,
+    summarise_row,
+)
 from assay.domain.answer_rows import AnswerColumn, AnswerRow
 from assay.domain.extraction import Field
 from assay.scoring.fields import read_field, read_fields, reading_of
@@ -21,7 +30,9 @@ if TYPE_CHECKING:
 
 PORTION: Final = 50
 SCAN_S: Final = 0.4
-"""Maximum seconds to search for rows that match a page's filter; the next page continues where the search stopped."""
+"""Maximum seconds to search for rows that match a page's filter; the next page continues where the
+search stopped.
+"""
 AGREEMENT_TASKS: Final = 20_000
 """Maximum number of tasks for which the page counts agreement between answers."""
 AGREEMENT_S: Final = 4.0
@@ -46,8 +57,8 @@ class AnswerQuery:
     """A query for answers in columns.
 
     Attributes:
-        fields: fields to extract from answers. Two answers agree if their first field is equal; without fields, if their texts
-            are.
+        fields: fields to extract from answers. Two answers agree if their first field is equal;
+            without fields, if their texts are.
         title: field of a task's input that is shown as the title of its row.
         search: show only rows whose name, input or answers contain this text, ignoring case.
     """
@@ -72,7 +83,11 @@ class ShownAnswers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswersPage:
-    """A page of rows. The next page begins after `after` (None on the last page); `looked_at` is the number of rows read."""
+    """A page of rows.
+
+    The next page begins after `after` (None on the last page); `looked_at` is the number of rows
+    read.
+    """
 
     rows: tuple[ShownAnswers, ...]
     after: tuple[int, int] | None
@@ -87,11 +102,14 @@ def page(
     limit: int = PORTION,
     clock: Callable[[], float] = monotonic,
 ) -> AnswersPage:
-    """Return the next matching rows, searching for up to `SCAN_S` seconds; raises `UnknownName` for a run or candidate."""
+    """Return the next matching rows, searching for up to `SCAN_S` seconds; raises `UnknownName` for
+    a run or candidate.
+    """
     shown_rows: list[ShownAnswers] = []
     looked, began, place = 0, clock(), after
     while True:
-        # Index seeks: one query over the whole run took most of the 220 ms that a page needed with a million tasks.
+        # Index seeks: one query over the whole run took most of the 220 ms that a page needed with
+        # a million tasks.
         rows = workspace.archive.trials.answer_rows(wanted.columns, after=place, limit=limit)
         for row in rows:
             looked, place = looked + 1, row.place
@@ -102,7 +120,9 @@ def page(
                 break
         if len(shown_rows) == limit or len(rows) < limit or clock() - began > SCAN_S:
             ended = len(rows) < limit and (not rows or rows[-1].place == place)
-            return AnswersPage(rows=tuple(shown_rows), after=None if ended else place, looked_at=looked)
+            return AnswersPage(
+                rows=tuple(shown_rows), after=None if ended else place, looked_at=looked
+            )
 
 
 def shown_row(row: AnswerRow, wanted: AnswerQuery) -> ShownAnswers:
@@ -110,12 +130,20 @@ def shown_row(row: AnswerRow, wanted: AnswerQuery) -> ShownAnswers:
         answer_cell(
             text=answer.text,
             failure=answer.failure,
-            read=read_fields(answer.text, wanted.fields) if wanted.fields and answer.text is not None else None,
+            read=read_fields(answer.text, wanted.fields)
+            if wanted.fields and answer.text is not None
+            else None,
         )
         for answer in row.answers
     )
     known = {digest for digest in row.digests if digest is not None}
-    return ShownAnswers(row=row, title=_title(row, wanted), cells=cells, says=summarise_row(cells), changed=len(known) > 1)
+    return ShownAnswers(
+        row=row,
+        title=_title(row, wanted),
+        cells=cells,
+        says=summarise_row(cells),
+        changed=len(known) > 1,
+    )
 
 
 def input_of(row: AnswerRow) -> str:
@@ -132,7 +160,12 @@ def _title(row: AnswerRow, wanted: AnswerQuery) -> str:
 def _is_wanted(shown: ShownAnswers, wanted: AnswerQuery) -> bool:
     if wanted.search:
         needle = wanted.search.casefold()
-        texts = (shown.title, shown.row.task.id, input_of(shown.row), *(answer.text or "" for answer in shown.row.answers))
+        texts = (
+            shown.title,
+            shown.row.task.id,
+            input_of(shown.row),
+            *(answer.text or "" for answer in shown.row.answers),
+        )
         if not any(needle in text.casefold() for text in texts):
             return False
     if wanted.only is AnswerFilter.ALL:
@@ -149,7 +182,8 @@ class Agreement:
     Attributes:
         agreed: for each pair of columns, number of tasks on which both answers are ok and equal.
         both: for each pair of columns, number of tasks on which both answers are ok.
-        odd: for each column, number of tasks on which this column differs while at least two other columns agree.
+        odd: for each column, number of tasks on which this column differs while at least two other
+            columns agree.
         states: for each column, number of answers in each state.
         tasks: number of tasks read; `whole` is True if this is every task.
     """
@@ -184,13 +218,19 @@ class Agreement:
                 self.agreed[a, b] += cells[a].value == cells[b].value
 
     def share(self, a: int, b: int) -> float | None:
-        """Return the fraction of tasks on which two candidates agree, among those that both answered; None without such tasks."""
+        """Return the fraction of tasks on which two candidates agree, among those that both
+        answered; None without such tasks.
+        """
         pair = (min(a, b), max(a, b))
         return self.agreed[pair] / self.both[pair] if self.both[pair] else None
 
 
-def agreement(workspace: Workspace, wanted: AnswerQuery, *, clock: Callable[[], float] = monotonic) -> Agreement:
-    """Count agreement over at most `AGREEMENT_TASKS` tasks and `AGREEMENT_S` seconds, without applying filters."""
+def agreement(
+    workspace: Workspace, wanted: AnswerQuery, *, clock: Callable[[], float] = monotonic
+) -> Agreement:
+    """Count agreement over at most `AGREEMENT_TASKS` tasks and `AGREEMENT_S` seconds, without
+    applying filters.
+    """
     counts = Agreement(columns=len(wanted.columns))
     began = clock()
     for row in _every_row(workspace, wanted):
@@ -198,16 +238,26 @@ def agreement(workspace: Workspace, wanted: AnswerQuery, *, clock: Callable[[], 
         counts.add(shown.cells, shown.says)
         if counts.tasks == AGREEMENT_TASKS or clock() - began > AGREEMENT_S:
             # The row that reached the limit may have been the last row.
-            counts.whole = not workspace.archive.trials.answer_rows(wanted.columns, after=row.place, limit=1)
+            counts.whole = not workspace.archive.trials.answer_rows(
+                wanted.columns, after=row.place, limit=1
+            )
             break
     return counts
 
 
 def holds_answers(workspace: Workspace, summary: RunSummary) -> bool:
-    """True if a run's first tasks have answers or failures, which an imported table of scores does not have."""
-    columns = tuple(AnswerColumn(run=summary.id, candidate=name) for name in summary.candidates[:_LOOKED_AT])
+    """True if a run's first tasks have answers or failures, which an imported table of scores does
+    not have.
+    """
+    columns = tuple(
+        AnswerColumn(run=summary.id, candidate=name) for name in summary.candidates[:_LOOKED_AT]
+    )
     rows = workspace.archive.trials.answer_rows(columns, limit=_LOOKED_AT) if columns else ()
-    return any(answer.text is not None or answer.failure is not None for row in rows for answer in row.answers)
+    return any(
+        answer.text is not None or answer.failure is not None
+        for row in rows
+        for answer in row.answers
+    )
 
 
 def _every_row(workspace: Workspace, wanted: AnswerQuery) -> Iterator[AnswerRow]:
@@ -226,9 +276,14 @@ def with_stored_fields(workspace: Workspace, wanted: AnswerQuery) -> AnswerQuery
         stored = imported.get("reading") if isinstance(imported, Mapping) else None
         if stored is not None:
             spec = reading_of(stored)
-            return replace(wanted, fields=wanted.fields or spec.fields, title=wanted.title or spec.title)
+            return replace(
+                wanted, fields=wanted.fields or spec.fields, title=wanted.title or spec.title
+            )
     return wanted
 
 
 def plans_of(workspace: Workspace, wanted: AnswerQuery) -> tuple[RunPlan, ...]:
-    return tuple(workspace.journal.plan_of(run) for run in dict.fromkeys(column.run for column in wanted.columns))
+    return tuple(
+        workspace.journal.plan_of(run)
+        for run in dict.fromkeys(column.run for column in wanted.columns)
+    )

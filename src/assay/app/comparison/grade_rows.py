@@ -46,7 +46,10 @@ class CompareBy(StrEnum):
 
 
 class GradeFilter(StrEnum):
-    """The rows to show. `ERROR` selects rows without a score from a grader, and rows that a person rejected."""
+    """The rows to show.
+
+    `ERROR` selects rows without a score from a grader, and rows that a person rejected.
+    """
 
     ALL = "all"
     AGREE = "agree"
@@ -60,7 +63,8 @@ class GradeQuery:
 
     Attributes:
         run: run with the grades.
-        beside: second run for `JUDGES`: a regrade of the same responses, or another run of the same tasks.
+        beside: second run for `JUDGES`: a regrade of the same responses, or another run of the same
+            tasks.
         judge: judge for `ATTEMPTS` and `PEOPLE`; if empty, the first judge with such grades.
         task, candidate: show only this task or candidate; if empty, all.
         criterion: show scores on this criterion; if empty, the weighted score over all criteria.
@@ -89,7 +93,9 @@ class OwnScores:
     reason: str = ""
 
     def of(self, candidate: str, criterion: str) -> float | None:
-        """Return a candidate's overall score, or its score on `criterion`; None if the reviewer gave no such score."""
+        """Return a candidate's overall score, or its score on `criterion`; None if the reviewer
+        gave no such score.
+        """
         if not criterion:
             return self.whole.get(candidate)
         return self.scores.get((candidate, criterion))
@@ -99,7 +105,8 @@ class OwnScores:
 class GradeChunk:
     """Rows of some trials in the order of the run, with the names for the codes in the rows.
 
-    `own` contains reviewers' own scores by (pane, assessment); each pane is the column of one grader.
+    `own` contains reviewers' own scores by (pane, assessment); each pane is the column of one
+    grader.
     """
 
     columns: ReviewColumns
@@ -128,22 +135,32 @@ class ResolvedGradeQuery:
 
     def trials(self, *, after: tuple[int, int] | None, limit: int) -> tuple[PlacedTrial, ...]:
         return self.workspace.archive.trials.graded(
-            self.run.run, task=self.wanted.task, again=self.wanted.by is CompareBy.ATTEMPTS, after=after, limit=limit
+            self.run.run,
+            task=self.wanted.task,
+            again=self.wanted.by is CompareBy.ATTEMPTS,
+            after=after,
+            limit=limit,
         )
 
     def chunk(self, trials: Sequence[TrialKey], own: Sequence[str]) -> GradeChunk:
         """Return the rows of some trials; `own` lists extra panes for single reviewers."""
         archive, wanted = self.workspace.archive, self.wanted
         criteria = (wanted.criterion,) if wanted.criterion else ()
-        # Each run is read separately, because in one selection a regrade replaces the grades it is compared with.
-        columns = archive.scores.review_columns(Selection(runs=(self.run.run,), criteria=criteria), trials=trials)
+        # Each run is read separately, because in one selection a regrade replaces the grades it is
+        # compared with.
+        columns = archive.scores.review_columns(
+            Selection(runs=(self.run.run,), criteria=criteria), trials=trials
+        )
         if self.other is not None:
             paired = archive.trials.paired(self.other.run, trials)
             other_columns = archive.scores.review_columns(
                 Selection(runs=(self.other.run,), criteria=criteria), trials=list(paired)
             )
             columns = grade_rows.together(
-                columns, other_columns, trials={int(key): int(mine) for key, mine in paired.items()}, ends=_ends(self)
+                columns,
+                other_columns,
+                trials={int(key): int(mine) for key, mine in paired.items()},
+                ends=_ends(self),
             )
         given: Mapping[tuple[str, int], OwnScores] = {}
         if wanted.by is CompareBy.JUDGES:
@@ -155,23 +172,34 @@ class ResolvedGradeQuery:
         else:
             rows = grade_rows.of_people(columns, self.judge)
             if self.observed:
-                given = own_scores(self.workspace, assessments=[int(key) for key in rows.assessment[:, 0]])
+                given = own_scores(
+                    self.workspace, assessments=[int(key) for key in rows.assessment[:, 0]]
+                )
                 rows = self._with_own(columns, rows, given, own)
         if wanted.candidate:
             rows = rows.only(rows.candidate == columns.candidates.index(wanted.candidate))
         place = {int(key): at for at, key in enumerate(trials)}
-        order = np.lexsort((rows.candidate, np.array([place[int(key)] for key in rows.trial], np.int64)))
+        order = np.lexsort(
+            (rows.candidate, np.array([place[int(key)] for key in rows.trial], np.int64))
+        )
         return GradeChunk(columns=columns, rows=rows.only(order), own=given)
 
     def _with_own(
-        self, columns: ReviewColumns, rows: GradeRows, given: Mapping[tuple[str, int], OwnScores], panes: Sequence[str]
+        self,
+        columns: ReviewColumns,
+        rows: GradeRows,
+        given: Mapping[tuple[str, int], OwnScores],
+        panes: Sequence[str],
     ) -> GradeRows:
         for pane in panes:
             score = np.full((len(rows.task), 1), np.nan)
             keys = np.full((len(rows.task), 1), -1, np.int64)
             for place, key in enumerate(rows.assessment[:, 0].tolist()):
                 if (scores := given.get((pane, key))) is not None:
-                    value = scores.of(self.written(columns.candidates[rows.candidate[place]]), self.wanted.criterion)
+                    value = scores.of(
+                        self.written(columns.candidates[rows.candidate[place]]),
+                        self.wanted.criterion,
+                    )
                     keys[place], score[place] = key, np.nan if value is None else value
             rows = replace(
                 rows,
@@ -186,7 +214,9 @@ class ResolvedGradeQuery:
 
 
 def resolve_query(workspace: Workspace, wanted: GradeQuery) -> ResolvedGradeQuery:
-    """Look up the names in a query; raises `UnknownName` for an unknown run, judge, task, candidate or criterion."""
+    """Look up the names in a query; raises `UnknownName` for an unknown run, judge, task, candidate
+    or criterion.
+    """
     archive = workspace.archive
     run, other = archive.runs.graded(_run(workspace, wanted.run)), None
     if wanted.beside and wanted.by is CompareBy.JUDGES:
@@ -195,7 +225,11 @@ def resolve_query(workspace: Workspace, wanted: GradeQuery) -> ResolvedGradeQuer
             raise InputError("beside", "is the same run.", remedy="Choose another run, or none.")
     judges = tuple(name for name in run.judges if name != PERSON)
     if wanted.by is not CompareBy.JUDGES and not judges:
-        raise InputError(f"run {run.run}", "has no grades by a judge.", remedy="Choose a run that a model graded.")
+        raise InputError(
+            f"run {run.run}",
+            "has no grades by a judge.",
+            remedy="Choose a run that a model graded.",
+        )
     wanted = replace(
         wanted,
         judge=_known("judge", wanted.judge, judges),
@@ -213,7 +247,9 @@ def resolve_query(workspace: Workspace, wanted: GradeQuery) -> ResolvedGradeQuer
         most = min(MOST_PANES, run.attempts.get(judge, 0) + 1)
         return replace(resolved, judge=judge, panes=tuple(f"attempt {n + 1}" for n in range(most)))
     judge = wanted.judge or judges[0]
-    some = workspace.observations.read(kinds=(ObservationKind.VERDICT, ObservationKind.OPINION), run=run.run, newest=1)
+    some = workspace.observations.read(
+        kinds=(ObservationKind.VERDICT, ObservationKind.OPINION), run=run.run, newest=1
+    )
     return replace(resolved, judge=judge, panes=(judge, PERSONS), observed=bool(some))
 
 
@@ -223,19 +259,31 @@ def _run(workspace: Workspace, text: str) -> RunId:
 
 
 def own_panes(resolved: ResolvedGradeQuery) -> tuple[str, ...]:
-    """Return the panes for single reviewers. Reviewers with the most own scores come first; the number is limited."""
+    """Return the panes for single reviewers.
+
+    Reviewers with the most own scores come first; the number is limited.
+    """
     if not resolved.observed:
         return ()
-    seen = resolved.workspace.observations.read(kinds=(ObservationKind.VERDICT, ObservationKind.OPINION), run=resolved.run.run)
+    seen = resolved.workspace.observations.read(
+        kinds=(ObservationKind.VERDICT, ObservationKind.OPINION), run=resolved.run.run
+    )
     keys = list(dict.fromkeys(int(observation.assessment) for observation in seen))
     counts: Counter[str] = Counter()
     for start in range(0, len(keys), 500):
-        counts.update(pane for pane, _ in own_scores(resolved.workspace, assessments=keys[start : start + 500]))
+        counts.update(
+            pane
+            for pane, _ in own_scores(resolved.workspace, assessments=keys[start : start + 500])
+        )
     return tuple(pane for pane, _ in counts.most_common(MOST_PANES - len(resolved.panes)))
 
 
-def own_scores(workspace: Workspace, *, assessments: Iterable[int]) -> dict[tuple[str, int], OwnScores]:
-    """Return reviewers' own scores by (pane, assessment), from blind verdicts and double reviews."""
+def own_scores(
+    workspace: Workspace, *, assessments: Iterable[int]
+) -> dict[tuple[str, int], OwnScores]:
+    """Return reviewers' own scores by (pane, assessment), from blind verdicts and double
+    reviews.
+    """
     by_pane: dict[tuple[str, int], OwnScores] = {}
     shown: set[tuple[str, int]] = set()
     opinions: list[Observation] = []
@@ -248,16 +296,21 @@ def own_scores(workspace: Workspace, *, assessments: Iterable[int]) -> dict[tupl
         if isinstance(body, GradesShown):
             shown.add(mark)
         elif isinstance(body, BlindVerdict):
-            # A verdict given after the judge's grades were shown measures acceptance, not agreement.
+            # A verdict given after the judge's grades were shown measures acceptance, not
+            # agreement.
             if mark not in shown:
-                by_pane[f"{observation.reviewer}{BLIND}", mark[1]] = OwnScores(whole=body.overall, scores=body.scores)
+                by_pane[f"{observation.reviewer}{BLIND}", mark[1]] = OwnScores(
+                    whole=body.overall, scores=body.scores
+                )
         else:
             opinions.append(observation)
     for key, standing in standing_by_item(opinions).items():
         for name, opinion in standing.items():
             given = opinion.given
             words = " ".join(part for part in (given.reason, given.note) if part)
-            by_pane[f"{name}{OPINION}", int(key)] = OwnScores(whole=given.result, scores=given.corrections, reason=words)
+            by_pane[f"{name}{OPINION}", int(key)] = OwnScores(
+                whole=given.result, scores=given.corrections, reason=words
+            )
     return by_pane
 
 
@@ -267,7 +320,10 @@ def _judges_panes(resolved: ResolvedGradeQuery) -> tuple[str, ...]:
     other_judges = tuple(name for name in resolved.other.judges if name != PERSON)
     mine = resolved.run.judges[: max(MOST_PANES // 2, MOST_PANES - len(other_judges))]
     own_end, other = _ends(resolved)
-    return (*(name + own_end for name in mine), *(name + other for name in other_judges[: MOST_PANES - len(mine)]))
+    return (
+        *(name + own_end for name in mine),
+        *(name + other for name in other_judges[: MOST_PANES - len(mine)]),
+    )
 
 
 def _ends(resolved: ResolvedGradeQuery) -> tuple[str, str]:
@@ -283,5 +339,7 @@ def _known(kind: str, name: str, known: Sequence[str]) -> str:
     match = next((candidate for candidate in known if folded(candidate) == folded(name)), None)
     if match is None:
         listed = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
-        raise UnknownName(kind, name, known, remedy=f"This run has: {listed}." if known else "This run has none.")
+        raise UnknownName(
+            kind, name, known, remedy=f"This run has: {listed}." if known else "This run has none."
+        )
     return match

@@ -1,9 +1,10 @@
 """Cached summary of a run's grades and its rows with the widest gaps, both read in chunks.
 
-A page reads only the rows that it shows, but agreement and the widest gaps need every grade of the run. A separate thread
-reads all grades once, in chunks, so that memory does not grow with the run. It keeps only sums, the `WIDEST` rows of each
-filter, and a sample of at most `SAMPLE` pairs for alpha. The result is cached until a decision or a grade arrives. For a
-large run the result may be older and then states the number of later decisions. Only one run is read at a time. Pages read
+A page reads only the rows that it shows, but agreement and the widest gaps need every grade of the
+run. A separate thread reads all grades once, in chunks, so that memory does not grow with the run.
+It keeps only sums, the `WIDEST` rows of each filter, and a sample of at most `SAMPLE` pairs for
+alpha. The result is cached until a decision or a grade arrives. For a large run the result may be
+older and then states the number of later decisions. Only one run is read at a time. Pages read
 their rows again, so that rows that became pending again are not shown.
 """
 
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
 
 WIDEST: Final = 1_000
-"""Maximum number of rows that are sorted by the difference between grades; later rows stay in run order."""
+"""Maximum number of rows that are sorted by the difference between grades; later rows stay in run
+order.
+"""
 
 SAMPLE: Final = 20_000
 """Maximum number of score pairs for computing alpha; larger sets are sampled."""
@@ -45,7 +48,9 @@ PATIENCE: Final = 20
 """Figures that took `t` > `AT_ONCE_S` seconds to compute are reused for `PATIENCE * t` seconds."""
 
 SMALL: Final = 5_000
-"""Runs with at most this many assessments count as small, and the page waits longer for their figures."""
+"""Runs with at most this many assessments count as small, and the page waits longer for their
+figures.
+"""
 
 _WAIT_SMALL_S: Final = 5.0
 _WAIT_LARGE_S: Final = 0.03
@@ -60,12 +65,17 @@ class GradeSummary:
 
     Attributes:
         n: number of rows with a score in both panes.
-        alike, alike_ci95: fraction of these rows with scores at most `apart` from each other, and its 95% Wilson interval.
-        gap, distance: mean of (second score - first score), and of its absolute value; scores range from 0 to 1.
-        alpha: agreement beyond chance; None for `PEOPLE`, because approving a visible score is not agreement (see `blind`).
+        alike, alike_ci95: fraction of these rows with scores at most `apart` from each other, and
+            its 95% Wilson interval.
+        gap, distance: mean of (second score - first score), and of its absolute value; scores range
+            from 0 to 1.
+        alpha: agreement beyond chance; None for `PEOPLE`, because approving a visible score is not
+            agreement (see `blind`).
         sampled: number of rows used for alpha; None if all rows were used.
-        blind: agreement of blind verdicts with the judge; only blind verdicts measure agreement with people.
-        accepted: (number approved without a change, number decided); only for `PEOPLE`, otherwise None.
+        blind: agreement of blind verdicts with the judge; only blind verdicts measure agreement
+            with people.
+        accepted: (number approved without a change, number decided); only for `PEOPLE`, otherwise
+            None.
     """
 
     n: int
@@ -89,7 +99,8 @@ class GradeFigures:
         widest: up to `WIDEST` rows with the widest gaps, by filter, as (trial, candidate).
         waiting: number of rows left out because they await review.
         own: panes of single reviewers.
-        newest: last review event that the figures include; `since` is the number of later decisions.
+        newest: last review event that the figures include; `since` is the number of later
+            decisions.
     """
 
     summary: GradeSummary
@@ -141,7 +152,9 @@ class GradeFiguresCache:
         self._closed = threading.Event()
 
     def of(self, resolved: ResolvedGradeQuery) -> GradeFigures | None:
-        """Return recent figures from the cache, or read them; None while a large run is read for the first time."""
+        """Return recent figures from the cache, or read them; None while a large run is read for
+        the first time.
+        """
         key = _key_of(resolved)
         newest, tally = self._now(resolved)
         with self._lock:
@@ -151,7 +164,9 @@ class GradeFiguresCache:
             reading = self._readings.get(key)
             if reading is None and not self._closed.is_set():
                 reading = self._readings[key] = _Reading()
-                threading.Thread(target=self._read, args=(key, resolved, reading), name="grades", daemon=True).start()
+                threading.Thread(
+                    target=self._read, args=(key, resolved, reading), name="grades", daemon=True
+                ).start()
         if reading is not None:
             reading.done.wait(_WAIT_SMALL_S if sum(n for _, n in tally) <= SMALL else _WAIT_LARGE_S)
             if reading.error is not None:
@@ -175,12 +190,19 @@ class GradeFiguresCache:
     def _as_of(self, figures: GradeFigures, newest: int) -> GradeFigures:
         if newest == figures.newest:
             return figures
-        return replace(figures, since=len(self._workspace.archive.trials.decided_since(figures.newest)[1]))
+        return replace(
+            figures, since=len(self._workspace.archive.trials.decided_since(figures.newest)[1])
+        )
 
     def _now(self, resolved: ResolvedGradeQuery) -> tuple[int, tuple[tuple[str, int], ...]]:
         archive = self._workspace.archive
         runs = tuple(run.run for run in (resolved.run, resolved.other) if run is not None)
-        tally = tuple(sorted((str(state), n) for state, n in archive.assessments.tally(Selection(runs=runs)).items()))
+        tally = tuple(
+            sorted(
+                (str(state), n)
+                for state, n in archive.assessments.tally(Selection(runs=runs)).items()
+            )
+        )
         return archive.trials.decided_since(None)[0], tally
 
     def _read(self, key: object, resolved: ResolvedGradeQuery, reading: _Reading) -> None:
@@ -191,7 +213,9 @@ class GradeFiguresCache:
                 ended = self._workspace.clock.monotonic()
             if figures is not None:
                 with self._lock:
-                    self._kept[key] = _Kept(figures=figures, stamp=stamp, took=ended - began, at=ended)
+                    self._kept[key] = _Kept(
+                        figures=figures, stamp=stamp, took=ended - began, at=ended
+                    )
         except Exception as error:  # raised in the waiting request, which must not wait forever
             reading.error = error
         finally:
@@ -261,7 +285,9 @@ class _Sums:
         rows, names = chunk.rows, chunk.columns.candidates
         judged = {
             (int(key), names[code]): float(score)
-            for key, code, score in zip(rows.assessment[:, 0], rows.candidate, rows.score[:, 0], strict=True)
+            for key, code, score in zip(
+                rows.assessment[:, 0], rows.candidate, rows.score[:, 0], strict=True
+            )
             if not np.isnan(score)
         }
         by_key: dict[int, list[str]] = {}
@@ -272,7 +298,8 @@ class _Sums:
             for (pane, key), scores in chunk.own.items()
             if pane.endswith(BLIND)
             for name in by_key.get(key, ())
-            if (value := scores.of(self._resolved.written(name), self._resolved.wanted.criterion)) is not None
+            if (value := scores.of(self._resolved.written(name), self._resolved.wanted.criterion))
+            is not None
         ]
         return np.array(pairs, np.float64).reshape(-1, 2)
 
@@ -302,7 +329,10 @@ class _Sums:
 
 
 class _Widest:
-    """The rows with the widest gaps. Equal gaps keep the order of the run; rows without a gap come last."""
+    """The rows with the widest gaps.
+
+    Equal gaps keep the order of the run; rows without a gap come last.
+    """
 
     def __init__(self) -> None:
         self._gap = np.empty(0)
@@ -311,7 +341,10 @@ class _Widest:
         self._names: tuple[str, ...] = ()
 
     def add(self, rows: GradeRows, names: tuple[str, ...]) -> None:
-        """Add rows. `names` maps codes in the rows to names, and is the same for every chunk of a run."""
+        """Add rows.
+
+        `names` maps codes in the rows to names, and is the same for every chunk of a run.
+        """
         # Gaps are at least 0, so rows without one come last.
         gap = np.concatenate([self._gap, np.nan_to_num(rows.gap, nan=-1.0)])
         best = np.argsort(-gap, kind="stable")[:WIDEST]
@@ -320,7 +353,10 @@ class _Widest:
         self._candidate = np.concatenate([self._candidate, rows.candidate])[best]
 
     def listed(self) -> tuple[tuple[TrialKey, str], ...]:
-        return tuple((TrialKey(int(key)), self._names[code]) for key, code in zip(self._trial, self._candidate, strict=True))
+        return tuple(
+            (TrialKey(int(key)), self._names[code])
+            for key, code in zip(self._trial, self._candidate, strict=True)
+        )
 
 
 class _Sample:
@@ -335,7 +371,8 @@ class _Sample:
     def add(self, pairs: NDArray[np.float64]) -> None:
         self.seen += len(pairs)
         self._pairs = np.concatenate([self._pairs, pairs])
-        # Every pair gets a random number and the smallest are kept: a uniform sample in one pass and constant memory.
+        # Every pair gets a random number and the smallest are kept: a uniform sample in one pass
+        # and constant memory.
         self._lot = np.concatenate([self._lot, self._rng.random(len(pairs))])
         if len(self._lot) > SAMPLE:
             drawn = np.sort(np.argpartition(self._lot, SAMPLE)[:SAMPLE])
@@ -344,4 +381,6 @@ class _Sample:
     def alpha(self) -> Alpha:
         units = np.repeat(np.arange(len(self._pairs)), 2)
         rng = np.random.default_rng(_SEED)
-        return krippendorff_alpha(units, self._pairs.ravel(), tolerance=APART, rng=rng, resamples=_RESAMPLES)
+        return krippendorff_alpha(
+            units, self._pairs.ravel(), tolerance=APART, rng=rng, resamples=_RESAMPLES
+        )

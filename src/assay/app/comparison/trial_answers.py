@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class TrialAnswers:
     """Input and answers of a trial; `answers` contains (candidate, answer) pairs.
 
-    `sent` contains the messages that each candidate received; candidates with snippets received none. `logs` contains the
-    output of candidates that are programs, including tracebacks.
+    `sent` contains the messages that each candidate received; candidates with snippets received
+    none. `logs` contains the output of candidates that are programs, including tracebacks.
     """
 
     summary: RunSummary
@@ -44,7 +44,9 @@ def trial_answers(workspace: Workspace, run_id: str, trial_id: str) -> TrialAnsw
     trial = None if key is None else workspace.archive.trials.detail(key)
     if trial is None or trial.run_id != summary.id:
         raise UnknownName("trial", trial_id, remedy="The run's page lists its trials.")
-    columns = tuple(AnswerColumn(run=summary.id, candidate=name, k=trial.k) for name in summary.candidates)
+    columns = tuple(
+        AnswerColumn(run=summary.id, candidate=name, k=trial.k) for name in summary.candidates
+    )
     rows = workspace.archive.trials.answer_rows(columns, task=trial.task) if columns else ()
     plan = workspace.journal.plan_of(summary.id)
     return TrialAnswers(
@@ -52,17 +54,23 @@ def trial_answers(workspace: Workspace, run_id: str, trial_id: str) -> TrialAnsw
         trial=trial,
         asked=input_of(rows[0]) if rows else "",
         answers=() if not rows else tuple(zip(summary.candidates, rows[0].answers, strict=True)),
-        sent=() if not rows else tuple(sent_to(plan.system_prompt, spec, rows[0].task) for spec in plan.candidates),
+        sent=()
+        if not rows
+        else tuple(sent_to(plan.system_prompt, spec, rows[0].task) for spec in plan.candidates),
         logs=workspace.archive.calls.program_logs(trial.key),
     )
 
 
 def answer_text(workspace: Workspace, run_id: str, trial_id: str, place: int) -> str:
-    """Return one answer in full, by candidate number from 1; raises `UnknownName`, or `InputError` if there is no answer."""
+    """Return one answer in full, by candidate number from 1; raises `UnknownName`, or `InputError`
+    if there is no answer.
+    """
     answers = trial_answers(workspace, run_id, trial_id)
     text = answers.answers[place - 1][1].text if 1 <= place <= len(answers.answers) else None
     if text is None:
-        raise InputError(trial_id, f"has no answer number {place}.", remedy="The trial's page lists its answers.")
+        raise InputError(
+            trial_id, f"has no answer number {place}.", remedy="The trial's page lists its answers."
+        )
     return text
 
 

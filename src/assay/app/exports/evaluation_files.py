@@ -1,4 +1,6 @@
-"""Export counted results for other programs: Inspect logs, and JSON Lines for Hugging Face datasets."""
+"""Export counted results for other programs: Inspect logs, and JSON Lines for Hugging Face
+datasets.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,32 @@ if TYPE_CHECKING:
     from assay.domain.suite import CandidateSpec, Message, Task
 
 COLUMNS: Final = (
-    *("run", "suite", "task", "thing", "family", "language", "context", "prompt", "expected", "ideal", "final_answer"),
+    *(
+        "run",
+        "suite",
+        "task",
+        "thing",
+        "family",
+        "language",
+        "context",
+        "prompt",
+        "expected",
+        "ideal",
+        "final_answer",
+    ),
     *("candidate", "model"),
-    *("trial", "attempt", "response", "truncated", "judge", "by_model", "state", "criterion", "score", "raw_score"),
+    *(
+        "trial",
+        "attempt",
+        "response",
+        "truncated",
+        "judge",
+        "by_model",
+        "state",
+        "criterion",
+        "score",
+        "raw_score",
+    ),
     *("min_score", "max_score", "weight", "reason", "assessment"),
 )
 """Columns of a Hugging Face row; `criterion` is null in the row for the score over all criteria."""
@@ -49,7 +74,9 @@ class _Runs:
 
     @classmethod
     def of(cls, request: ExportRequest) -> _Runs:
-        summaries = {run.id: run for run in request.workspace.archive.runs.matching(request.selection)}
+        summaries = {
+            run.id: run for run in request.workspace.archive.runs.matching(request.selection)
+        }
         shown = request.workspace.archive.exports.candidate_names(request.selection)
         runs = cls(summaries, shown, {}, {}, request.anonymise)
         for run in summaries:
@@ -67,13 +94,15 @@ class _Runs:
         return model if isinstance(model, str) and model else None
 
     def prompt(self, run: RunId, name: str, task: Task) -> tuple[Message, ...]:
-        """Return the messages that a candidate received, or the task's prompt if Assay sent none (in an imported run)."""
+        """Return the messages that a candidate received, or the task's prompt if Assay sent none
+        (in an imported run).
+        """
         candidate = self.candidates.get((run, name))
         sent = () if candidate is None else sent_to(self.system_prompts[run], candidate, task)
         return sent or task.prompt
 
 
-# --- Hugging Face -------------------------------------------------------------------------------------------------------
+# --- Hugging Face ---------------------------------------------------------------------------------
 
 
 def export_hf_lines(request: ExportRequest) -> Exported:
@@ -92,7 +121,9 @@ def export_hf_lines(request: ExportRequest) -> Exported:
     return Exported(format=request.format, output=request.output, rows=rows, unseen=unseen)
 
 
-def _rows(detail: AssessmentDetail, names: Anonymiser, runs: _Runs) -> Iterator[dict[str, JsonValue]]:
+def _rows(
+    detail: AssessmentDetail, names: Anonymiser, runs: _Runs
+) -> Iterator[dict[str, JsonValue]]:
     row, task = detail.row, detail.task
     responses = {response.candidate: response for response in detail.responses}
     common: dict[str, JsonValue] = {
@@ -143,7 +174,7 @@ def _rows(detail: AssessmentDetail, names: Anonymiser, runs: _Runs) -> Iterator[
                 }
 
 
-# --- Inspect ------------------------------------------------------------------------------------------------------------
+# --- Inspect --------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -155,7 +186,9 @@ class _OneLog:
 
 
 def export_inspect(request: ExportRequest) -> Exported:
-    """Write one log per suite and candidate; raises `InputError` if several logs would go to a single file."""
+    """Write one log per suite and candidate; raises `InputError` if several logs would go to a
+    single file.
+    """
     only_counted(request)
     names, runs = request.names(), _Runs.of(request)
     logs: dict[tuple[str, str], _OneLog] = {}
@@ -192,10 +225,15 @@ def _trials_by_run(request: ExportRequest) -> Iterator[tuple[list[list[Assessmen
 
 
 def _samples(
-    details: list[AssessmentDetail], names: Anonymiser, runs: _Runs, logs: dict[tuple[str, str], _OneLog]
+    details: list[AssessmentDetail],
+    names: Anonymiser,
+    runs: _Runs,
+    logs: dict[tuple[str, str], _OneLog],
 ) -> Iterator[tuple[str, str, LogSample]]:
     row, task = details[0].row, details[0].task
-    for candidate in dict.fromkeys(name for detail in details for name in detail.row.assessment.scores):
+    for candidate in dict.fromkeys(
+        name for detail in details for name in detail.row.assessment.scores
+    ):
         scores = {
             detail.row.grader: _score(detail, candidate, score, names)
             for detail in details
@@ -210,7 +248,12 @@ def _samples(
         sample = row.task if same else f"{row.task}@{task.digest[:6]}"
         one_log.epochs[sample] += 1
         # An assessment of one candidate holds the response of that candidate only.
-        responses = [response for detail in details for response in detail.responses if response.candidate == candidate]
+        responses = [
+            response
+            for detail in details
+            for response in detail.responses
+            if response.candidate == candidate
+        ]
         sent = runs.prompt(row.run_id, candidate, task)
         identity = "\x1f".join((str(row.run_id), row.task, str(row.k), shown))
         yield (
@@ -244,7 +287,9 @@ _ROLES: Final = {TOOL_CALL: ASSISTANT, TOOL_RESULT: "tool", TOOL_ERROR: "tool"}
 
 
 def _replies(task: Task, responses: list[Response]) -> tuple[tuple[str, str], ...]:
-    """Return the messages after the prompt as (role, text) pairs: the response, or the rest of the conversation."""
+    """Return the messages after the prompt as (role, text) pairs: the response, or the rest of the
+    conversation.
+    """
     if not responses:
         return ()
     # The first message of a transcript is the user's, which the prompt ends with.
@@ -256,8 +301,14 @@ def _replies(task: Task, responses: list[Response]) -> tuple[tuple[str, str], ..
 def _score(detail: AssessmentDetail, candidate: str, score: float, names: Anonymiser) -> LogScore:
     row = detail.row
     grades = [grade for grade in row.assessment.grades if grade.candidate == candidate]
-    reasons = [f"{grade.criterion}: {grade.reason}" if grade.criterion else grade.reason for grade in grades if grade.reason]
-    criteria: dict[str, JsonValue] = {grade.criterion: grade.score for grade in grades if grade.criterion}
+    reasons = [
+        f"{grade.criterion}: {grade.reason}" if grade.criterion else grade.reason
+        for grade in grades
+        if grade.reason
+    ]
+    criteria: dict[str, JsonValue] = {
+        grade.criterion: grade.score for grade in grades if grade.criterion
+    }
     reply = detail.judged.raw or detail.judged.report
     return LogScore(
         value=score,
@@ -275,7 +326,9 @@ def _score(detail: AssessmentDetail, candidate: str, score: float, names: Anonym
 def _write_logs(request: ExportRequest, logs: dict[tuple[str, str], _OneLog], runs: _Runs) -> None:
     if not logs:
         raise InputError(
-            "", "no result counts yet, but an Inspect log needs at least one sample.", remedy="Approve a grade first."
+            "",
+            "no result counts yet, but an Inspect log needs at least one sample.",
+            remedy="Approve a grade first.",
         )
     folder = output_folder(request, one_file=len(logs) == 1)
     if folder is None and len(logs) > 1:
@@ -286,14 +339,24 @@ def _write_logs(request: ExportRequest, logs: dict[tuple[str, str], _OneLog], ru
         summaries = [runs.summaries[run] for run in one_log.runs]
         # Inspect lists only files whose names begin with a time.
         started = min(run.started for run in summaries)[:19].replace(":", "-")
-        path = None if folder is None else folder / f"{started}_{safe_name(f'{suite} {candidate}')}.json"
+        path = (
+            None
+            if folder is None
+            else folder / f"{started}_{safe_name(f'{suite} {candidate}')}.json"
+        )
         finished = [run.finished for run in summaries if run.finished is not None]
         with request.open_output(path) as output:
-            one_log.log.write(output.write, _spec(suite, candidate, summaries), finished=max(finished, default=None))
+            one_log.log.write(
+                output.write,
+                _spec(suite, candidate, summaries),
+                finished=max(finished, default=None),
+            )
 
 
 def _spec(suite: str, candidate: str, runs: list[RunSummary]) -> dict[str, JsonValue]:
-    identity = hashlib.sha256("\x1f".join((suite, candidate, *(str(run.id) for run in runs))).encode()).hexdigest()
+    identity = hashlib.sha256(
+        "\x1f".join((suite, candidate, *(str(run.id) for run in runs))).encode()
+    ).hexdigest()
     return {
         "eval_id": identity[:22],
         "run_id": str(runs[0].id),
@@ -302,5 +365,9 @@ def _spec(suite: str, candidate: str, runs: list[RunSummary]) -> dict[str, JsonV
         "task": suite,
         "model": candidate,
         "packages": {"assay-bench": __version__},
-        "metadata": {"exported_by": "assay", "runs": [str(run.id) for run in runs], "counted_only": True},
+        "metadata": {
+            "exported_by": "assay",
+            "runs": [str(run.id) for run in runs],
+            "counted_only": True,
+        },
     }

@@ -1,4 +1,6 @@
-"""Write the output of `assay export`: counted results and, with `everything`, the other results in a second file."""
+"""Write the output of `assay export`: counted results and, with `everything`, the other results in
+a second file.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.app import results_files
 from assay.app.exports import reports
-from assay.app.exports.exporters import EXPORTERS, Exported, ExportRequest, OpenOutput, only_counted, runs_written, with_runs
+from assay.app.exports.exporters import (
+    EXPORTERS,
+    Exported,
+    ExportRequest,
+    OpenOutput,
+    only_counted,
+    runs_written,
+    with_runs,
+)
 from assay.app.exports.pseudonyms import Anonymiser
 from assay.app.recorded_settings import graded_rubric, record_document, run_parameters
 from assay.app.review import documents as review_documents
@@ -52,17 +62,22 @@ _APART: Final = {**COLUMNS, "not_counted": "text"}
 def export(request: ExportRequest) -> Exported:
     """Write the selected results one by one, so that memory does not grow with the store.
 
-    Raises InputError for an unknown format, or a missing file name or package, and Refused if a file already exists.
+    Raises InputError for an unknown format, or a missing file name or package, and Refused if a
+    file already exists.
     """
     try:
         exporter = EXPORTERS.load(request.format)
     except UnknownName as error:
         names = EXPORTERS.names()
-        problem = f"there is no export format {request.format!r}.{did_you_mean(request.format, names)}"
+        problem = (
+            f"there is no export format {request.format!r}.{did_you_mean(request.format, names)}"
+        )
         raise InputError("", problem, remedy=f"Known: {', '.join(names)}.") from error
     rule = (request.threshold, request.against, request.margin)
     if request.format != "junit" and any(value is not None for value in rule):
-        raise InputError("", f"--threshold, --against and --margin are for junit, not for {request.format}.")
+        raise InputError(
+            "", f"--threshold, --against and --margin are for junit, not for {request.format}."
+        )
     read = with_runs(request)
     if read.vetted:
         require_vetted(read.workspace, read.selection)
@@ -94,7 +109,8 @@ def export_assessments(request: ExportRequest) -> Exported:
 
 
 def _export_rows(
-    request: ExportRequest, write_rows: Callable[[ExportRequest, list[OpenOutput], Anonymiser], tuple[int, int, int]]
+    request: ExportRequest,
+    write_rows: Callable[[ExportRequest, list[OpenOutput], Anonymiser], tuple[int, int, int]],
 ) -> Exported:
     if request.everything:
         request.need_file("--all writes a second file next to the output file")
@@ -102,14 +118,21 @@ def _export_rows(
         request.need_file(f"{request.format} is written to a file")
     if request.format == "parquet":
         need_pyarrow()
-    apart = apart_from(request.output) if request.everything and request.output is not None else None
+    apart = (
+        apart_from(request.output) if request.everything and request.output is not None else None
+    )
     with ExitStack() as files:
         outputs = [files.enter_context(request.open_output())]
         if apart is not None:
             outputs.append(files.enter_context(request.open_output(apart)))
         counted, unseen, rows_apart = write_rows(request, outputs, request.names())
     return Exported(
-        format=request.format, output=request.output, rows=counted, unseen=unseen, apart=apart, rows_apart=rows_apart
+        format=request.format,
+        output=request.output,
+        rows=counted,
+        unseen=unseen,
+        apart=apart,
+        rows_apart=rows_apart,
     )
 
 
@@ -123,7 +146,11 @@ def export_results(request: ExportRequest) -> Exported:
         )
     folder = request.output or workspace.results.folder
     if folder is None:
-        raise InputError("results", "the setting `results` is off.", remedy="Add --output FOLDER, or set `results`.")
+        raise InputError(
+            "results",
+            "the setting `results` is off.",
+            remedy="Add --output FOLDER, or set `results`.",
+        )
     runs = workspace.archive.runs.matching(request.selection)
     try:
         for summary in reversed(runs):
@@ -132,12 +159,16 @@ def export_results(request: ExportRequest) -> Exported:
     except OSError as error:
         raise InputError(str(folder), f"cannot be written: {error.strerror}.") from error
     except results_folder.FolderBusy as error:
-        raise Refused(str(folder), "is being written by another process.", remedy="Try again when it is done.") from error
+        raise Refused(
+            str(folder), "is being written by another process.", remedy="Try again when it is done."
+        ) from error
     return Exported(format="results", output=folder, rows=len(runs), unseen=None)
 
 
 def apart_from(output: Path) -> Path:
-    """Return the file name for results that do not count: `scores.csv` becomes `scores.not-counted.csv`."""
+    """Return the file name for results that do not count: `scores.csv` becomes
+    `scores.not-counted.csv`.
+    """
     return output.with_name(f"{output.stem}.not-counted{output.suffix}")
 
 
@@ -171,19 +202,27 @@ def exported_document(exported: Exported, *, text: str | None = None) -> ExportD
         exported,
         output=None if exported.output is None else str(exported.output),
         text=text,
-        not_counted=None if second is None else SecondFileDocument(output=str(second), rows=exported.rows_apart),
+        not_counted=None
+        if second is None
+        else SecondFileDocument(output=str(second), rows=exported.rows_apart),
     )
 
 
-def _write_tables(request: ExportRequest, outputs: list[OpenOutput], names: Anonymiser) -> tuple[int, int, int]:
-    """Write score rows; return the numbers of counted rows, counted rows that no person has seen, and other rows."""
+def _write_tables(
+    request: ExportRequest, outputs: list[OpenOutput], names: Anonymiser
+) -> tuple[int, int, int]:
+    """Write score rows; return the numbers of counted rows, counted rows that no person has seen,
+    and other rows.
+    """
     counted = unseen = apart = 0
     with ExitStack() as writers:
         lines = [
             _table(writers, output, request.format, columns)
             for output, columns in zip(outputs, (COLUMNS, _APART), strict=False)
         ]
-        rows = request.workspace.archive.exports.score_rows(request.selection, everything=len(outputs) > 1)
+        rows = request.workspace.archive.exports.score_rows(
+            request.selection, everything=len(outputs) > 1
+        )
         for row in rows:
             cells = _cells(row, names)
             if row.not_counted is None:
@@ -196,7 +235,12 @@ def _write_tables(request: ExportRequest, outputs: list[OpenOutput], names: Anon
     return counted, unseen, apart
 
 
-def _table(writers: ExitStack, output: OpenOutput, format: str, columns: dict[str, str]) -> CsvLines | ParquetRows:  # noqa: A002
+def _table(
+    writers: ExitStack,
+    output: OpenOutput,
+    format: str,  # noqa: A002
+    columns: dict[str, str],
+) -> CsvLines | ParquetRows:
     if format == "csv" or output.file is None:
         return CsvLines(output.write, list(columns))
     rows = ParquetRows(output.file.file, columns)
@@ -226,8 +270,12 @@ def _cells(row: ScoreRow, names: Anonymiser) -> list[Any]:
     ]
 
 
-def _write_records(request: ExportRequest, outputs: list[OpenOutput], names: Anonymiser) -> tuple[int, int, int]:
-    """Write assessments as lines, or as a list at the end of a JSON document; return the same counts as `_write_tables`."""
+def _write_records(
+    request: ExportRequest, outputs: list[OpenOutput], names: Anonymiser
+) -> tuple[int, int, int]:
+    """Write assessments as lines, or as a list at the end of a JSON document; return the same
+    counts as `_write_tables`.
+    """
     workspace, selection = request.workspace, request.selection
     plans = list(plans_of(workspace, selection)) if request.format == "json" else []
     head = _head(workspace, selection, plans, names) if request.format == "json" else None
@@ -235,11 +283,21 @@ def _write_records(request: ExportRequest, outputs: list[OpenOutput], names: Ano
     unseen = 0
     for output in outputs:
         if head is not None:
-            # The closing brace comes later: the list is written row by row, so that memory does not grow with the store.
-            output.write(json.dumps(head, ensure_ascii=False, allow_nan=False)[:-1] + ', "assessments": [')
-    for detail, why in workspace.archive.exports.assessments(selection, everything=len(outputs) > 1):
+            # The closing brace comes later: the list is written row by row, so that memory does not
+            # grow with the store.
+            output.write(
+                json.dumps(head, ensure_ascii=False, allow_nan=False)[:-1] + ', "assessments": ['
+            )
+    for detail, why in workspace.archive.exports.assessments(
+        selection, everything=len(outputs) > 1
+    ):
         place = 0 if why is None else 1
-        text = json.dumps(assessment_record(detail, why, names), ensure_ascii=False, allow_nan=False, default=to_json)
+        text = json.dumps(
+            assessment_record(detail, why, names),
+            ensure_ascii=False,
+            allow_nan=False,
+            default=to_json,
+        )
         before = "" if head is None else (",\n" if counts[place] else "\n")
         outputs[place].write(f"{before}{text}" if head is not None else f"{text}\n")
         counts[place] += 1
@@ -252,7 +310,9 @@ def _write_records(request: ExportRequest, outputs: list[OpenOutput], names: Ano
 
 @document
 class ExportedAssessmentDocument(review_documents.AssessmentDetailDocument):
-    """JSON of an exported assessment: the fields of `assay review show`, and whether the assessment counts."""
+    """JSON of an exported assessment: the fields of `assay review show`, and whether the assessment
+    counts.
+    """
 
     counts: bool
     not_counted: str | None
@@ -261,9 +321,16 @@ class ExportedAssessmentDocument(review_documents.AssessmentDetailDocument):
 def assessment_record(
     detail: AssessmentDetail, why: NotCounted | None, names: Anonymiser
 ) -> ExportedAssessmentDocument | dict[str, Any]:
-    """Return an assessment with its grades, reasons, responses and reviews; names are replaced in an anonymous export."""
+    """Return an assessment with its grades, reasons, responses and reviews; names are replaced in
+    an anonymous export.
+    """
     shown = review_documents.assessment_detail(detail)
-    exported = fill(ExportedAssessmentDocument, shown, counts=why is None, not_counted=None if why is None else str(why))
+    exported = fill(
+        ExportedAssessmentDocument,
+        shown,
+        counts=why is None,
+        not_counted=None if why is None else str(why),
+    )
     if not names.active:
         return exported
     record = plain(exported)
@@ -271,20 +338,31 @@ def assessment_record(
     return {
         **unnamed,
         "candidates": names.candidates(record["candidates"]),
-        "call": {key: value for key, value in record["call"].items() if key not in {"model", "model_version"}},
+        "call": {
+            key: value
+            for key, value in record["call"].items()
+            if key not in {"model", "model_version"}
+        },
         "events": [
             {
                 **names.texts({key: value for key, value in event.items() if key != "corrections"}),
                 "reviewer": names.reviewer(event["reviewer"]),
-                "stated_by": None if event["stated_by"] is None else names.reviewer(event["stated_by"]),
-                "corrections": {_corrected(key, detail, names): value for key, value in event["corrections"].items()},
+                "stated_by": None
+                if event["stated_by"] is None
+                else names.reviewer(event["stated_by"]),
+                "corrections": {
+                    _corrected(key, detail, names): value
+                    for key, value in event["corrections"].items()
+                },
             }
             for event in record["events"]
         ],
     }
 
 
-_KEPT: Final = frozenset({"id", "run_id", "suite", "task", "judge", "state", "attempts", "call", "calibration"})
+_KEPT: Final = frozenset(
+    {"id", "run_id", "suite", "task", "judge", "state", "attempts", "call", "calibration"}
+)
 """Assessment fields in which an anonymised export does not replace names."""
 
 
@@ -303,7 +381,8 @@ def _anonymous(key: str, value: Any, names: Anonymiser) -> Any:
 def _renamed(by_name: dict[str, Any], names: Anonymiser) -> dict[str, Any]:
     return {
         names.candidate(name): value
-        # Sorted by pseudonym, because the suite's order would reveal the candidate behind each pseudonym.
+        # Sorted by pseudonym, because the suite's order would reveal the candidate behind each
+        # pseudonym.
         for name, value in sorted(by_name.items(), key=lambda item: names.candidate(item[0]))
     }
 
@@ -314,7 +393,9 @@ def _of_candidate(fields: dict[str, Any], names: Anonymiser) -> dict[str, Any]:
 
 
 def _corrected(key: str, detail: AssessmentDetail, names: Anonymiser) -> str:
-    """Replace the name in a correction's key (NAME or NAME/CRITERION); a name may contain slashes."""
+    """Replace the name in a correction's key (NAME or NAME/CRITERION); a name may contain
+    slashes.
+    """
     # Longest first, because `a/b` and `a` may both be candidates.
     for name in sorted(detail.row.candidates, key=len, reverse=True):
         if key == name or key.startswith(f"{name}/"):
@@ -323,7 +404,13 @@ def _corrected(key: str, detail: AssessmentDetail, names: Anonymiser) -> str:
 
 
 def provenance(
-    summary: RunSummary, plan: RunPlan, given: Approvals, names: Anonymiser, *, achieved: AchievedReview, signs: Attention
+    summary: RunSummary,
+    plan: RunPlan,
+    given: Approvals,
+    names: Anonymiser,
+    *,
+    achieved: AchievedReview,
+    signs: Attention,
 ) -> dict[str, Any]:
     """Return the facts about a run that a reader needs to understand its export later."""
     environment = dict(plan.environment)
@@ -347,14 +434,19 @@ def provenance(
     known = ("run_id", "suite", "state", "started", "finished", "batch_id", "judges", "approvals")
     kept = {key: document[key] for key in known}
     # The address of an endpoint and the options of the command can name a candidate's vendor.
-    document["environment"] = {key: value for key, value in environment.items() if key not in {"endpoints", "command"}}
+    document["environment"] = {
+        key: value for key, value in environment.items() if key not in {"endpoints", "command"}
+    }
     document["asked_with"] = {
-        names.candidate(name): {"parameters": how["parameters"]} for name, how in document["asked_with"].items()
+        names.candidate(name): {"parameters": how["parameters"]}
+        for name, how in document["asked_with"].items()
     }
     return {**names.texts(document), **kept, "candidates": names.candidates(summary.candidates)}
 
 
-def _head(workspace: Workspace, selection: Selection, plans: list[RunPlan], names: Anonymiser) -> dict[str, Any]:
+def _head(
+    workspace: Workspace, selection: Selection, plans: list[RunPlan], names: Anonymiser
+) -> dict[str, Any]:
     summaries = {summary.id: summary for summary in workspace.archive.runs.matching(selection)}
     by_run = workspace.archive.scores.approvals_by_run(list(summaries))
     return {
@@ -362,7 +454,9 @@ def _head(workspace: Workspace, selection: Selection, plans: list[RunPlan], name
         "exported": workspace.clock.now(),
         "anonymised": names.active,
         "filters": {key: list(values) for key, values in selection.filters().items()},
-        "approvals": to_json(fill(review_documents.ApprovalsDocument, approvals_of(workspace, selection))),
+        "approvals": to_json(
+            fill(review_documents.ApprovalsDocument, approvals_of(workspace, selection))
+        ),
         "runs": [
             provenance(
                 summaries[plan.id],

@@ -1,9 +1,11 @@
 """Exporters and the table of export formats.
 
-An exporter takes an `ExportRequest`, returns `Exported`, and raises `InputError` for options that its format does not use. It
-writes with `open_output`, so that a file is either complete or absent. It receives rows one by one, because a store may
-contain millions. To add an exporter to Assay, write one function (such as `export.export_report`) and add a line to the table
-below. A package registers its exporter in the entry-point group `assay.exporters`. `assay.testing.ExporterContract` tests both.
+An exporter takes an `ExportRequest`, returns `Exported`, and raises `InputError` for options that
+its format does not use. It writes with `open_output`, so that a file is either complete or absent.
+It receives rows one by one, because a store may contain millions. To add an exporter to Assay,
+write one function (such as `export.export_report`) and add a line to the table below. A package
+registers its exporter in the entry-point group `assay.exporters`. `assay.testing.ExporterContract`
+tests both.
 """
 
 from __future__ import annotations
@@ -79,11 +81,18 @@ class ExportRequest:
     def need_file(self, why: str) -> None:
         """Raise `InputError` if the user gave no output file."""
         if self.output is None:
-            raise InputError("--output", f"{why}, so a file name is needed.", remedy=f"Use --output FILE.{self.format}.")
+            raise InputError(
+                "--output",
+                f"{why}, so a file name is needed.",
+                remedy=f"Use --output FILE.{self.format}.",
+            )
 
     @contextmanager
     def open_output(self, path: Path | None = None) -> Iterator[OpenOutput]:
-        """Open the output file. It appears only when it is complete, so an exception leaves no file."""
+        """Open the output file.
+
+        It appears only when it is complete, so an exception leaves no file.
+        """
         target = path or self.output
         if target is None:
             yield OpenOutput(None, self.write or _discard)
@@ -106,11 +115,13 @@ class Exported:
 
     Attributes:
         output: the file; None for standard output.
-        rows: number of counted rows: scores (csv, parquet), assessments (json, jsonl) or runs (results). None without rows.
+        rows: number of counted rows: scores (csv, parquet), assessments (json, jsonl) or runs
+            (results). None without rows.
         unseen: number of counted rows that no person has seen.
         apart: file with results that do not count; None if the user did not request it.
         read: the exported runs, with their counted trials.
-        approvals: number of counted grades that people approved, by how each decision came about; None if no runs were chosen.
+        approvals: number of counted grades that people approved, by how each decision came about;
+            None if no runs were chosen.
     """
 
     format: str
@@ -136,16 +147,20 @@ EXPORTERS: Final[Registry[Exporter]] = Registry(
     group="assay.exporters",
     own={
         name: f"{__package__}.{function}"
-        for name, function in tomllib.loads((files(__package__) / "formats.toml").read_text("utf-8")).items()
+        for name, function in tomllib.loads(
+            (files(__package__) / "formats.toml").read_text("utf-8")
+        ).items()
     },
     members=("__call__",),
 )
 
 
 def with_runs(request: ExportRequest) -> ExportRequest:
-    """Choose the runs of an export: the newest run, unless the user asked for more (`app.statistics.run_choice`).
+    """Choose the runs of an export: the newest run, unless the user asked for more
+    (`app.statistics.run_choice`).
 
-    `results` is a copy of the store, which pools nothing, and so contains every run that the filters match.
+    `results` is a copy of the store, which pools nothing, and so contains every run that the
+    filters match.
     """
     selection = request.selection
     if request.format == "results" and not selection.runs:
@@ -155,7 +170,9 @@ def with_runs(request: ExportRequest) -> ExportRequest:
 
 
 def runs_written(request: ExportRequest) -> RunsRead | None:
-    """Return the runs of an export whose runs were chosen; None for `results`, which lists its own."""
+    """Return the runs of an export whose runs were chosen; None for `results`, which lists its
+    own.
+    """
     if request.chosen is None or request.format == "results":
         return None
     by_run = request.workspace.archive.scores.counted_by_run(request.selection)
@@ -181,17 +198,22 @@ def output_folder(request: ExportRequest, *, one_file: bool = True) -> Path | No
     try:
         output.mkdir(exist_ok=True)
     except OSError as error:
-        raise InputError(str(output), f"cannot be created: {error.strerror}.", remedy="Choose another folder.") from error
+        raise InputError(
+            str(output), f"cannot be created: {error.strerror}.", remedy="Choose another folder."
+        ) from error
     return output
 
 
 def exported_file(workspace: Workspace, form: str, selection: Selection) -> BinaryIO:
-    """Return an open file without a name that holds what an export would write; raises the exporter's `InputError`."""
+    """Return an open file without a name that holds what an export would write; raises the
+    exporter's `InputError`.
+    """
     with TemporaryDirectory(prefix="assay-") as folder:
         file = Path(folder) / "export"
         request = ExportRequest(workspace=workspace, format=form, selection=selection, output=file)
         EXPORTERS.load(form)(with_runs(request))
-        return file.open("rb")  # The folder is deleted, and the content stays until the file is closed.
+        # The folder is deleted, and the content stays until the file is closed.
+        return file.open("rb")
 
 
 def _discard(_: str) -> None:

@@ -1,8 +1,10 @@
-"""One document for each graded answer, shared by the exports of evaluations and by `GET /get_evaluation_result`.
+"""One document for each graded answer, shared by the exports of evaluations and by `GET
+/get_evaluation_result`.
 
-Only counted grades of judges and scorers have a full document; human grades that came with imported data are listed
-separately. `aggregated_score` includes a person's corrections, and `parsed_rubric_scores` contains the judge's own scores. A
-call is counted only once, in the first answer that used its reply.
+Only counted grades of judges and scorers have a full document; human grades that came with imported
+data are listed separately. `aggregated_score` includes a person's corrections, and
+`parsed_rubric_scores` contains the judge's own scores. A call is counted only once, in the first
+answer that used its reply.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ _BY_PEOPLE: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED)
 
 @document
 class CriterionScoreDocument:
-    """JSON of the score on one criterion in the rubric's words, or on the judge's scale, with the judge's reason."""
+    """JSON of the score on one criterion in the rubric's words, or on the judge's scale, with the
+    judge's reason.
+    """
 
     score: str | float | None
     justification: str
@@ -64,7 +68,10 @@ class StructuredDocument:
 
 @document
 class GradedAnswerDocument:
-    """JSON of one answer that a judge or scorer graded. Everything after the ids is null unless the grade counts."""
+    """JSON of one answer that a judge or scorer graded.
+
+    Everything after the ids is null unless the grade counts.
+    """
 
     evaluation_id: str
     task_id: str | int
@@ -92,7 +99,9 @@ class GradedAnswerDocument:
     human_reviewer_id: str | None
     human_review_timestamp: str | None
     human_review_road: str | None
-    """how the decision came about: `shown` on the reviewer's screen, `scripted` or `imported`; null without a decision"""
+    """how the decision came about: `shown` on the reviewer's screen, `scripted` or `imported`; null
+    without a decision
+    """
     human_corrected_scores: Mapping[str, CriterionScoreDocument] | None
     human_review_comments: str | None
     structured_model_response: StructuredDocument | None
@@ -120,7 +129,9 @@ class GradedAnswer:
 
 @dataclass(slots=True)
 class RunOfAnswers:
-    """A run, with the calls that no answer has counted yet and the human grades imported with the run."""
+    """A run, with the calls that no answer has counted yet and the human grades imported with the
+    run.
+    """
 
     summary: RunSummary
     plan: RunPlan
@@ -147,8 +158,12 @@ class _Calls:
     seconds: float
 
 
-def graded_answers(workspace: Workspace, selection: Selection, names: Anonymiser) -> Iterator[GradedAnswer]:
-    """Yield every answer with a counted grade of a judge or scorer, oldest run first, in the order of assessments."""
+def graded_answers(
+    workspace: Workspace, selection: Selection, names: Anonymiser
+) -> Iterator[GradedAnswer]:
+    """Yield every answer with a counted grade of a judge or scorer, oldest run first, in the order
+    of assessments.
+    """
     shown = workspace.archive.exports.candidate_names(selection)
     for run in _graded_runs(workspace, selection):
         only_run = replace(selection, runs=(run.summary.id,))
@@ -170,8 +185,8 @@ def criterion_key(criterion: str) -> str:
 def evaluation_id_of(plan: RunPlan, row: AssessmentRow, candidate: str) -> str:
     """Return the id of a graded answer, the same in every document and export.
 
-    The first answer of a submitted evaluation of one candidate has the id that the client received, which is the run's.
-    Every other answer has an id made from run, assessment and candidate.
+    The first answer of a submitted evaluation of one candidate has the id that the client received,
+    which is the run's. Every other answer has an id made from run, assessment and candidate.
     """
     if row.k == 1 and names_its_answer(plan):
         first = next((judge.name for judge in plan.judges if judge.grades_trial(1)), row.grader)
@@ -181,7 +196,9 @@ def evaluation_id_of(plan: RunPlan, row: AssessmentRow, candidate: str) -> str:
 
 
 def names_its_answer(plan: RunPlan) -> bool:
-    """True if the run is a submitted evaluation of one candidate, so that its id is the id of the first graded answer."""
+    """True if the run is a submitted evaluation of one candidate, so that its id is the id of the
+    first graded answer.
+    """
     return isinstance(plan.environment.get("submission"), dict) and len(plan.candidates) == 1
 
 
@@ -216,7 +233,11 @@ def unreviewed_answer(
         needs_human_review=bool(waiting),
         review_reasons=(f"assessments that await review: {waiting}",) if waiting else (),
         parsing_error=problem,
-        human_review_status="Needs Review" if waiting else "Completed" if decided else "Not Required",
+        human_review_status="Needs Review"
+        if waiting
+        else "Completed"
+        if decided
+        else "Not Required",
         human_reviewer_id=None,
         human_review_timestamp=None,
         human_review_road=None,
@@ -240,20 +261,25 @@ def _graded_runs(workspace: Workspace, selection: Selection) -> Iterator[RunOfAn
     for summary in reversed(archive.runs.matching(selection)):
         plan = journal.plan_of(summary.id)
         origin = plan.regrade_of or summary.id
-        imported = (plan if origin == summary.id else journal.plan_of(origin)).environment.get("imported")
+        imported = (plan if origin == summary.id else journal.plan_of(origin)).environment.get(
+            "imported"
+        )
         source = str(imported.get("from", "")) if isinstance(imported, dict) else ""
         people = archive.scores.reference_graders(origin)
         references: defaultdict[tuple[str, int, str], dict[str, JsonValue]] = defaultdict(dict)
         for detail, _ in archive.exports.assessments(Selection(runs=(origin,))) if people else ():
             if detail.row.grader in people:
                 for grade in detail.row.assessment.grades:
-                    references[detail.row.task, detail.row.k, grade.candidate] |= _human_grade(grade)
+                    references[detail.row.task, detail.row.k, grade.candidate] |= _human_grade(
+                        grade
+                    )
         yield RunOfAnswers(
             summary=summary,
             plan=plan,
             source=source,
             calls={
-                (calls.trial, calls.role, calls.candidate, calls.grader): calls for calls in archive.calls.by_trial(summary.id)
+                (calls.trial, calls.role, calls.candidate, calls.grader): calls
+                for calls in archive.calls.by_trial(summary.id)
             },
             people=people if origin == summary.id else frozenset(),
             references=dict(references),
@@ -269,23 +295,36 @@ def _human_grade(grade: Grade) -> dict[str, JsonValue]:
 
 
 def _graded_answer(
-    workspace: Workspace, run: RunOfAnswers, detail: AssessmentDetail, candidate: str, model: str, names: Anonymiser
+    workspace: Workspace,
+    run: RunOfAnswers,
+    detail: AssessmentDetail,
+    candidate: str,
+    model: str,
+    names: Anonymiser,
 ) -> GradedAnswerDocument:
     row, judged, final = detail.row, detail.judged, detail.row.assessment
     ids = _ids_of(run.plan)
     evaluation_id = evaluation_id_of(run.plan, row, candidate)
     judge = next((judge for judge in run.plan.judges if judge.name == row.grader), None)
-    verification = next((check for check in final.verifications if check.candidate == candidate), None)
+    verification = next(
+        (check for check in final.verifications if check.candidate == candidate), None
+    )
     verdict = final.verdicts.get(candidate)
     flags = [flag for flag in judged.flags if flag.candidate in (None, candidate)]
     event = next((event for event in reversed(detail.events) if event.after in _BY_PEOPLE), None)
-    response = next((response for response in detail.responses if response.candidate == candidate), None)
+    response = next(
+        (response for response in detail.responses if response.candidate == candidate), None
+    )
     answering = run.take_calls(detail, candidate, Role.CANDIDATE)
     structuring = run.take_calls(detail, candidate, Role.STRUCTURER)
     judging = run.take_calls(detail, candidate, Role.JUDGE)
     # A client's evaluation begins when it is accepted, also where a reply was stored before.
     started = detail.call.get("started")
-    created = run.summary.started if evaluation_id == run.summary.id or not isinstance(started, str) else started
+    created = (
+        run.summary.started
+        if evaluation_id == run.summary.id or not isinstance(started, str)
+        else started
+    )
     return GradedAnswerDocument(
         evaluation_id=evaluation_id,
         task_id=_task_id(row.task),
@@ -296,28 +335,40 @@ def _graded_answer(
         judge_llm_model=row.grader if judge is None else judge.model.ref,
         judge_prompt_template_path=None if judge is None else judge.prompt_path,
         judge_prompt_template_version=ids.get("judge_prompt_version"),
-        raw_judge_output=JudgeOutputDocument(raw_content=names.text(judged.raw)) if judged.raw else None,
+        raw_judge_output=JudgeOutputDocument(raw_content=names.text(judged.raw))
+        if judged.raw
+        else None,
         parsed_rubric_scores=_scores(run.plan, judged.grades, candidate, names),
         aggregated_score=final.scores[candidate] if verdict is None else str(verdict),
         aggregated_number=final.scores[candidate],
         final_answer_verified=None if verification is None else verification.verified,
         verification_message=None if verification is None else names.text(verification.message),
         needs_human_review=bool(flags),
-        review_reasons=tuple(names.text(_named(flag.detail, judged.labels.get(candidate), model)) for flag in flags),
-        parsing_error=next((names.text(flag.detail) for flag in flags if flag.kind is FlagKind.PARSE_ERROR), None),
+        review_reasons=tuple(
+            names.text(_named(flag.detail, judged.labels.get(candidate), model)) for flag in flags
+        ),
+        parsing_error=next(
+            (names.text(flag.detail) for flag in flags if flag.kind is FlagKind.PARSE_ERROR), None
+        ),
         human_review_status="Not Required" if event is None else "Completed",
         human_reviewer_id=None if event is None else names.reviewer(event.decision.reviewer),
         human_review_timestamp=None if event is None else event.at,
         human_review_road=None if event is None else event.decision.road.value,
         human_corrected_scores=(
-            _scores(run.plan, final.grades, candidate, names) if row.state is AssessmentState.CORRECTED else None
+            _scores(run.plan, final.grades, candidate, names)
+            if row.state is AssessmentState.CORRECTED
+            else None
         ),
         human_review_comments=None if event is None else names.text(event.decision.reason) or None,
         structured_model_response=(
-            None if response is None else _structured(workspace, run, detail, response.text, candidate, names)
+            None
+            if response is None
+            else _structured(workspace, run, detail, response.text, candidate, names)
         ),
         structured_ideal_response=(
-            _structured(workspace, run, detail, detail.task.ideal, None, names) if detail.task.ideal else None
+            _structured(workspace, run, detail, detail.task.ideal, None, names)
+            if detail.task.ideal
+            else None
         ),
         answering_api_calls=answering.number,
         structuring_api_calls=structuring.number,
@@ -337,19 +388,29 @@ def _ids_of(plan: RunPlan) -> Mapping[str, JsonValue]:
 
 
 def _named(text: str, label: str | None, model: str) -> str:
-    return text if label is None else re.sub(rf"(?<!\w){re.escape(label)}(?!\w)", lambda _: model, text)
+    return (
+        text
+        if label is None
+        else re.sub(rf"(?<!\w){re.escape(label)}(?!\w)", lambda _: model, text)
+    )
 
 
 def _task_id(task: str) -> str | int:
     return int(task) if task.isdecimal() and str(int(task)) == task else task
 
 
-def _scores(plan: RunPlan, grades: Iterable[Grade], candidate: str, names: Anonymiser) -> dict[str, CriterionScoreDocument]:
-    """Return score and justification by criterion; the rubric's label replaces a score that has one."""
+def _scores(
+    plan: RunPlan, grades: Iterable[Grade], candidate: str, names: Anonymiser
+) -> dict[str, CriterionScoreDocument]:
+    """Return score and justification by criterion; the rubric's label replaces a score that has
+    one.
+    """
     words = {c.name: {value: word for word, value in c.labels} for c in plan.rubric.criteria}
     return {
         grade.criterion: CriterionScoreDocument(
-            score=words.get(grade.criterion, {}).get(cast("float", grade.raw_score), grade.raw_score),
+            score=words.get(grade.criterion, {}).get(
+                cast("float", grade.raw_score), grade.raw_score
+            ),
             justification=names.text(grade.reason),
         )
         for grade in grades
@@ -358,13 +419,22 @@ def _scores(plan: RunPlan, grades: Iterable[Grade], candidate: str, names: Anony
 
 
 def _structured(
-    workspace: Workspace, run: RunOfAnswers, detail: AssessmentDetail, text: str, candidate: str | None, names: Anonymiser
+    workspace: Workspace,
+    run: RunOfAnswers,
+    detail: AssessmentDetail,
+    text: str,
+    candidate: str | None,
+    names: Anonymiser,
 ) -> StructuredDocument | None:
-    """Return the structured form of a response, or of the model solution if `candidate` is None; None if it is not stored."""
+    """Return the structured form of a response, or of the model solution if `candidate` is None;
+    None if it is not stored.
+    """
     structuring = run.plan.rubric.structuring
     if structuring is None:
         return None
-    answer = structured_answer(workspace.journal, structuring, detail.task, text, candidate=candidate)
+    answer = structured_answer(
+        workspace.journal, structuring, detail.task, text, candidate=candidate
+    )
     if answer is None:
         return None
     return StructuredDocument(model=structuring.model.ref, response=names.texts(asdict(answer)))

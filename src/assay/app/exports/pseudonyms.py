@@ -1,8 +1,9 @@
 """Replace names of candidates and reviewers with pseudonyms, the same throughout an export.
 
-Pseudonyms are numbered in random order, so that the order of candidates in a suite reveals nothing. Names inside texts
-(reports, reasons, responses, failures) are replaced if they are whole words of at least three characters. A text that reveals
-its author in another way is not changed. No file contains the real names.
+Pseudonyms are numbered in random order, so that the order of candidates in a suite reveals nothing.
+Names inside texts (reports, reasons, responses, failures) are replaced if they are whole words of
+at least three characters. A text that reveals its author in another way is not changed. No file
+contains the real names.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ class Anonymiser:
     """
 
     def __init__(
-        self, plans: Iterable[RunPlan] = (), *, called: Mapping[str, str] | None = None, rng: random.Random | None = None
+        self,
+        plans: Iterable[RunPlan] = (),
+        *,
+        called: Mapping[str, str] | None = None,
+        rng: random.Random | None = None,
     ) -> None:
         # Without a seed, because anybody who knew it could draw the same numbers again.
         chance = rng or random.SystemRandom()
@@ -44,7 +49,8 @@ class Anonymiser:
                 name = folded(candidate.name)
                 written[name] = now.get(name, name)
                 if candidate.model is not None:
-                    # Texts name models too; a model of several candidates is replaced by the pseudonym of the first.
+                    # Texts name models too; a model of several candidates is replaced by the
+                    # pseudonym of the first.
                     for text in (candidate.model.ref, candidate.model.name):
                         models.setdefault(folded(text), name)
         own = list(dict.fromkeys(written.values()))
@@ -55,10 +61,21 @@ class Anonymiser:
         self._candidates = {**hidden, **{name: hidden[mended] for name, mended in written.items()}}
         self._reviewers: dict[str, str] = {}
         self._variants: dict[str, dict[str, int]] = {}
-        self._in_text = {**{text: self._candidates[name] for text, name in models.items()}, **self._candidates}
+        self._in_text = {
+            **{text: self._candidates[name] for text, name in models.items()},
+            **self._candidates,
+        }
         # Longest first, so that `ann-marie` is replaced before `ann`.
-        words = sorted((word for word in self._in_text if len(word) >= _SHORTEST_IN_TEXT), key=len, reverse=True)
-        self._words = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)", re.IGNORECASE) if words else None
+        words = sorted(
+            (word for word in self._in_text if len(word) >= _SHORTEST_IN_TEXT),
+            key=len,
+            reverse=True,
+        )
+        self._words = (
+            re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)", re.IGNORECASE)
+            if words
+            else None
+        )
 
     def candidate(self, name: str) -> str:
         """Return a candidate's pseudonym; without plans, the name itself."""
@@ -67,7 +84,9 @@ class Anonymiser:
         return self._candidates.get(folded(name)) or self._variant(name)
 
     def _variant(self, label: str) -> str:
-        """Return the pseudonym for a label such as `name (model)`, which distinguishes candidates with the same name."""
+        """Return the pseudonym for a label such as `name (model)`, which distinguishes candidates
+        with the same name.
+        """
         hidden = self._candidates.get(folded(label.partition(" (")[0]), "candidate")
         labels = self._variants.setdefault(hidden, {})
         return f"{hidden}, variant {labels.setdefault(folded(label), len(labels) + 1)}"
@@ -82,7 +101,9 @@ class Anonymiser:
     def text(self, text: str) -> str:
         if self._words is None:
             return text
-        return self._words.sub(lambda match: self._in_text.get(folded(match.group()), "candidate"), text)
+        return self._words.sub(
+            lambda match: self._in_text.get(folded(match.group()), "candidate"), text
+        )
 
     def texts(self, value: Any) -> Any:
         match value:
@@ -91,7 +112,10 @@ class Anonymiser:
             case list() | tuple():
                 return [self.texts(item) for item in value]
             case dict():
-                return {self.text(key) if isinstance(key, str) else key: self.texts(item) for key, item in value.items()}
+                return {
+                    self.text(key) if isinstance(key, str) else key: self.texts(item)
+                    for key, item in value.items()
+                }
             case _:
                 return value
 

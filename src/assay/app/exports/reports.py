@@ -59,25 +59,41 @@ def written(
     against: str | None = None,
     margin: float | None = None,
 ) -> str:
-    """Return a report in one of `FORMATS`. `threshold`, `against` and `margin` set the JUnit rule (see `report.junit`)."""
+    """Return a report in one of `FORMATS`.
+
+    `threshold`, `against` and `margin` set the JUnit rule (see `report.junit`).
+    """
     chosen = choose(workspace, selection)
     selection = chosen.selection
     summaries = workspace.archive.runs.matching(selection)
     plans = [workspace.journal.plan_of(summary.id) for summary in summaries]
     names = names_for(plans, summaries) if anonymise else Anonymiser()
     columns = workspace.archive.scores.columns(selection)
-    # Renamed before anything is computed, so that no sentence or drawing below can contain a real name.
+    # Renamed before anything is computed, so that no sentence or drawing below can contain a real
+    # name.
     columns = replace(
         columns,
         candidates=tuple(names.candidate(name) for name in columns.candidates),
-        kept_apart=tuple((names.candidate(name), names.candidate(label)) for name, label in columns.kept_apart),
+        kept_apart=tuple(
+            (names.candidate(name), names.candidate(label)) for name, label in columns.kept_apart
+        ),
     )
     basis = basis_from(workspace, chosen, columns)
     if format == "junit":
         rates = _verdict_rates(workspace, selection, names)
-        return _junit(workspace, basis, rates, threshold=threshold, against=against, margin=margin, names=names)
+        return _junit(
+            workspace,
+            basis,
+            rates,
+            threshold=threshold,
+            against=against,
+            margin=margin,
+            names=names,
+        )
     report = _report(workspace, selection, basis, summaries, plans, names)
-    return {"html": page.html, "markdown": text_tables.markdown, "latex": text_tables.latex}[format](report)
+    return {"html": page.html, "markdown": text_tables.markdown, "latex": text_tables.latex}[
+        format
+    ](report)
 
 
 def _report(
@@ -104,11 +120,18 @@ def _report(
     suites = tuple(dict.fromkeys(summary.suite for summary in summaries))
     cautions = {
         caution.text: caution
-        for group in (basis.cautions, ranking.warnings, *(e.warnings for e in candidates), beside.cautions)
+        for group in (
+            basis.cautions,
+            ranking.warnings,
+            *(e.warnings for e in candidates),
+            beside.cautions,
+        )
         for caution in group
     }
     return ReportContents(
-        title=", ".join(suites[:3]) + (f" and {len(suites) - 3} more suites" if len(suites) > 3 else "") or "No run",
+        title=", ".join(suites[:3])
+        + (f" and {len(suites) - 3} more suites" if len(suites) > 3 else "")
+        or "No run",
         written=workspace.clock.now(),
         about=f"{wording.runs_line(basis.read)}. {_about(selection, summaries)}",
         read=basis.read,
@@ -124,7 +147,9 @@ def _report(
         how_reviewed=wording.how_reviewed(basis.protocols, basis.attention),
         excluded=basis.excluded,
         cautions=tuple(cautions.values()),
-        drawings=charts.standard_drawings(RankingResult(ranking=ranking, basis=basis)) if basis.n_trials else (),
+        drawings=charts.standard_drawings(RankingResult(ranking=ranking, basis=basis))
+        if basis.n_trials
+        else (),
         reviews=reviews,
         reviews_left_out=left_out,
         runs=tuple(_run(workspace, summary, names) for summary in summaries[:MOST_RUNS]),
@@ -132,7 +157,9 @@ def _report(
     )
 
 
-def _verdict_rates(workspace: Workspace, selection: Selection, names: Anonymiser) -> VerdictRates | None:
+def _verdict_rates(
+    workspace: Workspace, selection: Selection, names: Anonymiser
+) -> VerdictRates | None:
     """Return the rates of verdicts per candidate; None if the runs give no verdicts."""
     columns = workspace.archive.scores.verdicts(selection)
     if columns is None or not len(columns.scores.score):
@@ -146,7 +173,10 @@ def _in_words(rates: VerdictRates | None) -> tuple[str, ...]:
 
 
 def _about(selection: Selection, summaries: tuple[RunSummary, ...]) -> str:
-    filters = [f"{key.removesuffix('s').replace('_', ' ')} {', '.join(values)}" for key, values in selection.filters().items()]
+    filters = [
+        f"{key.removesuffix('s').replace('_', ' ')} {', '.join(values)}"
+        for key, values in selection.filters().items()
+    ]
     runs = wording.count(len(summaries), "run")
     when = ""
     if summaries:
@@ -156,24 +186,37 @@ def _about(selection: Selection, summaries: tuple[RunSummary, ...]) -> str:
 
 
 def _verdicts(basis: Basis, ranking: Ranking) -> tuple[str, ...]:
-    """Return sentences that compare the leader with each other candidate, best first; empty if only one candidate has a score.
+    """Return sentences that compare the leader with each other candidate, best first; empty if only
+    one candidate has a score.
 
-    Each sentence covers one pair. If the correction for all pairs changes the decision, the sentence states that.
+    Each sentence covers one pair. If the correction for all pairs changes the decision, the
+    sentence states that.
     """
     names = [candidate.candidate for candidate in ranking.candidates if candidate.rank is not None]
-    taken_back = {frozenset((pair.a, pair.b)) for pair in ranking.pairs if pair.decision != pair.decision_alone}
+    taken_back = {
+        frozenset((pair.a, pair.b))
+        for pair in ranking.pairs
+        if pair.decision != pair.decision_alone
+    }
     sentences = []
     for other in names[1 : MOST_VERDICTS + 1]:
-        comparison = compare(basis.table, names[0], other, None, basis.margin, rng=np.random.default_rng(_SEED))
+        comparison = compare(
+            basis.table, names[0], other, None, basis.margin, rng=np.random.default_rng(_SEED)
+        )
         text = wording.verdict(comparison)
-        text = f"{text} {wording.TAKEN_BACK}" if frozenset((names[0], other)) in taken_back else text
+        text = (
+            f"{text} {wording.TAKEN_BACK}" if frozenset((names[0], other)) in taken_back else text
+        )
         sentences.append(wording.labelled(text, basis.read))
     return tuple(sentences)
 
 
-def _criteria(plans: list[RunPlan], estimates: tuple[Estimate, ...], beside: ScoreDiagnostics) -> tuple[CriterionPart, ...]:
+def _criteria(
+    plans: list[RunPlan], estimates: tuple[Estimate, ...], beside: ScoreDiagnostics
+) -> tuple[CriterionPart, ...]:
     means = {
-        split.name: {str(estimate.candidate): estimate.mean for estimate in split.estimates} for split in beside.by_criterion
+        split.name: {str(estimate.candidate): estimate.mean for estimate in split.estimates}
+        for split in beside.by_criterion
     }
     parts: dict[tuple[str, str], CriterionPart] = {}
     for plan in plans:
@@ -199,15 +242,22 @@ def _run(workspace: Workspace, summary: RunSummary, names: Anonymiser) -> RunPar
     facts = run_description.facts(record)
     models = run_description.models(record)
     if names.active:
-        facts = tuple((name, value if name == "suite" else names.text(value)) for name, value in facts)
+        facts = tuple(
+            (name, value if name == "suite" else names.text(value)) for name, value in facts
+        )
         hidden = {"model": "", "answered": ""}
         models = tuple(
-            {**row, "name": names.candidate(row["name"]), **hidden} if row["role"] == "candidate" else row for row in models
+            {**row, "name": names.candidate(row["name"]), **hidden}
+            if row["role"] == "candidate"
+            else row
+            for row in models
         )
     return RunPart(id=summary.id, facts=facts, models=models)
 
 
-def _reviews(workspace: Workspace, selection: Selection, names: Anonymiser) -> tuple[tuple[ReviewPart, ...], int]:
+def _reviews(
+    workspace: Workspace, selection: Selection, names: Anonymiser
+) -> tuple[tuple[ReviewPart, ...], int]:
     # Events come oldest first, and a store may hold millions: only the newest stay in memory.
     newest: deque[tuple[AssessmentRow, ReviewEvent]] = deque(maxlen=MOST_REVIEWS)
     total = 0
@@ -228,9 +278,16 @@ def _review(row: AssessmentRow, event: ReviewEvent, names: Anonymiser) -> Review
     return ReviewPart(
         at=event.at[:19].replace("T", " "),
         about=f"{shown_assessment(row.key)} {row.thing} {row.k}/{row.of}",
-        verb=event.after.value if decision.verb in DECIDED else f"{decision.verb.value}, then {event.after.value}",
-        reviewer=reviewer_words(names.reviewer(decision.reviewer), decision.stated_by and names.reviewer(decision.stated_by)),
-        how=f"{decision.via.value}, {seen}" if decision.via is not Via.SCRIPT else decision.via.value,
+        verb=event.after.value
+        if decision.verb in DECIDED
+        else f"{decision.verb.value}, then {event.after.value}",
+        reviewer=reviewer_words(
+            names.reviewer(decision.reviewer),
+            decision.stated_by and names.reviewer(decision.stated_by),
+        ),
+        how=f"{decision.via.value}, {seen}"
+        if decision.via is not Via.SCRIPT
+        else decision.via.value,
         reason="; ".join([*changed, *words]),
     )
 
@@ -251,11 +308,20 @@ def _junit(
     candidates = estimates(basis.table)
     if threshold is not None:
         rule = f"mean of counted trials at least {wording.number(threshold)} out of 100"
-        cases = tuple(case for estimate in candidates for case in _by_threshold(estimate, basis, threshold))
+        cases = tuple(
+            case for estimate in candidates for case in _by_threshold(estimate, basis, threshold)
+        )
     else:
-        other, limit = _other(basis, names, str(against)), basis.margin if margin is None else margin
+        other, limit = (
+            _other(basis, names, str(against)),
+            basis.margin if margin is None else margin,
+        )
         if limit is None:
-            raise InputError("junit", "--against needs a margin, but the runs set none.", remedy="Use --margin 3pts.")
+            raise InputError(
+                "junit",
+                "--against needs a margin, but the runs set none.",
+                remedy="Use --margin 3pts.",
+            )
         rule = (
             f"mean on the task not lower than that of {other} by more than {wording.number(limit)} points; "
             f"as a whole: fails if shown worse, skipped if the data do not show it to be within the margin"
@@ -264,19 +330,29 @@ def _junit(
             case
             for estimate in candidates
             if str(estimate.candidate) != other
-            for case in _by_other(estimate, compare(basis.table, estimate.candidate, other, None, limit), basis, limit)
+            for case in _by_other(
+                estimate, compare(basis.table, estimate.candidate, other, None, limit), basis, limit
+            )
         )
     notes = tuple(caution.text for caution in basis.cautions)
     verdicts = {} if rates is None else _verdicts_by_candidate(rates)
     given = wording.approvals(basis.approvals) or wording.NONE_APPROVED
     return junit(
-        title="assay", rule=rule, approvals=given, cases=cases, notes=notes, verdicts=verdicts, written=workspace.clock.now()
+        title="assay",
+        rule=rule,
+        approvals=given,
+        cases=cases,
+        notes=notes,
+        verdicts=verdicts,
+        written=workspace.clock.now(),
     )
 
 
 def _verdicts_by_candidate(rates: VerdictRates) -> dict[str, str]:
     lines = zip(rates.candidates, wording.verdict_lines(rates), strict=True)
-    return {candidate.candidate: f"{line}. {wording.verdict_level(rates)}" for candidate, line in lines}
+    return {
+        candidate.candidate: f"{line}. {wording.verdict_level(rates)}" for candidate, line in lines
+    }
 
 
 def _by_threshold(estimate: Estimate, basis: Basis, threshold: float) -> Iterator[Case]:
@@ -294,7 +370,9 @@ def _by_threshold(estimate: Estimate, basis: Basis, threshold: float) -> Iterato
     yield _case(name, "as a whole", estimate.mean, threshold, text)
 
 
-def _by_other(estimate: Estimate, comparison: Comparison, basis: Basis, margin: float) -> Iterator[Case]:
+def _by_other(
+    estimate: Estimate, comparison: Comparison, basis: Basis, margin: float
+) -> Iterator[Case]:
     name = str(estimate.candidate)
     shared = {str(task.task): task.difference for task in comparison.by_task}
     for task in map(str, basis.table.tasks):
@@ -304,7 +382,9 @@ def _by_other(estimate: Estimate, comparison: Comparison, basis: Basis, margin: 
         yield _case(name, task, difference, -margin, text)
     outcome = gate_outcome(comparison, margin)
     least = smallest_margin(comparison)
-    gate = wording.gate_verdict(name, str(comparison.b), margin, outcome=outcome, smallest_margin=least, tasks_needed=None)
+    gate = wording.gate_verdict(
+        name, str(comparison.b), margin, outcome=outcome, smallest_margin=least, tasks_needed=None
+    )
     text = wording.labelled(f"{gate} {wording.verdict(comparison)}", basis.read)
     yield Case(
         candidate=name,
@@ -315,7 +395,10 @@ def _by_other(estimate: Estimate, comparison: Comparison, basis: Basis, margin: 
 
 
 def _case(name: str, task: str, value: float | None, limit: float, text: str) -> Case:
-    """Return a test case: skipped if `value` is None, failed if it is below the limit. `text` explains both."""
+    """Return a test case: skipped if `value` is None, failed if it is below the limit.
+
+    `text` explains both.
+    """
     if value is None:
         return Case(candidate=name, name=task, skipped=text)
     # A mean may be too low by its last binary digit.

@@ -1,6 +1,7 @@
 """Exports of a server: one is written at a time, and clients that wait for the same one share it.
 
-An export of 100,000 trials reads every row, which takes seconds and 100 MB. Six clients that asked at once took six times both.
+An export of 100,000 trials reads every row, which takes seconds and 100 MB. Six clients that asked
+at once took six times both.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ _CHUNK: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class SharedFile:
-    """An export that several clients read at once, each from its beginning. The last one to drop it closes the file."""
+    """An export that several clients read at once, each from its beginning.
+
+    The last one to drop it closes the file.
+    """
 
     _file: BinaryIO
 
@@ -45,7 +49,9 @@ class SharedExports:
         self._waiting: dict[tuple[str, Selection], Future[SharedFile]] = {}
 
     def file(self, form: str, selection: Selection) -> SharedFile:
-        """Return an export that was begun after this call, so that it contains every decision made before; raises `InputError`."""
+        """Return an export that was begun after this call, so that it contains every decision made
+        before; raises `InputError`.
+        """
         key = (form, selection)
         with self._lock:
             export = self._waiting.get(key)

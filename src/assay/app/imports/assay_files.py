@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 def without_own_files(
     sources: Sequence[InputFile], paths: Sequence[Path], forced: Importer | None, notes: list[Noted]
 ) -> list[InputFile]:
-    """Leave out files in Assay's results folders, except files given with a format; raises `InputError` if no file is left."""
+    """Leave out files in Assay's results folders, except files given with a format; raises
+    `InputError` if no file is left.
+    """
     named = {path for path in paths if path.is_file()}
     others: list[InputFile] = []
     folders: dict[str, InputFile] = {}
@@ -41,12 +43,13 @@ def without_own_files(
         if has_records(source):
             remedy = f"`assay import {shlex.quote(folder)} --rebuild` adds the folder's runs to this store."
         elif source.member:
-            remedy = "Unpack it and run `assay import FOLDER --rebuild` to add its runs to this store."
-        else:
             remedy = (
-                "The folder has no run records. To write them, run `assay export results` in the project that has the runs."
+                "Unpack it and run `assay import FOLDER --rebuild` to add its runs to this store."
             )
-        # Other results in such a folder are imported. It is only an error if all paths name its own files.
+        else:
+            remedy = "The folder has no run records. To write them, run `assay export results` in the project that has the runs."
+        # Other results in such a folder are imported. It is only an error if all paths name its own
+        # files.
         if not others and len(named) == len(paths):
             what = f"was written by Assay and belongs to the results folder {folder}, so it is not another program's result."
             raise InputError(source.name, what, remedy=remedy)
@@ -56,7 +59,9 @@ def without_own_files(
 
 
 class StoredAssessments:
-    """Look up an assessment in this store's runs, including imported runs; None for unknown runs."""
+    """Look up an assessment in this store's runs, including imported runs; None for unknown
+    runs.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -68,7 +73,8 @@ class StoredAssessments:
         own = self._own[run]
         if own is not None:
             return number in own
-        # None instead of False, because a run stored elsewhere may have grades that were never imported.
+        # None instead of False, because a run stored elsewhere may have grades that were never
+        # imported.
         return number in self._imported.get(run, ()) or None
 
     @cached_property

@@ -7,11 +7,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from assay.domain.import_records import Found, FoundAssessment, FoundResponse, FoundRun, FoundScores, FoundTask, Skipped
+from assay.domain.import_records import (
+    Found,
+    FoundAssessment,
+    FoundResponse,
+    FoundRun,
+    FoundScores,
+    FoundTask,
+    Skipped,
+)
 from assay.domain.names import LONGEST_NAME, name_problem
 
 MOST_TEXT_BYTES: Final = 32 << 20
-"""Maximum bytes of memory for the texts of one record. One emoji makes Python use four bytes for each character of a text."""
+"""Maximum bytes of memory for the texts of one record.
+
+One emoji makes Python use four bytes for each character of a text.
+"""
 
 _SHORT: Final = 100_000  # a text of fewer characters cannot reach the limit
 
@@ -42,7 +53,10 @@ def checked(records: Iterable[Found], *, source: str, suite: str | None = None) 
             problem = _first_problem(names_of_run)
             refused = problem is not None
             if problem is not None:
-                yield Skipped(where=source, why=f"{problem} Assay did not import the run; use --dataset to name another suite.")
+                yield Skipped(
+                    where=source,
+                    why=f"{problem} Assay did not import the run; use --dataset to name another suite.",
+                )
             else:
                 yield from _with_usable_parts(record, source)
             continue
@@ -52,11 +66,17 @@ def checked(records: Iterable[Found], *, source: str, suite: str | None = None) 
             yield from _with_usable_rows(record, source)
             continue
         problem = _first_problem(_names_of(record)) or _size_problem(_texts_of(record))
-        yield record if problem is None else Skipped(where=getattr(record, "where", source), why=problem)
+        yield (
+            record
+            if problem is None
+            else Skipped(where=getattr(record, "where", source), why=problem)
+        )
 
 
 def _first_problem(names: Iterable[tuple[str, str]]) -> str | None:
-    """Return the problem of the first invalid name, as a sentence about the record; None if all names are valid."""
+    """Return the problem of the first invalid name, as a sentence about the record; None if all
+    names are valid.
+    """
     for what, name in names:
         problem = name_problem(name)
         if problem is not None:
@@ -104,7 +124,9 @@ def _size_problem(texts: Iterable[str]) -> str | None:
 
 
 def _with_usable_parts(run: FoundRun, source: str) -> Iterator[Found]:
-    """Yield the run without candidates and criteria that have invalid names, and a `Skipped` for each of these."""
+    """Yield the run without candidates and criteria that have invalid names, and a `Skipped` for
+    each of these.
+    """
     problems = {
         part.name: problem
         for what, parts in (("candidate", run.candidates), ("criterion", run.rubric))

@@ -14,7 +14,13 @@ from assay.domain.import_records import Noted, Skipped
 from assay.exchange.detection import recognise_format
 from assay.exchange.file_groups import FileGroup
 from assay.exchange.importers import Importer, LeavesArtifacts, ReadOptions
-from assay.exchange.parsing.input_files import InputFile, UnreadableFile, files_in, input_file, unpacked
+from assay.exchange.parsing.input_files import (
+    InputFile,
+    UnreadableFile,
+    files_in,
+    input_file,
+    unpacked,
+)
 from assay.exchange.results_folder.detection import is_exported
 from assay.formats.json_lines import file_trouble, mojibake, row_of
 
@@ -28,7 +34,10 @@ _EXPORT: Final = (
 
 
 def find_sources(
-    paths: Sequence[Path], result: ImportResult, importer: Importer | None, called: Mapping[Path, str]
+    paths: Sequence[Path],
+    result: ImportResult,
+    importer: Importer | None,
+    called: Mapping[Path, str],
 ) -> Iterator[InputFile]:
     def keep(source: InputFile) -> bool:
         """True if a reader processes this archive as a whole, such as an Inspect log."""
@@ -39,7 +48,11 @@ def find_sources(
     for given in paths:
         if "\0" in str(given) or not given.exists():
             raise InputError(str(given), "there is no such file or folder.")
-        files = [(path, str(path)) for path in files_in(given)] if given.is_dir() else [(given, called.get(given, str(given)))]
+        files = (
+            [(path, str(path)) for path in files_in(given)]
+            if given.is_dir()
+            else [(given, called.get(given, str(given)))]
+        )
         if not files:
             result.skipped.append(Skipped(where=str(given), why="is an empty folder."))
         for path, name in files:
@@ -50,9 +63,13 @@ def find_sources(
             try:
                 yield from unpacked(input_file(path, name), keep, result.skipped.append)
             except UnreadableFile as error:
-                result.skipped.append(Skipped(where=error.where, why=f"{error.problem} {error.remedy}".strip()))
+                result.skipped.append(
+                    Skipped(where=error.where, why=f"{error.problem} {error.remedy}".strip())
+                )
             except OSError as error:
-                result.skipped.append(Skipped(where=name, why=f"cannot be read: {error.strerror or error}."))
+                result.skipped.append(
+                    Skipped(where=name, why=f"cannot be read: {error.strerror or error}.")
+                )
 
 
 def recognise_all(
@@ -80,7 +97,9 @@ def recognise_all(
 
 
 def _unknown(source: InputFile) -> str:
-    """Return why a file cannot be imported: the error in its JSON, otherwise that no known format fits."""
+    """Return why a file cannot be imported: the error in its JSON, otherwise that no known format
+    fits.
+    """
     sample = source.sample
     why = _NO_FORMAT
     if is_exported(source):
@@ -90,7 +109,11 @@ def _unknown(source: InputFile) -> str:
         return why
     if sample.rows or sample.document is not None:
         odd = mojibake(sample.head)
-        return why if odd is None else f"{why} Its text was decoded with the wrong encoding somewhere ({odd!r})."
+        return (
+            why
+            if odd is None
+            else f"{why} Its text was decoded with the wrong encoding somewhere ({odd!r})."
+        )
     if sample.whole:
         row = row_of(sample.head)
         return row if isinstance(row, str) else why
@@ -104,7 +127,9 @@ def _unknown(source: InputFile) -> str:
 
 
 def _ends_too_early(source: InputFile) -> bool:
-    """True if a large JSON document breaks off before its end; raises `UnreadableFile` for a file that is too large."""
+    """True if a large JSON document breaks off before its end; raises `UnreadableFile` for a file
+    that is too large.
+    """
     try:
         orjson.loads(source.read())
     except orjson.JSONDecodeError as error:
@@ -113,14 +138,20 @@ def _ends_too_early(source: InputFile) -> bool:
 
 
 def sum_up_artifacts(groups: Sequence[FileGroup], result: ImportResult) -> None:
-    """Replace the messages about logs and artifacts in a benchmark program's folders with a single note."""
+    """Replace the messages about logs and artifacts in a benchmark program's folders with a single
+    note.
+    """
     for group in groups:
         left: set[str] = set()
         if not isinstance(group.importer, LeavesArtifacts):
             continue
         companions = group.options.beside.get("companions", ())
         for folder in group.importer.artifact_folders(group.source, companions):
-            left |= {skip.where for skip in result.skipped if skip.why == _NO_FORMAT and _lies_in(skip.where, folder)}
+            left |= {
+                skip.where
+                for skip in result.skipped
+                if skip.why == _NO_FORMAT and _lies_in(skip.where, folder)
+            }
         if left:
             result.skipped = [skip for skip in result.skipped if skip.where not in left]
             what = f"{len(left):,} other files in the folder are logs and artifacts; Assay did not import them."
@@ -128,5 +159,11 @@ def sum_up_artifacts(groups: Sequence[FileGroup], result: ImportResult) -> None:
 
 
 def _lies_in(name: str, folder: str) -> bool:
-    """True if the file's name in messages is inside `folder`; an empty folder is the working folder."""
-    return name.replace("#", "/").startswith(f"{folder}/") if folder else not name.startswith(("/", "../"))
+    """True if the file's name in messages is inside `folder`; an empty folder is the working
+    folder.
+    """
+    return (
+        name.replace("#", "/").startswith(f"{folder}/")
+        if folder
+        else not name.startswith(("/", "../"))
+    )

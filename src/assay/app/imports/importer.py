@@ -1,4 +1,7 @@
-"""Import files: find them, recognise their formats, group them, and store their runs. A run appears only when it is complete."""
+"""Import files: find them, recognise their formats, group them, and store their runs.
+
+A run appears only when it is complete.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,14 @@ import orjson
 from assay.app.imports.assay_files import StoredAssessments, without_own_files
 from assay.app.imports.checked_records import checked
 from assay.app.imports.discovery import find_sources, recognise_all, sum_up_artifacts
-from assay.app.imports.options import PORTION, ImportOptions, ImportResult, Progress, ignore_progress, paths_of
+from assay.app.imports.options import (
+    PORTION,
+    ImportOptions,
+    ImportResult,
+    Progress,
+    ignore_progress,
+    paths_of,
+)
 from assay.app.imports.original_files import OriginalCopies
 from assay.app.imports.run_writer import PartlyKnown, RunIdTaken, RunWriter
 from assay.domain.digest import JsonValue, text_digest
@@ -46,10 +56,19 @@ if TYPE_CHECKING:
 
 
 DAMAGED: Final = (
-    *(ArithmeticError, AttributeError, EOFError, LookupError, RecursionError, TypeError, ValueError),
+    *(
+        ArithmeticError,
+        AttributeError,
+        EOFError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ),
     *(csv.Error, lzma.LZMAError, zipfile.BadZipFile, zlib.error),
 )
-"""Errors that unexpected file content may cause in a reader; the import of other files continues."""
+"""Errors that unexpected file content may cause in a reader; the import of other files continues.
+"""
 
 
 def import_paths(
@@ -62,8 +81,9 @@ def import_paths(
 ) -> ImportResult:
     """Import files and folders; the result lists the files and rows that were left out.
 
-    Each results file becomes visible once it is stored completely; if the process is killed, the current file is not stored.
-    `called` maps paths to the file names that the user knows. Raises `InputError` for a wrong path, format or option.
+    Each results file becomes visible once it is stored completely; if the process is killed, the
+    current file is not stored. `called` maps paths to the file names that the user knows. Raises
+    `InputError` for a wrong path, format or option.
     """
     options = options or ImportOptions()
     result = ImportResult()
@@ -72,7 +92,9 @@ def import_paths(
     importer = None if options.format == "auto" else importer_named(options.format)
     if options.mapping is not None:
         importer = importer_named("map")
-    sources = without_own_files(list(find_sources(paths, result, importer, called or {})), paths, importer, result.notes)
+    sources = without_own_files(
+        list(find_sources(paths, result, importer, called or {})), paths, importer, result.notes
+    )
     files = list(recognise_all(sources, importer, result, named, progress))
     # A killed import leaves invisible rows in the state `importing`, which the next import removes.
     workspace.store.imports.sweep()
@@ -102,7 +124,9 @@ def import_paths(
 
 @contextmanager
 def _without_collecting() -> Iterator[None]:
-    """Switch off garbage collection, which takes 10% of the time although imported rows contain no cycles."""
+    """Switch off garbage collection, which takes 10% of the time although imported rows contain no
+    cycles.
+    """
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -112,7 +136,7 @@ def _without_collecting() -> Iterator[None]:
             gc.enable()
 
 
-# --- options ----------------------------------------------------------------------------------------------------
+# --- options --------------------------------------------------------------------------------------
 
 
 def _read_options(options: ImportOptions) -> ReadOptions:
@@ -129,7 +153,9 @@ def _read_options(options: ImportOptions) -> ReadOptions:
             raise InputError(f"--{option.replace('_', '-')}", f"is {name!r}, {problem}")
     mapping = None if options.mapping is None else _mapping_of(options.mapping)
     if mapping is not None and (problem := mapped_columns.problem_of(mapping)) is not None:
-        raise InputError(str(options.mapping), problem, remedy="See docs/how-to/import-results.md for examples.")
+        raise InputError(
+            str(options.mapping), problem, remedy="See docs/how-to/import-results.md for examples."
+        )
     return ReadOptions(
         candidate=options.candidate,
         dataset=options.dataset,
@@ -141,7 +167,9 @@ def _read_options(options: ImportOptions) -> ReadOptions:
 
 
 def _reading(path: str | Path) -> ExtractionSpec:
-    """Return the fields to extract from answers and inputs; raises `InputError` with the first problem."""
+    """Return the fields to extract from answers and inputs; raises `InputError` with the first
+    problem.
+    """
     try:
         return reading_of(_mapping_of(path))
     except ValueError as error:
@@ -150,7 +178,9 @@ def _reading(path: str | Path) -> ExtractionSpec:
 
 
 def _text_of(path: str | Path) -> str:
-    """Return the text of an option's file; raises `InputError` if the file is missing, too large, binary or not a regular file."""
+    """Return the text of an option's file; raises `InputError` if the file is missing, too large,
+    binary or not a regular file.
+    """
     try:
         return whole_text(Path(path))
     except UnreadableText as error:
@@ -166,14 +196,16 @@ def _mapping_of(path: str | Path) -> dict[str, JsonValue]:
         raise InputError(where, error.problem, remedy=error.remedy) from error
     for misuse in document.misuses:
         where = f"{path}:{document.line_of(misuse.path, False)}"
-        raise InputError(where, f"{'.'.join(map(str, misuse.path))} {misuse.problem}", remedy=misuse.remedy)
+        raise InputError(
+            where, f"{'.'.join(map(str, misuse.path))} {misuse.problem}", remedy=misuse.remedy
+        )
     content = plain(document.value)
     if not isinstance(content, dict):
         raise InputError(str(path), "must contain a mapping of names to values.")
     return content
 
 
-# --- one group --------------------------------------------------------------------------------------------------------
+# --- one group ------------------------------------------------------------------------------------
 
 
 def _import_group(
@@ -186,14 +218,22 @@ def _import_group(
     reading: ExtractionSpec | None,
     without: frozenset[int] = frozenset(),
 ) -> None:
-    """Import one group of files, without the responses of the runs in `without`, because the store already has them."""
+    """Import one group of files, without the responses of the runs in `without`, because the store
+    already has them.
+    """
     source, importer = group.source, group.importer
     imports = workspace.store.imports
-    keeping = OriginalCopies(_files_of(group), _folder(workspace), copy=options.copy or options.move)
+    keeping = OriginalCopies(
+        _files_of(group), _folder(workspace), copy=options.copy or options.move
+    )
     originals = keeping.originals
     content = originals[0].sha256
-    if companions := group.options.beside.get("companions"):  # another file in the folder changes the content
-        content = "\x1f".join(sorted(original.sha256 for original in originals) + sorted(file.member for file in companions))
+    # another file in the folder changes the content
+    if companions := group.options.beside.get("companions"):
+        content = "\x1f".join(
+            sorted(original.sha256 for original in originals)
+            + sorted(file.member for file in companions)
+        )
     digest = result.digests[source.name] = _digest(group, content, options)
     known = imports.known(digest)
     if known is not None:
@@ -215,8 +255,12 @@ def _import_group(
         what = f"its text was decoded with the wrong encoding somewhere ({odd!r}). Assay imported the text unchanged."
         result.notes.append(Noted(where=source.name, what=what))
     suite = _suite(workspace, group, options, names)
-    writing = RunWriter(workspace, group, options, originals, suite, result, progress, reading, without)
-    target = imports.begin(digest=digest, name=source.name, form=importer.NAME, dataset=group.dataset)
+    writing = RunWriter(
+        workspace, group, options, originals, suite, result, progress, reading, without
+    )
+    target = imports.begin(
+        digest=digest, name=source.name, form=importer.NAME, dataset=group.dataset
+    )
     try:
         records = importer.read(source, replace(group.options, holds=StoredAssessments(workspace)))
         ids = writing.stream(target, checked(records, source=source.name, suite=suite))
@@ -243,7 +287,9 @@ def _import_group(
         keeping.give_up()
         if isinstance(error, WrongScale):
             del result.skipped[before[1] :]  # one message for each score out of range
-        result.skipped.append(Skipped(where=error.where, why=f"{error.problem} {error.remedy}".strip()))
+        result.skipped.append(
+            Skipped(where=error.where, why=f"{error.problem} {error.remedy}".strip())
+        )
         return
     except AssayError:
         target.abandon()
@@ -251,7 +297,9 @@ def _import_group(
         raise
     except OSError as error:
         target.abandon()
-        result.skipped.append(Skipped(where=source.name, why=f"cannot be copied: {error.strerror or error}."))
+        result.skipped.append(
+            Skipped(where=source.name, why=f"cannot be copied: {error.strerror or error}.")
+        )
         return
     except DAMAGED as error:
         target.abandon()
@@ -285,7 +333,9 @@ def _import_tasks(
     names: dict[str, str],
     progress: Progress,
 ) -> None:
-    """Store the tasks of requests without answers, for a later import of answers with the same dataset."""
+    """Store the tasks of requests without answers, for a later import of answers with the same
+    dataset.
+    """
     from assay.exchange.file_groups import dataset_digest
 
     imports = workspace.store.imports
@@ -302,9 +352,13 @@ def _import_tasks(
         keeping.give_up()
         result.skipped.append(Skipped(where=error.where, why=error.problem))
         return
-    suite = options.dataset or imports.suite_of_dataset(dataset) or names.get(dataset) or source.stem
+    suite = (
+        options.dataset or imports.suite_of_dataset(dataset) or names.get(dataset) or source.stem
+    )
     names.setdefault(dataset, suite)
-    target = imports.begin(digest=digest, name=source.name, form=group.importer.NAME, dataset=dataset)
+    target = imports.begin(
+        digest=digest, name=source.name, form=group.importer.NAME, dataset=dataset
+    )
     waiting: list[FoundTask] = []
     kept = rows = 0
     for record in checked(group.importer.read(source, group.options), source=source.name):
@@ -330,7 +384,9 @@ def _import_tasks(
 
 
 def _report_only(group: FileGroup, result: ImportResult) -> None:
-    """Keep only a file's messages, because the file should complete other results but matches none."""
+    """Keep only a file's messages, because the file should complete other results but matches
+    none.
+    """
     for record in group.importer.read(group.source, group.options):
         if isinstance(record, Noted):
             result.skipped.append(Skipped(where=record.where, why=record.what))
@@ -340,7 +396,9 @@ def _report_only(group: FileGroup, result: ImportResult) -> None:
 
 def _files_of(group: FileGroup) -> list[Path]:
     """Return the files of a group; the results file comes first."""
-    beside = chain.from_iterable(files for role, files in group.options.beside.items() if role != "shared_input")
+    beside = chain.from_iterable(
+        files for role, files in group.options.beside.items() if role != "shared_input"
+    )
     return list(dict.fromkeys([group.source.path, *(file.path for file in beside)]))
 
 
@@ -350,14 +408,27 @@ def _digest(group: FileGroup, content: str, options: ImportOptions) -> str:
         ""
         if group.options.mapping is None
         # YAML keys may be numbers and values may be dates; JSON has neither.
-        else orjson.dumps(group.options.mapping, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        else orjson.dumps(
+            group.options.mapping, default=str, option=orjson.OPT_NON_STR_KEYS
+        ).decode()
     )
-    how = [group.importer.NAME, content, group.source.member, mapping, options.candidate or "", options.dataset or ""]
+    how = [
+        group.importer.NAME,
+        content,
+        group.source.member,
+        mapping,
+        options.candidate or "",
+        options.dataset or "",
+    ]
     return text_digest("\x1f".join(how))
 
 
-def _suite(workspace: Workspace, group: FileGroup, options: ImportOptions, names: dict[str, str]) -> str | None:
-    """Return the suite name, the same in every import of a dataset; None if the importer chooses the name."""
+def _suite(
+    workspace: Workspace, group: FileGroup, options: ImportOptions, names: dict[str, str]
+) -> str | None:
+    """Return the suite name, the same in every import of a dataset; None if the importer chooses
+    the name.
+    """
     if options.dataset is not None or group.dataset is None:
         return options.dataset
     known = workspace.store.imports.suite_of_dataset(group.dataset) or names.get(group.dataset)
@@ -367,7 +438,9 @@ def _suite(workspace: Workspace, group: FileGroup, options: ImportOptions, names
 
 
 def _folder(workspace: Workspace) -> Path:
-    """Return the folder for original files: next to a SQLite store, otherwise in `.assay` in the working folder."""
+    """Return the folder for original files: next to a SQLite store, otherwise in `.assay` in the
+    working folder.
+    """
     url = workspace.settings.store_url
     if url.startswith("sqlite:///"):
         return Path(url.removeprefix("sqlite:///")).parent / "imports"

@@ -15,7 +15,8 @@ PORTION: Final = 10_000
 
 
 Progress = Callable[[str, int], None]
-"""Progress callback, called with the name of the current file and the number of rows read from it."""
+"""Progress callback, called with the name of the current file and the number of rows read from it.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +41,12 @@ class ReplacedRun:
 
     Attributes:
         where: file of the later version.
-        changed, added, lacking: number of results (one per task and candidate) that the later version changes, adds and omits.
-        kept: number of reviews that also apply to the later version, because answer and grades are unchanged.
-        left: number of reviews that stay with the replaced run, because the result changed or is missing.
+        changed, added, lacking: number of results (one per task and candidate) that the later
+            version changes, adds and omits.
+        kept: number of reviews that also apply to the later version, because answer and grades are
+            unchanged.
+        left: number of reviews that stay with the replaced run, because the result changed or is
+            missing.
     """
 
     where: str
@@ -87,7 +91,9 @@ def paths_of(given: str | Path | Iterable[str | Path]) -> tuple[Path, ...]:
 
 
 def import_document(result: ImportResult) -> dict[str, Any]:
-    """Return the JSON of `assay import`, including `formats`, `notes` and runs that were already stored."""
+    """Return the JSON of `assay import`, including `formats`, `notes` and runs that were already
+    stored.
+    """
     names = list(result.formats)
     return {
         "format": names[0] if len(names) == 1 else "several" if names else None,
@@ -95,9 +101,14 @@ def import_document(result: ImportResult) -> dict[str, Any]:
         "imported": attributes(result, "runs", "tasks", "responses", "assessments"),
         "skipped": [attributes(skipped, "where", "why") for skipped in result.skipped],
         "notes": [attributes(note, "where", "what") for note in result.notes],
-        "held": [{"file": skipped.where, "run_id": skipped.run, "rows": skipped.rows} for skipped in result.held],
+        "held": [
+            {"file": skipped.where, "run_id": skipped.run, "rows": skipped.rows}
+            for skipped in result.held
+        ],
         "replaced": [asdict(replaced) for replaced in result.replaced],
-        "unchanged": [{"file": name, "run_ids": list(ids)} for name, ids in result.unchanged.items()],
+        "unchanged": [
+            {"file": name, "run_ids": list(ids)} for name, ids in result.unchanged.items()
+        ],
         "run_ids": result.run_ids,
     }
 

@@ -29,20 +29,34 @@ class OriginalFile:
     copy: Path | None
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Return the file's entry for the run's provenance, with the file name but not its folder."""
-        return {"name": self.path.name, "sha256": self.sha256, "copy": None if self.copy is None else self.copy.name}
+        """Return the file's entry for the run's provenance, with the file name but not its
+        folder.
+        """
+        return {
+            "name": self.path.name,
+            "sha256": self.sha256,
+            "copy": None if self.copy is None else self.copy.name,
+        }
 
     def remove_original(self) -> None:
-        """Delete an original file; raises `InputError` unless the file and its copy still have the imported content."""
+        """Delete an original file; raises `InputError` unless the file and its copy still have the
+        imported content.
+        """
         if self.copy is None or not self.path.exists() or self.copy.samefile(self.path):
             return
         if sha256_of(self.copy) != self.sha256 or sha256_of(self.path) != self.sha256:
-            raise InputError(str(self.path), "differs from its copy, so it was not removed.", remedy="Compare the two.")
+            raise InputError(
+                str(self.path),
+                "differs from its copy, so it was not removed.",
+                remedy="Compare the two.",
+            )
         self.path.unlink()
 
 
 class OriginalCopies:
-    """Copies the original files during the import; `finish` waits for the copies and verifies them."""
+    """Copies the original files during the import; `finish` waits for the copies and verifies
+    them.
+    """
 
     def __init__(self, paths: Sequence[Path], folder: Path, *, copy: bool) -> None:
         self.originals: list[OriginalFile] = []
@@ -50,14 +64,17 @@ class OriginalCopies:
         self._threads = ThreadPoolExecutor(1, "assay-copy")
         for path in paths:
             digest = sha256_of(path)
-            # The name contains the checksum, so an existing file has the same content and is not copied again.
+            # The name contains the checksum, so an existing file has the same content and is not
+            # copied again.
             target = folder / f"{digest[:16]}-{_safe(path.name)}" if copy else None
             self.originals.append(OriginalFile(path=path, sha256=digest, copy=target))
             if target is not None and not target.exists():
                 self._copies.append(self._threads.submit(_copy, path, target, digest))
 
     def finish(self) -> None:
-        """Wait for all copies; raises `InputError` if a copy differs from the imported content, or `OSError`."""
+        """Wait for all copies; raises `InputError` if a copy differs from the imported content, or
+        `OSError`.
+        """
         for copy in self._copies:
             copy.result()
         self._threads.shutdown()
@@ -80,9 +97,12 @@ def _copy(path: Path, target: Path, digest: str) -> None:
         with partial.open("rb+") as copied:
             if hashlib.file_digest(copied, "sha256").hexdigest() != digest:
                 raise InputError(
-                    str(path), "changed while it was imported.", remedy="Import it again when no program is writing to it."
+                    str(path),
+                    "changed while it was imported.",
+                    remedy="Import it again when no program is writing to it.",
                 )
-            # With `--move`, the original is deleted next, so the copy must be on disk instead of only in a cache.
+            # With `--move`, the original is deleted next, so the copy must be on disk instead of
+            # only in a cache.
             os.fsync(copied.fileno())
         partial.replace(target)
     finally:

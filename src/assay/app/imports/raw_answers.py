@@ -1,4 +1,6 @@
-"""Import tasks with answers and human grades, so that judges can grade the answers with a rubric."""
+"""Import tasks with answers and human grades, so that judges can grade the answers with a
+rubric.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,28 @@ if TYPE_CHECKING:
 def is_raw(path: Path) -> bool:
     """True if a file contains tasks with answers to judge, and is not a suite."""
     try:
-        return path.is_file() and path.suffix in (".json", ".jsonl") and rlhf.recognise(input_file(path).sample) is not None
+        return (
+            path.is_file()
+            and path.suffix in (".json", ".jsonl")
+            and rlhf.recognise(input_file(path).sample) is not None
+        )
     except (OSError, UnreadableFile):
         return False
 
 
-def import_raw(workspace: Workspace, paths: Sequence[Path]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Import the files whose answers are not stored yet; return the runs, and a note for each row that was left out."""
+def import_raw(
+    workspace: Workspace, paths: Sequence[Path]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Import the files whose answers are not stored yet; return the runs, and a note for each row
+    that was left out.
+    """
     result = import_paths(workspace, paths, ImportOptions(format=rlhf.NAME))
-    runs = dict.fromkeys([*result.run_ids, *(run for known in result.unchanged.values() for run in known)])
+    runs = dict.fromkeys(
+        [*result.run_ids, *(run for known in result.unchanged.values() for run in known)]
+    )
     notes = tuple(f"{skipped.where} {skipped.why}" for skipped in result.skipped)
     if not runs:
-        raise InputError(", ".join(map(str, paths)), f"contains no answer to judge. {' '.join(notes)}")
+        raise InputError(
+            ", ".join(map(str, paths)), f"contains no answer to judge. {' '.join(notes)}"
+        )
     return tuple(map(str, runs)), notes

@@ -27,7 +27,8 @@ class Rebuilt:
         runs: restored runs; `there` lists runs that the store already had.
         renumbered: True if trials and assessments got new numbers, because the store was not empty.
         aside: deleted or replaced runs, which are not restored.
-        altered, altered_votes: number of decisions and votes that were edited in the folder after Assay wrote them.
+        altered, altered_votes: number of decisions and votes that were edited in the folder after
+            Assay wrote them.
         skipped: unusable records.
     """
 
@@ -47,7 +48,9 @@ class Rebuilt:
 
 
 def rebuild(workspace: Workspace, folder: Path) -> Rebuilt:
-    """Restore all runs of a results folder that the store does not have; raises `InputError` for any other folder."""
+    """Restore all runs of a results folder that the store does not have; raises `InputError` for
+    any other folder.
+    """
     heads: list[tuple[int, str, Path]] = []
     skipped: list[Skipped] = []
     paths = results_folder.records(folder)
@@ -65,7 +68,9 @@ def rebuild(workspace: Workspace, folder: Path) -> Rebuilt:
             skipped.append(Skipped(where=str(path), why=str(error)))
     # Sorted by their numbers in the store: sorted by time, a regrade could come before its origin.
     order = sorted(heads)
-    restored = workspace.store.restoring.restore((run, partial(results_folder.record_lines, path)) for _, run, path in order)
+    restored = workspace.store.restoring.restore(
+        (run, partial(results_folder.record_lines, path)) for _, run, path in order
+    )
     home = workspace.results.folder
     if home is not None and (restored.renumbered or home.resolve() != folder.resolve()):
         for run in restored.runs:  # the records get the numbers that they have in the store
@@ -103,7 +108,9 @@ class RebuiltCountsDocument:
 
 @document
 class RebuiltDocument:
-    """JSON of `assay import results --rebuild`; `there` lists runs already stored, `aside` deleted or replaced runs."""
+    """JSON of `assay import results --rebuild`; `there` lists runs already stored, `aside` deleted
+    or replaced runs.
+    """
 
     format: str
     imported: RebuiltCountsDocument

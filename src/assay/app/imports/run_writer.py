@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 
 _DELETE_FIRST: Final = "To import this file instead, first delete that run: assay delete"
 MOST_LISTED: Final = 10_000
-"""Maximum number of messages about left-out rows, because a file of a few kilobytes can contain millions of such rows."""
+"""Maximum number of messages about left-out rows, because a file of a few kilobytes can contain
+millions of such rows.
+"""
 
 MOST_LEFT_OUT: Final = 100_000
 """Reading stops after this many unlisted unusable rows, plus 20 for each usable record."""
@@ -57,7 +59,9 @@ _PORTION_CHARS: Final = 12 << 20
 
 
 def _titled(task: FoundTask, reading: ExtractionSpec | None) -> FoundTask:
-    """Return the task with the title that `--fields` extracts from its input; unchanged without such a title."""
+    """Return the task with the title that `--fields` extracts from its input; unchanged without
+    such a title.
+    """
     if reading is None or reading.title is None or task.thing is not None:
         return task
     text = "\n".join(message.content for message in reversed(task.prompt)) or task.context
@@ -99,7 +103,9 @@ class RunWriter:
             if self._without:
                 self._leave_out(target, responses, assessments)
             if tasks or responses or assessments or scores:
-                result.skipped.extend(target.add(tuple(tasks), tuple(responses), tuple(assessments), tuple(scores)))
+                result.skipped.extend(
+                    target.add(tuple(tasks), tuple(responses), tuple(assessments), tuple(scores))
+                )
                 scores.clear()
                 tasks.clear()
                 responses.clear()
@@ -112,8 +118,13 @@ class RunWriter:
                 return
             flush()
             environment = _laid_over(plan.environment, at_end, reversed_metrics)
-            # Without an id, the harness's own times tell apart runs with the same results, as greedy models give them.
-            times = (at_end.started or run.started, at_end.finished or run.finished) if run.identity is None else ()
+            # Without an id, the harness's own times tell apart runs with the same results, as
+            # greedy models give them.
+            times = (
+                (at_end.started or run.started, at_end.finished or run.finished)
+                if run.identity is None
+                else ()
+            )
             facts = ImportFacts(
                 identity=run.identity,
                 version=at_end.version or run.version,
@@ -124,12 +135,15 @@ class RunWriter:
             )
             finished = at_end.finished or run.finished
             result.skipped.extend(
-                target.close_run(started=at_end.started, finished=finished, environment=environment, facts=facts)
+                target.close_run(
+                    started=at_end.started, finished=finished, environment=environment, facts=facts
+                )
             )
             if not facts.complete:
                 what = "the run is incomplete: according to its log it was stopped, or the log ends too early."
                 result.notes.append(Noted(where=name, what=what))
-            if rows == before and (unlisted or len(result.skipped) > skipped):  # nothing of the run is left to store
+            # nothing of the run is left to store
+            if rows == before and (unlisted or len(result.skipped) > skipped):
                 target.drop_run()
                 ids.remove(plan.id)
             elif rows and not self._needed(target, plan.id):
@@ -192,14 +206,18 @@ class RunWriter:
             result.skipped.append(Skipped(where=error.where, why=error.problem))
         close()
         if unlisted:
-            result.skipped.append(Skipped(where=name, why=f"{unlisted:,} more rows are left out, too many to list."))
+            result.skipped.append(
+                Skipped(where=name, why=f"{unlisted:,} more rows are left out, too many to list.")
+            )
         self.rows = rows
         return ids
 
     def _needed(self, target: StoreImport, new: RunId) -> bool:
-        """Compare the new run with stored runs; False if the new run was dropped because the store has all of its results.
+        """Compare the new run with stored runs; False if the new run was dropped because the store
+        has all of its results.
 
-        Raises PartlyKnown if the store has some of the responses, so that the file must be read again without these.
+        Raises PartlyKnown if the store has some of the responses, so that the file must be read
+        again without these.
         """
         result, name = self._result, self._group.source.name
         known = target.known_runs()
@@ -221,11 +239,16 @@ class RunWriter:
                     result.skipped.append(Skipped(where=name, why=why))
                     target.drop_run()
                     return False
-                counts = {each: getattr(run.overlap, each) for each in ("changed", "added", "lacking")}
-                result.replaced.append(ReplacedRun(where=name, run=run.id, by=new, kept=kept, left=left, **counts))
+                counts = {
+                    each: getattr(run.overlap, each) for each in ("changed", "added", "lacking")
+                }
+                result.replaced.append(
+                    ReplacedRun(where=name, run=run.id, by=new, kept=kept, left=left, **counts)
+                )
             return True
         target.drop_run()
-        result.notes[:] = [note for note in result.notes if note.where != name]  # on rows that the store lacks
+        # on rows that the store lacks
+        result.notes[:] = [note for note in result.notes if note.where != name]
         for run in () if stored else retold:
             if is_poorer(self._group.importer.NAME, run.form):
                 stored.append(run)
@@ -246,17 +269,28 @@ class RunWriter:
             result.skipped.append(Skipped(where=name, why=f"{why} {_DELETE_FIRST} {run.id}"))
         return False
 
-    def _leave_out(self, target: StoreImport, responses: list[FoundResponse], assessments: list[FoundAssessment]) -> None:
+    def _leave_out(
+        self,
+        target: StoreImport,
+        responses: list[FoundResponse],
+        assessments: list[FoundAssessment],
+    ) -> None:
         identities = [response.identity for response in responses if response.identity is not None]
         held = target.held_by(identities, self._without)
         self._left_out.update(
-            (response.task, response.candidate, response.trial) for response in responses if response.identity in held
+            (response.task, response.candidate, response.trial)
+            for response in responses
+            if response.identity in held
         )
         responses[:] = [response for response in responses if response.identity not in held]
         kept = []
         for assessment in assessments:
             place = (assessment.task, assessment.trial)
-            grades = tuple(grade for grade in assessment.grades if (place[0], grade.candidate, place[1]) not in self._left_out)
+            grades = tuple(
+                grade
+                for grade in assessment.grades
+                if (place[0], grade.candidate, place[1]) not in self._left_out
+            )
             if grades:
                 kept.append(replace(assessment, grades=grades))
         assessments[:] = kept
@@ -290,7 +324,9 @@ class RunWriter:
         if group.options.criteria is not None:
             imported["criteria"] = group.options.criteria
         # An imported run has no suite file, so a description of its source is stored as the copy.
-        text = orjson.dumps({"imported": {"format": run.format, "from": group.source.name, "suite": suite}}).decode()
+        text = orjson.dumps(
+            {"imported": {"format": run.format, "from": group.source.name, "suite": suite}}
+        ).decode()
         return RunPlan(
             id=self._id(run) or run_id(options.run_name or suite, started, self._workspace.nonce()),
             batch_id=run.batch_id,
@@ -299,7 +335,10 @@ class RunWriter:
             candidates=tuple(
                 CandidateSpec(
                     name=candidate.name,
-                    metadata={**({"model": candidate.model} if candidate.model else {}), **candidate.metadata},
+                    metadata={
+                        **({"model": candidate.model} if candidate.model else {}),
+                        **candidate.metadata,
+                    },
                 )
                 for candidate in run.candidates
             ),
@@ -315,7 +354,9 @@ class RunWriter:
         )
 
     def _id(self, run: FoundRun) -> RunId | None:
-        """Return the run id stated in the file; raises `RunIdTaken` if a different run has this id."""
+        """Return the run id stated in the file; raises `RunIdTaken` if a different run has this
+        id.
+        """
         if run.id is None:
             return None
         if self._workspace.store.run_removal.is_aside(run.id):
@@ -326,7 +367,8 @@ class RunWriter:
             return RunId(run.id)
         if any(summary.id == run.id for summary in matching):
             raise RunIdTaken(
-                self._group.source.name, f"is run {run.id}, but the store has a run with this id and different content."
+                self._group.source.name,
+                f"is run {run.id}, but the store has a run with this id and different content.",
             )
         return RunId(run.id)
 
@@ -347,7 +389,9 @@ def _reversed_metrics(assessment: FoundAssessment) -> dict[str, None]:
     return {
         grade.criterion or "score": None
         for grade in assessment.grades
-        if grade.max_score is not None and grade.min_score is not None and grade.min_score > grade.max_score
+        if grade.max_score is not None
+        and grade.min_score is not None
+        and grade.min_score > grade.max_score
     }
 
 

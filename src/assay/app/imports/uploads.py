@@ -1,8 +1,8 @@
 """Recognise and preview uploaded files, then import results or save suites.
 
-A preview imports the results into a temporary store, which is deleted afterwards, so preview and import share their code and
-their limits for archives and documents. Each upload also has a limit of rows and of time, and only one upload is read at a
-time, so that the server keeps responding.
+A preview imports the results into a temporary store, which is deleted afterwards, so preview and
+import share their code and their limits for archives and documents. Each upload also has a limit of
+rows and of time, and only one upload is read at a time, so that the server keeps responding.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ _ONE_AT_A_TIME: Final = Lock()
 
 @document
 class UploadedCandidate:
-    """A candidate in uploaded results; `mean` is the mean of all its scores (0 to 1), without any review."""
+    """A candidate in uploaded results; `mean` is the mean of all its scores (0 to 1), without any
+    review.
+    """
 
     name: str
     scores: int
@@ -61,7 +63,10 @@ class UploadedRun:
 
 @document
 class UploadedSuite:
-    """An uploaded suite or set with its problems. If `exists`, saving it creates a new version of the stored suite."""
+    """An uploaded suite or set with its problems.
+
+    If `exists`, saving it creates a new version of the stored suite.
+    """
 
     file: str
     path: str
@@ -73,7 +78,10 @@ class UploadedSuite:
 
 @document
 class UploadPreview:
-    """Contents of uploaded files. Long lists are cut; `skipped_more` is the number of omitted lines."""
+    """Contents of uploaded files.
+
+    Long lists are cut; `skipped_more` is the number of omitted lines.
+    """
 
     formats: tuple[str, ...]
     runs: tuple[UploadedRun, ...]
@@ -87,13 +95,17 @@ class UploadPreview:
 
 
 def look(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> UploadPreview:
-    """Describe the contents of files without storing them; raises `InputError` for files above the limits."""
+    """Describe the contents of files without storing them; raises `InputError` for files above the
+    limits.
+    """
     with _received(uploads) as (folder, results, suites):
         settings = {"store": str(folder / "preview.db"), "results": "off"}
         with Workspace.open(folder, environment={}, options=settings) as other:
             result = import_paths(other, list(results), progress=_bounded(), called=results)
             runs = _runs(other)
-        known = {name: workspace.store.imports.known(digest) for name, digest in result.digests.items()}
+        known = {
+            name: workspace.store.imports.known(digest) for name, digest in result.digests.items()
+        }
         return UploadPreview(
             formats=tuple(result.formats),
             runs=tuple(runs[:_LISTED]),
@@ -108,45 +120,80 @@ def look(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> UploadPr
 
 
 def keep(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> dict[str, Any]:
-    """Import results and save suites, and return the JSON of `assay import`; raises `InputError` for invalid or large files."""
+    """Import results and save suites, and return the JSON of `assay import`; raises `InputError`
+    for invalid or large files.
+    """
     with _received(uploads) as (_, results, suites):
         saved = [_save(workspace, path) for path in suites]
         result = import_paths(workspace, list(results), progress=_bounded(), called=results)
     imported = Selection(runs=tuple(result.run_ids))
-    waiting = workspace.archive.assessments.tally(imported).get(AssessmentState.PENDING, 0) if result.run_ids else 0
+    waiting = (
+        workspace.archive.assessments.tally(imported).get(AssessmentState.PENDING, 0)
+        if result.run_ids
+        else 0
+    )
     return {**import_document(result), "suites": saved, "waiting": waiting}
 
 
 @contextmanager
-def _received(uploads: Sequence[tuple[str, bytes]]) -> Iterator[tuple[Path, dict[Path, str], dict[Path, str]]]:
-    """Write files to a temporary folder; yield (folder, names of results by path, names of suites by path)."""
+def _received(
+    uploads: Sequence[tuple[str, bytes]],
+) -> Iterator[tuple[Path, dict[Path, str], dict[Path, str]]]:
+    """Write files to a temporary folder; yield (folder, names of results by path, names of suites
+    by path).
+    """
     if not _ONE_AT_A_TIME.acquire(blocking=False):
-        raise Refused("files", "have to wait until another upload has been read.", remedy="Try again in a moment.")
+        raise Refused(
+            "files",
+            "have to wait until another upload has been read.",
+            remedy="Try again in a moment.",
+        )
     try:
         with TemporaryDirectory(prefix="assay-") as place:
             results: dict[Path, str] = {}
             for name, content in uploads:
-                parts = [part[-150:] for part in PurePosixPath(name.replace("\\", "/").replace("\0", "")).parts]
-                named = PurePosixPath(*[part for part in parts if part not in {"/", ".", ".."}][-8:])
+                parts = [
+                    part[-150:]
+                    for part in PurePosixPath(name.replace("\\", "/").replace("\0", "")).parts
+                ]
+                named = PurePosixPath(
+                    *[part for part in parts if part not in {"/", ".", ".."}][-8:]
+                )
                 path = Path(place, "files", named)
                 if path in results or not named.parts:
                     raise InputError(
-                        "files", f"contains a file without a name, or two files named {name!r}.", remedy="Rename it."
+                        "files",
+                        f"contains a file without a name, or two files named {name!r}.",
+                        remedy="Rename it.",
                     )
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
                 results[path] = str(named)
             formats = {path: _format(path) for path in results}
-            suites = {path: name for path, name in results.items() if formats[path] in _SUITE_FORMATS and _is_suite(path)}
+            suites = {
+                path: name
+                for path, name in results.items()
+                if formats[path] in _SUITE_FORMATS and _is_suite(path)
+            }
             if len(suites) < len(results):  # requests of a batch belong to its results
-                suites = {path: name for path, name in suites.items() if formats[path] != "openai_batch_input"}
-            yield Path(place), {path: name for path, name in results.items() if path not in suites}, suites
+                suites = {
+                    path: name
+                    for path, name in suites.items()
+                    if formats[path] != "openai_batch_input"
+                }
+            yield (
+                Path(place),
+                {path: name for path, name in results.items() if path not in suites},
+                suites,
+            )
     finally:
         _ONE_AT_A_TIME.release()
 
 
 def _format(path: Path) -> str | None:
-    """Return the format name of a results file; None if the file has no results, empty if its format is ambiguous."""
+    """Return the format name of a results file; None if the file has no results, empty if its
+    format is ambiguous.
+    """
     try:
         reader = recognise_format(input_file(path).sample)
     except (AssayError, OSError, ValueError):
@@ -193,7 +240,9 @@ def _suite(workspace: Workspace, path: Path, name: str) -> UploadedSuite:
         path=where.as_posix(),
         exists=(workspace.folder / where).exists(),
         tasks=0 if suite is None else sum(1 for _ in suite.tasks),
-        candidates=() if suite is None else tuple(candidate.name for candidate in suite.candidates[:_LISTED]),
+        candidates=()
+        if suite is None
+        else tuple(candidate.name for candidate in suite.candidates[:_LISTED]),
         problems=tuple(problems[:_LISTED]),
     )
 
@@ -217,7 +266,9 @@ def _runs(workspace: Workspace) -> list[UploadedRun]:
             trials=sum(summary.trials.values()),
             waiting=summary.assessments.get(AssessmentState.PENDING, 0),
             candidates=tuple(
-                UploadedCandidate(name=name, scores=len(scores), mean=mean(scores) if scores else None)
+                UploadedCandidate(
+                    name=name, scores=len(scores), mean=mean(scores) if scores else None
+                )
                 for name in summary.candidates[:_LISTED]
                 for scores in [sums[summary.id, name]]
             ),
@@ -234,7 +285,11 @@ def _bounded() -> Progress:
         rows["all"] += n - rows[name]
         rows[name] = n
         if rows["all"] > MOST_ROWS or time.monotonic() > end:
-            problem = f"have more than {MOST_ROWS:,} rows, or take longer than {MOST_S:g} s to read."
-            raise InputError("files", problem, remedy="Import them in a terminal: assay import FILE")
+            problem = (
+                f"have more than {MOST_ROWS:,} rows, or take longer than {MOST_S:g} s to read."
+            )
+            raise InputError(
+                "files", problem, remedy="Import them in a terminal: assay import FILE"
+            )
 
     return hear

@@ -1,7 +1,7 @@
 """State and results of an evaluation that another program submitted.
 
-Scores, reasons and names are returned only for assessments that count; pending assessments are only counted. The client's
-metadata may name a model, so it is returned only if no assessment is pending.
+Scores, reasons and names are returned only for assessments that count; pending assessments are only
+counted. The client's metadata may name a model, so it is returned only if no assessment is pending.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ Scores: TypeAlias = Mapping[str, float | None]
 
 @document
 class EvaluatedTrialDocument:
-    """JSON of one assessment. Judge, scores, grades and report are null unless the assessment counts."""
+    """JSON of one assessment.
+
+    Judge, scores, grades and report are null unless the assessment counts.
+    """
 
     id: str
     trial_id: str
@@ -63,14 +66,16 @@ class EvaluatedTrialDocument:
 class EvaluationDocument:
     """JSON of an evaluation's state and results.
 
-    The keys from `task_id` on are those of a line of `assay export evaluations`. They describe the first answer of an evaluation
-    of one candidate, whose `evaluation_id` is the evaluation's; with several candidates they are null, and `answers` has each.
+    The keys from `task_id` on are those of a line of `assay export evaluations`. They describe the
+    first answer of an evaluation of one candidate, whose `evaluation_id` is the evaluation's; with
+    several candidates they are null, and `answers` has each.
     """
 
     evaluation_id: str
     run_id: str
     state: str
-    """pending, running, paused, interrupted, cancelled, needs_review, approved, rejected or failed"""
+    """pending, running, paused, interrupted, cancelled, needs_review, approved, rejected or failed
+    """
     message: str
     suite: str
     task: str
@@ -87,7 +92,9 @@ class EvaluationDocument:
     warnings: tuple[WarningDocument, ...]
     evaluations: tuple[EvaluatedTrialDocument, ...]
     answers: tuple[GradedAnswerDocument, ...]
-    """each answer with a grade that counts, as a line of `assay export evaluations`; as many as `evaluations` covers"""
+    """each answer with a grade that counts, as a line of `assay export evaluations`; as many as
+    `evaluations` covers
+    """
     failures: tuple[FailedTrialDocument, ...]
     tokens: TokensDocument
     cost_usd: float | None
@@ -130,11 +137,17 @@ class EvaluationDocument:
     total_time_seconds: float | None
 
 
-def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = None) -> EvaluationDocument:
+def evaluation(
+    workspace: Workspace, evaluation_id: str, *, after: str | None = None
+) -> EvaluationDocument:
     """Return the state and results of an evaluation; raises `UnknownName`."""
     summary = run_of_evaluation(workspace, evaluation_id)
     if summary is None:
-        raise UnknownName("evaluation", evaluation_id, remedy="The response to POST /submit_evaluation contains the id.")
+        raise UnknownName(
+            "evaluation",
+            evaluation_id,
+            remedy="The response to POST /submit_evaluation contains the id.",
+        )
     plan = workspace.journal.plan_of(summary.id)
     selection = Selection(runs=(summary.id,))
     pause = pause_of(workspace, summary)
@@ -147,13 +160,23 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
     scores = documents.scores_document(results.stats(workspace, selection, diagnose=False))
     kept = plan.environment.get("submission")
     # `content` is the digest that recognises a repeated request; the client did not send it.
-    about = {key: value for key, value in kept.items() if key != "content"} if isinstance(kept, dict) else {}
+    about = (
+        {key: value for key, value in kept.items() if key != "content"}
+        if isinstance(kept, dict)
+        else {}
+    )
     more = len(rows) == MOST_SHOWN
-    # All answers are read even for a later page, because a call belongs to the first answer that used its reply.
+    # All answers are read even for a later page, because a call belongs to the first answer that
+    # used its reply.
     graded = list(graded_answers(workspace, selection, Anonymiser()))
     shown = {row.key for row in rows}
-    problem = next((row.failure.detail for row in failed if row.failure), None if pause is None else pause.detail)
-    first = next((answer.document for answer in graded if answer.document.evaluation_id == summary.id), None)
+    problem = next(
+        (row.failure.detail for row in failed if row.failure),
+        None if pause is None else pause.detail,
+    )
+    first = next(
+        (answer.document for answer in graded if answer.document.evaluation_id == summary.id), None
+    )
     if first is None:
         first = unreviewed_answer(
             plan,
@@ -186,7 +209,9 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
         failures=tuple(failed_trial(row) for row in failed),
         tokens=summary,
         cost_usd=summary.cost_usd,
-        next=f"/get_evaluation_result/{summary.id}?after={shown_assessment(rows[-1].key)}" if more else None,
+        next=f"/get_evaluation_result/{summary.id}?after={shown_assessment(rows[-1].key)}"
+        if more
+        else None,
         submitted=about,
     )
 
@@ -197,7 +222,13 @@ def _state(summary: RunSummary) -> str:
     if summary.state is not RunState.FINISHED:
         return str(summary.state)
     reached = {state for state, n in summary.trials.items() if n}
-    order = (TrialState.NEEDS_REVIEW, TrialState.APPROVED, TrialState.REJECTED, TrialState.LEFT_OUT, TrialState.FAILED)
+    order = (
+        TrialState.NEEDS_REVIEW,
+        TrialState.APPROVED,
+        TrialState.REJECTED,
+        TrialState.LEFT_OUT,
+        TrialState.FAILED,
+    )
     return str(next((state for state in order if state in reached), TrialState.PENDING))
 
 
@@ -205,7 +236,9 @@ def _message(state: str, summary: RunSummary, waiting: int, pause: Pause | None)
     if pause is not None:
         return f"It is {pause.sentence} {pause.remedy(summary.id, None)}"
     if state == RunState.INTERRUPTED:
-        return f"It was stopped early; finished work is kept. Continue with: assay resume {summary.id}"
+        return (
+            f"It was stopped early; finished work is kept. Continue with: assay resume {summary.id}"
+        )
     texts = {
         TrialState.PENDING: f"It is stored but has not started. If its server was stopped: assay resume {summary.id}",
         RunState.RUNNING: "It is being judged.",
@@ -227,4 +260,11 @@ def _evaluated_trial(row: AssessmentRow) -> EvaluatedTrialDocument:
     names = ("scores", "grades", "report")
     shown = attributes(row.assessment, *names) if row.state in COUNTS else dict.fromkeys(names)
     trial_id = shown_trial(row.trial)
-    return fill(EvaluatedTrialDocument, row, id=shown_assessment(row.key), trial_id=trial_id, judge=row.grader, **shown)
+    return fill(
+        EvaluatedTrialDocument,
+        row,
+        id=shown_assessment(row.key),
+        trial_id=trial_id,
+        judge=row.grader,
+        **shown,
+    )

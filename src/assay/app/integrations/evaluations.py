@@ -1,8 +1,10 @@
-"""Evaluations that other programs submit, each stored as a run; `evaluation_result` returns the results.
+"""Evaluations that other programs submit, each stored as a run; `evaluation_result` returns the
+results.
 
-An evaluation is a run of one task with the same id, so no other state is stored. The id is derived from the client's
-idempotency key. Run ids are unique, so a repeated request finds the existing run, even from another process or after a crash.
-The request becomes a suite document, which the suite reader checks; error messages then name the client's fields.
+An evaluation is a run of one task with the same id, so no other state is stored. The id is derived
+from the client's idempotency key. Run ids are unique, so a repeated request finds the existing run,
+even from another process or after a crash. The request becomes a suite document, which the suite
+reader checks; error messages then name the client's fields.
 """
 
 from __future__ import annotations
@@ -34,12 +36,15 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
 
 SUITE: Final = "submitted"
-"""Suite for evaluations that were submitted without a suite; id and content distinguish their tasks."""
+"""Suite for evaluations that were submitted without a suite; id and content distinguish their
+tasks.
+"""
 
 # Namespace of uuid5. If it changed, a client's key would no longer lead to its earlier evaluation.
 _KEYS: Final = UUID("6f6e6365-0000-4000-8000-617373617900")
 _ID: Final = re.compile(r"eval_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-# Error positions contain line numbers of our document, which the client never saw; only the field is kept.
+# Error positions contain line numbers of our document, which the client never saw; only the field
+# is kept.
 _PLACE: Final = re.compile(r"(?::\d+)? ?(?:tasks\[0\])?\.?(.*)")
 _FILE: Final = "submitted.json"
 
@@ -84,7 +89,9 @@ class Submission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """A submitted evaluation, with the plan to execute; None if the run is finished or in progress."""
+    """A submitted evaluation, with the plan to execute; None if the run is finished or in
+    progress.
+    """
 
     evaluation_id: RunId
     plan: RunPlan | None
@@ -94,16 +101,22 @@ class Submitted:
 def submit(workspace: Workspace, submission: Submission, *, key: str | None = None) -> Submitted:
     """Store a submission as a run, without calling a model.
 
-    `key` is the idempotency key. If a repeated request finds a run that no process executes, its plan is returned again.
+    `key` is the idempotency key. If a repeated request finds a run that no process executes, its
+    plan is returned again.
 
-    Raises InputError if the submission has problems (all are listed), or if the key was used for other content.
+    Raises InputError if the submission has problems (all are listed), or if the key was used for
+    other content.
     """
     known = RunId(f"eval_{uuid4() if key is None else uuid5(_KEYS, key)}")
-    content = digest(_document(submission) | {"kept": dict(submission.kept), "options": _options_document(submission)})
+    content = digest(
+        _document(submission)
+        | {"kept": dict(submission.kept), "options": _options_document(submission)}
+    )
     if key is not None and (earlier := _sent_before(workspace, known, content)) is not None:
         return earlier
     if workspace.settings.values["rubric"] is not None:
-        submission = replace(submission, of_answers=False)  # the suite reader uses the rubric in the settings
+        # the suite reader uses the rubric in the settings
+        submission = replace(submission, of_answers=False)
     suite = _read(workspace, submission)
     values = workspace.settings.values
     options = RunOptions(
@@ -113,7 +126,9 @@ def submit(workspace: Workspace, submission: Submission, *, key: str | None = No
     )
     ahead = preflight.look_ahead(workspace, suite, options)
     about: dict[str, JsonValue] = {**submission.kept, "content": content}
-    plan = replace(ahead.plan, id=known, environment={**ahead.plan.environment, "submission": about})
+    plan = replace(
+        ahead.plan, id=known, environment={**ahead.plan.environment, "submission": about}
+    )
     try:
         execution.write_down(workspace, suite, options, replace(ahead, plan=plan))
     except InputError:
@@ -125,7 +140,9 @@ def submit(workspace: Workspace, submission: Submission, *, key: str | None = No
 
 
 def _sent_before(workspace: Workspace, known: RunId, content: str) -> Submitted | None:
-    """Return the run of an earlier request with the same key; raises `InputError` if its content was different."""
+    """Return the run of an earlier request with the same key; raises `InputError` if its content
+    was different.
+    """
     summary = run_of_evaluation(workspace, known)
     if summary is None:
         return None
@@ -133,7 +150,9 @@ def _sent_before(workspace: Workspace, known: RunId, content: str) -> Submitted 
     kept = plan.environment.get("submission")
     if not isinstance(kept, dict) or kept.get("content") != content:
         problem = "was already sent with different content."
-        raise InputError("Idempotency-Key", problem, remedy="Use a different key for each evaluation.")
+        raise InputError(
+            "Idempotency-Key", problem, remedy="Use a different key for each evaluation."
+        )
     left = summary.state in {RunState.PLANNED, RunState.INTERRUPTED}
     waits = left and not workspace.journal.is_carried_out(summary.id)
     if waits:
@@ -142,7 +161,9 @@ def _sent_before(workspace: Workspace, known: RunId, content: str) -> Submitted 
 
 
 def left_over(workspace: Workspace) -> Iterator[RunPlan]:
-    """Yield the plans of accepted evaluations that no process executes, oldest first, for example after a crash of the server."""
+    """Yield the plans of accepted evaluations that no process executes, oldest first, for example
+    after a crash of the server.
+    """
     for run in workspace.archive.runs.begun_evaluations():
         if _ID.fullmatch(run) and not workspace.journal.is_carried_out(run):
             plan = workspace.journal.plan_of(run)
@@ -163,7 +184,9 @@ def run_of_evaluation(workspace: Workspace, evaluation_id: str) -> RunSummary | 
 def _read(workspace: Workspace, submission: Submission) -> Any:
     if not slug(submission.thing):
         where = submission.names.get("thing", "thing")
-        raise InputError(where, f"is {submission.thing!r}, expected a name with at least one letter or digit.")
+        raise InputError(
+            where, f"is {submission.thing!r}, expected a name with at least one letter or digit."
+        )
     names = [folded(name) for name, _ in submission.snippets]
     for place, name in enumerate(names):
         if name in names[:place]:
@@ -172,9 +195,13 @@ def _read(workspace: Workspace, submission: Submission) -> Any:
             raise InputError(submission.names.get("snippets", "snippets"), problem, remedy=remedy)
     text = json.dumps(_document(submission), ensure_ascii=False)
     try:
-        return read_suite(workspace, _place(workspace), judge=_judge(workspace, submission), text=text)
+        return read_suite(
+            workspace, _place(workspace), judge=_judge(workspace, submission), text=text
+        )
     except SuiteErrors as error:
-        raise SuiteErrors([_renamed(suite_error, submission) for suite_error in error.errors]) from None
+        raise SuiteErrors(
+            [_renamed(suite_error, submission) for suite_error in error.errors]
+        ) from None
 
 
 def _place(workspace: Workspace) -> Path:
@@ -188,13 +215,17 @@ def _document(submission: Submission) -> dict[str, JsonValue]:
         "id": slug(submission.thing) if submission.task_id is None else submission.task_id,
         "thing": submission.thing,
         **{name: getattr(submission, name) or None for name in ("context", "language", "family")},
-        **{name: getattr(submission, name) for name in ("prompt", "expected", "ideal", "final_answer", "score", "trials")},
+        **{
+            name: getattr(submission, name)
+            for name in ("prompt", "expected", "ideal", "final_answer", "score", "trials")
+        },
         "snippets": dict(submission.snippets),
     }
     rubric = submission.rubric
     if rubric is None and submission.of_answers:
         rubric = [
-            {"name": c.name, "weight": c.weight, "scale": [c.low, c.high], "guidance": c.guidance} for c in QUALITY.criteria
+            {"name": c.name, "weight": c.weight, "scale": [c.low, c.high], "guidance": c.guidance}
+            for c in QUALITY.criteria
         ]
     document: dict[str, JsonValue] = {
         "name": submission.suite or SUITE,
@@ -227,7 +258,10 @@ def _judge(workspace: Workspace, submission: Submission) -> Any:
     keys = {} if mode is None else {"mode": mode}
     if prompt := submission.judge_prompt:
         keys["prompt"] = prompt if "/" in prompt else f"prompts/{prompt}"
-    each = [{**entry, **keys} if isinstance(entry, Mapping) and "rotate" not in entry else entry for entry in each]
+    each = [
+        {**entry, **keys} if isinstance(entry, Mapping) and "rotate" not in entry else entry
+        for entry in each
+    ]
     return each[0] if len(each) == 1 else each
 
 
@@ -237,8 +271,12 @@ def _renamed(error: SuiteError, submission: Submission) -> SuiteError:
     for file in (_FILE, "--judge"):
         _, separator, rest = where.partition(file)
         if separator:
-            where = ("judge" if file == "--judge" else "") + (_PLACE.fullmatch(rest) or [rest, rest])[1]
+            where = ("judge" if file == "--judge" else "") + (
+                _PLACE.fullmatch(rest) or [rest, rest]
+            )[1]
             break
     ours, dot, deeper = where.partition(".")
-    where = f"{submission.names.get(ours, ours)}{dot}{deeper}" or submission.names.get("judge", "judge")
+    where = f"{submission.names.get(ours, ours)}{dot}{deeper}" or submission.names.get(
+        "judge", "judge"
+    )
     return SuiteError(where, error.problem, remedy=error.remedy)

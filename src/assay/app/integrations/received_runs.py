@@ -39,18 +39,22 @@ class Received:
 def receive(workspace: Workspace, content: bytes) -> Received:
     """Import one run from its JSON; sending the same content again changes nothing.
 
-    Raises InputError for an invalid field, and Refused if a run with this id but different content exists.
+    Raises InputError for an invalid field, and Refused if a run with this id but different content
+    exists.
     """
     agent_run = _checked(content)
     with _ONE_BY_ONE:
         if (existing := _there(workspace, agent_run)) is not None:
             return Received(run_id=existing, again=True)
-        # A run sent over HTTP is imported like a file, so that there is one importer and the original bytes are kept.
+        # A run sent over HTTP is imported like a file, so that there is one importer and the
+        # original bytes are kept.
         with tempfile.TemporaryDirectory(prefix="assay-") as folder:
             file = Path(folder) / f"{_file_name(agent_run)}.json"
             file.write_bytes(content)
             try:
-                result = import_paths(workspace, [file], ImportOptions(format=NAME), called={file: CALLED})
+                result = import_paths(
+                    workspace, [file], ImportOptions(format=NAME), called={file: CALLED}
+                )
             except InputError:
                 if agent_run.run.id is None:
                     raise
@@ -81,7 +85,11 @@ def _from_another_process(workspace: Workspace, agent_run: AgentRun) -> RunId:
         if (existing := _there(workspace, agent_run)) is not None:
             return existing
         time.sleep(0.05)
-    raise Refused(agent_run.run.id or "body", "is being imported by another process.", remedy="Send it again in a moment.")
+    raise Refused(
+        agent_run.run.id or "body",
+        "is being imported by another process.",
+        remedy="Send it again in a moment.",
+    )
 
 
 def _checked(content: bytes) -> AgentRun:
@@ -90,13 +98,18 @@ def _checked(content: bytes) -> AgentRun:
     except NotJson as error:
         raise InputError("body", str(error)) from error
     if not isinstance(document, dict):
-        raise InputError("body", "is not an object, expected one run as {suite, scenario, agent, evaluations, …}.")
+        raise InputError(
+            "body",
+            "is not an object, expected one run as {suite, scenario, agent, evaluations, …}.",
+        )
     remedy = "Nothing was imported. Fix it and send it again."
     try:
         received = agent_run(document)
     except BadField as error:
         raise InputError(error.where, str(error), remedy=remedy) from error
-    for record in checked((received.run, received.task, received.response, *received.assessments), source="body"):
+    for record in checked(
+        (received.run, received.task, received.response, *received.assessments), source="body"
+    ):
         if isinstance(record, Skipped):
             raise InputError("body", record.why, remedy=remedy)
     return received
@@ -112,12 +125,21 @@ def _there(workspace: Workspace, agent_run: AgentRun) -> RunId | None:
         return None
     for summary in summaries:
         if summary.id == agent_run.run.id:
-            if workspace.journal.plan_of(summary.id).environment.get("content") == agent_run.content:
+            if (
+                workspace.journal.plan_of(summary.id).environment.get("content")
+                == agent_run.content
+            ):
                 return summary.id
             problem = "is already stored with different content."
-            raise Refused(summary.id, problem, remedy="Finished runs cannot change. Use another id.")
+            raise Refused(
+                summary.id, problem, remedy="Finished runs cannot change. Use another id."
+            )
     return None
 
 
 def _file_name(agent_run: AgentRun) -> str:
-    return agent_run.run.id or re.sub(r"[^A-Za-z0-9]+", "-", agent_run.run.suite).strip("-")[:60] or "run"
+    return (
+        agent_run.run.id
+        or re.sub(r"[^A-Za-z0-9]+", "-", agent_run.run.suite).strip("-")[:60]
+        or "run"
+    )

@@ -58,13 +58,17 @@ class CompletedRun(RunResult):
         with self._open() as workspace:
             return results.stats(workspace, self._selection)
 
-    def compare(self, a: str, b: str, *, scope: str | None = None, margin: Margin | None = None) -> results.ComparisonResult:
+    def compare(
+        self, a: str, b: str, *, scope: str | None = None, margin: Margin | None = None
+    ) -> results.ComparisonResult:
         """Compare A with B in this run."""
         smallest = margin_of(margin, argument="margin")
         with self._open() as workspace:
             return results.compare(workspace, self._selection, a, b, scope=scope, margin=smallest)
 
-    def rank(self, *, scope: str | None = None, margin: Margin | None = None) -> results.RankingResult:
+    def rank(
+        self, *, scope: str | None = None, margin: Margin | None = None
+    ) -> results.RankingResult:
         """Rank the candidates of this run."""
         smallest = margin_of(margin, argument="margin")
         with self._open() as workspace:
@@ -79,12 +83,24 @@ class CompletedRun(RunResult):
         margin: Margin | None = None,
         require: Requirement | None = None,
     ) -> results.GateResult:
-        """Test that a candidate is not worse than another candidate in this run, or than in earlier runs."""
+        """Test that a candidate is not worse than another candidate in this run, or than in earlier
+        runs.
+        """
         with self._open() as workspace:
-            return gate_of(workspace, self._selection, candidate, against, baseline=baseline, margin=margin, require=require)
+            return gate_of(
+                workspace,
+                self._selection,
+                candidate,
+                against,
+                baseline=baseline,
+                margin=margin,
+                require=require,
+            )
 
     def require_vetted(self) -> None:
-        """Raise `Refused` if counted grades of this run were approved by a script or seen by no person."""
+        """Raise `Refused` if counted grades of this run were approved by a script or seen by no
+        person.
+        """
         with self._open() as workspace:
             require_vetted(workspace, self._selection)
 
@@ -113,9 +129,17 @@ class CompletedRun(RunResult):
         with self._open() as workspace:
             ranking = results.rank(workspace, self._selection)
             names = [str(place.candidate) for place in ranking.ranking.candidates]
-            verdict = results.compare(workspace, self._selection, *names).verdict if len(names) == 2 else ""
+            verdict = (
+                results.compare(workspace, self._selection, *names).verdict
+                if len(names) == 2
+                else ""
+            )
         marks = notebooks.estimate_marks([place.estimate for place in ranking.ranking.candidates])
-        failures = [f"{row.task} trial {row.k} failed: {row.failure.detail}" for row in self.failures[:_SHOWN] if row.failure]
+        failures = [
+            f"{row.task} trial {row.k} failed: {row.failure.detail}"
+            for row in self.failures[:_SHOWN]
+            if row.failure
+        ]
         more = len(self.failures) - len(failures)
         return notebooks.html_of(
             [f"{self.summary.suite}: {self._in_words()}", *([verdict] if verdict else [])],
@@ -135,8 +159,14 @@ class CompletedRun(RunResult):
         trials, waiting = document.trials, document.assessments["pending"]
         parts = [f"{trials['done']} of {trials['total']} trials done"]
         parts += [f"{trials['failed']} failed"] if trials["failed"] else []
-        parts += [f"{waiting} {'grade awaits' if waiting == 1 else 'grades await'} review"] if waiting else []
-        return ", ".join(parts) if self.pause is None else f"{', '.join(parts)}; {self.pause.sentence}"
+        parts += (
+            [f"{waiting} {'grade awaits' if waiting == 1 else 'grades await'} review"]
+            if waiting
+            else []
+        )
+        return (
+            ", ".join(parts) if self.pause is None else f"{', '.join(parts)}; {self.pause.sentence}"
+        )
 
 
 Requirement: TypeAlias = Literal["vetted"]
@@ -153,15 +183,24 @@ def gate_of(
     margin: Margin | None,
     require: Requirement | None,
 ) -> results.GateResult:
-    """Apply the gate against another candidate or against earlier runs; raises TypeError unless exactly one is given."""
+    """Apply the gate against another candidate or against earlier runs; raises TypeError unless
+    exactly one is given.
+    """
     if (against is None) == (baseline is None):
         raise TypeError("give either the other candidate or a baseline")
     largest = margin_of(margin, argument="margin")
     if baseline is not None:
         return earlier.gate_baseline(
-            workspace, selection, candidate, baseline=baseline, margin=largest, vetted=require is not None
+            workspace,
+            selection,
+            candidate,
+            baseline=baseline,
+            margin=largest,
+            vetted=require is not None,
         )
-    return results.gate(workspace, selection, candidate, str(against), margin=largest, vetted=require is not None)
+    return results.gate(
+        workspace, selection, candidate, str(against), margin=largest, vetted=require is not None
+    )
 
 
 def _grade_rows(workspace: Workspace, selection: Selection) -> Iterator[Mapping[str, Any]]:

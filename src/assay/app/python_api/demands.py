@@ -1,4 +1,6 @@
-"""Requirements that a test sets for a run: minimum means, a gate, and the number of trials that may fail."""
+"""Requirements that a test sets for a run: minimum means, a gate, and the number of trials that may
+fail.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,12 @@ class Demands:
 
     Attributes:
         at_least: minimum mean over tasks (0 to 1), for all candidates or by candidate.
-        candidate: candidate that the gate tests; optional if the run has one candidate, or two with `against`.
+        candidate: candidate that the gate tests; optional if the run has one candidate, or two with
+            `against`.
         against, baseline, margin, on_undecided: settings of the gate, as in `assay gate`.
         most_failed: maximum number of failed trials.
-        require: with `vetted`, grades that a script approved or that no person has seen raise `Refused`.
+        require: with `vetted`, grades that a script approved or that no person has seen raise
+            `Refused`.
     """
 
     at_least: float | Mapping[str, float] | None = None
@@ -46,7 +50,9 @@ class Demands:
 
 @dataclass(frozen=True, slots=True)
 class DemandVerdict:
-    """Verdict on a run's requirements. The first line of `text` is the verdict; further lines give details.
+    """Verdict on a run's requirements.
+
+    The first line of `text` is the verdict; further lines give details.
 
     `approvals` states how many counted grades of the run people approved, and how.
     """
@@ -66,18 +72,28 @@ def run_and_check(
     batch_id: str | None = None,
     trials: int | None = None,
 ) -> tuple[CompletedRun, DemandVerdict]:
-    """Run a suite in the folder `root` and check the requirements; paths are relative to `beside`."""
+    """Run a suite in the folder `root` and check the requirements; paths are relative to
+    `beside`.
+    """
     if isinstance(suite, str | Path):
         suite = beside / suite
     with opened(root, store) as workspace:
         values = workspace.settings.values
-    options = RunOptions(trials=trials, batch_id=batch_id, concurrency=values["concurrency"], budget_usd=values["budget"])
+    options = RunOptions(
+        trials=trials,
+        batch_id=batch_id,
+        concurrency=values["concurrency"],
+        budget_usd=values["budget"],
+    )
     completed = run(suite, options=options, folder=root, store=store)
     return completed, verdict_on(completed, demands)
 
 
 def verdict_on(completed: CompletedRun, demands: Demands) -> DemandVerdict:
-    """Check the requirements for a run. A run with too little data fails, because grades that await review do not count."""
+    """Check the requirements for a run.
+
+    A run with too little data fails, because grades that await review do not count.
+    """
     if demands.require is not None:
         completed.require_vetted()
     scores = completed.stats()
@@ -88,17 +104,29 @@ def verdict_on(completed: CompletedRun, demands: Demands) -> DemandVerdict:
     if demands.against is not None or demands.baseline is not None:
         candidate = demands.candidate or _only_candidate(scores.estimates, demands.against)
         gate = completed.gate(
-            candidate, against=demands.against, baseline=demands.baseline, margin=demands.margin, require=demands.require
+            candidate,
+            against=demands.against,
+            baseline=demands.baseline,
+            margin=demands.margin,
+            require=demands.require,
         )
-        (problems if gate.blocks(demands.on_undecided) else sentences).insert(0, f"{gate.verdict} {gate.contrast.verdict}")
+        (problems if gate.blocks(demands.on_undecided) else sentences).insert(
+            0, f"{gate.verdict} {gate.contrast.verdict}"
+        )
     if not problems:
         return DemandVerdict(True, "\n".join(sentences), given)
-    review = f"assay review --run {completed.id}" if completed.pending() else f"assay show {completed.id}"
+    review = (
+        f"assay review --run {completed.id}"
+        if completed.pending()
+        else f"assay show {completed.id}"
+    )
     return DemandVerdict(False, "\n".join([*problems, *sentences, f"See: {review}"]), given)
 
 
 def _limits(estimates: Sequence[Estimate], demands: Demands) -> dict[str, float]:
-    """Return the minimum mean by candidate; raises `InputError` for a limit outside 0 to 1 or an unknown candidate."""
+    """Return the minimum mean by candidate; raises `InputError` for a limit outside 0 to 1 or an
+    unknown candidate.
+    """
     if demands.at_least is None:
         return {}
     names = {folded(str(estimate.candidate)): str(estimate.candidate) for estimate in estimates}
@@ -110,7 +138,11 @@ def _limits(estimates: Sequence[Estimate], demands: Demands) -> dict[str, float]
         limits[names[folded(name)]] = float(limit)
     for limit in limits.values():
         if not 0 <= limit <= 1:
-            raise InputError("at_least", f"is {limit:g}, expected a score from 0 to 1.", remedy="Write 0.8 for 80.")
+            raise InputError(
+                "at_least",
+                f"is {limit:g}, expected a score from 0 to 1.",
+                remedy="Write 0.8 for 80.",
+            )
     return limits
 
 
@@ -120,7 +152,9 @@ def _below(scores: CandidateScores, limits: Mapping[str, float]) -> Iterator[str
         if limit is None:
             continue
         if estimate.mean is None:
-            counted = wording.what_counts(scores.basis.n_trials, scores.basis.excluded, scores.basis.approvals)
+            counted = wording.what_counts(
+                scores.basis.n_trials, scores.basis.excluded, scores.basis.approvals
+            )
             yield f"{estimate.candidate} has no score, but {wording.number(limit)} is required: {counted}."
         elif estimate.mean < limit - 1e-12:  # a mean may be too low by its last binary digit
             yield f"{estimate.candidate} scores {wording.number(estimate.mean)}, below {wording.number(limit)}."
@@ -140,7 +174,15 @@ def _failed(completed: CompletedRun, most: int) -> Iterator[str]:
 
 
 def _only_candidate(estimates: Sequence[Estimate], against: str | None) -> str:
-    names = [str(e.candidate) for e in estimates if against is None or folded(str(e.candidate)) != folded(against)]
+    names = [
+        str(e.candidate)
+        for e in estimates
+        if against is None or folded(str(e.candidate)) != folded(against)
+    ]
     if len(names) != 1:
-        raise InputError("candidate", "is not named.", remedy=f"Choose the candidate to test: {', '.join(names)}.")
+        raise InputError(
+            "candidate",
+            "is not named.",
+            remedy=f"Choose the candidate to test: {', '.join(names)}.",
+        )
     return names[0]

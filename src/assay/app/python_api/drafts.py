@@ -1,4 +1,6 @@
-"""Suites written in Python with `assay.Suite`, `Task`, `Candidate` and `scorer`; checked like suite files."""
+"""Suites written in Python with `assay.Suite`, `Task`, `Candidate` and `scorer`; checked like suite
+files.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +30,26 @@ if TYPE_CHECKING:
     from assay.domain.suite import CandidateSpec, Suite
 
 CandidateLike: TypeAlias = "CandidateDraft | Mapping[str, object] | str | Callable[..., object]"
-"""A candidate: an object, a dictionary with the keys of a suite file, a model such as `openai/gpt-5-mini`, or a function."""
+"""A candidate: an object, a dictionary with the keys of a suite file, a model such as
+`openai/gpt-5-mini`, or a function.
+"""
 
 Score: TypeAlias = "str | Mapping[str, object] | ScorerDraft | Callable[..., object]"
-"""A scoring method as a name, as a mapping with options, or as a function of (response, reference, options)."""
+"""A scoring method as a name, as a mapping with options, or as a function of (response, reference,
+options).
+"""
 
 
 class ScorerDraft:
     """A scorer that `assay.scorer` created from a function. Calling it calls the function."""
 
-    def __init__(self, function: Callable[..., object], *, name: str = "", options: Mapping[str, object] | None = None):
+    def __init__(
+        self,
+        function: Callable[..., object],
+        *,
+        name: str = "",
+        options: Mapping[str, object] | None = None,
+    ):
         self.function = function
         self.name = name or getattr(function, "__name__", type(function).__name__)
         self.options = dict(options or {})
@@ -53,13 +65,18 @@ class ScorerDraft:
 @overload
 def scorer(function: Callable[..., object], /) -> ScorerDraft: ...
 @overload
-def scorer(*, name: str = "", **options: object) -> Callable[[Callable[..., object]], ScorerDraft]: ...
-def scorer(function: Callable[..., object] | None = None, /, *, name: str = "", **options: object) -> Any:
-    """Turn a function into a scorer for the key `score` of a suite or task: `@assay.scorer` or `@assay.scorer(name=…)`.
+def scorer(
+    *, name: str = "", **options: object
+) -> Callable[[Callable[..., object]], ScorerDraft]: ...
+def scorer(
+    function: Callable[..., object] | None = None, /, *, name: str = "", **options: object
+) -> Any:
+    """Turn a function into a scorer for the key `score` of a suite or task: `@assay.scorer` or
+    `@assay.scorer(name=…)`.
 
-    The function takes `(response)`, `(response, reference)` or `(response, reference, options)`. It returns a number from 0 to
-    1, True or False, a mapping with `score`, `note` and `confidence`, or None if it cannot decide. It runs in a child process
-    with a time limit of 10 s.
+    The function takes `(response)`, `(response, reference)` or `(response, reference, options)`. It
+    returns a number from 0 to 1, True or False, a mapping with `score`, `note` and `confidence`, or
+    None if it cannot decide. It runs in a child process with a time limit of 10 s.
     """
     if function is None:
         return lambda decorated: ScorerDraft(decorated, name=name, options=options)
@@ -68,10 +85,11 @@ def scorer(function: Callable[..., object] | None = None, /, *, name: str = "", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateDraft:
-    """A candidate: a model with prompts and parameters, a program, or a name whose answers come with the tasks.
+    """A candidate: a model with prompts and parameters, a program, or a name whose answers come
+    with the tasks.
 
-    The fields are the keys of a candidate in a suite file. `python` accepts a function, or a class that each worker process
-    creates once.
+    The fields are the keys of a candidate in a suite file. `python` accepts a function, or a class
+    that each worker process creates once.
     """
 
     name: str | None = None
@@ -94,9 +112,12 @@ class CandidateDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDraft:
-    """A task. The fields are the keys of a task in a suite file; a missing `id` is derived from the content.
+    """A task.
 
-    `snippets` contains ready answers by candidate. `columns` contains further values that prompts of candidates can use.
+    The fields are the keys of a task in a suite file; a missing `id` is derived from the content.
+
+    `snippets` contains ready answers by candidate. `columns` contains further values that prompts
+    of candidates can use.
     """
 
     id: str | None = None
@@ -130,11 +151,13 @@ class SuiteDraft:
     """A suite. The fields are the keys of a suite file.
 
     Attributes:
-        tasks: `Task` objects, dictionaries, a data frame (pandas or polars), or the path of a file with rows.
-        candidates: `Candidate` objects, dictionaries, model references such as `openai/gpt-5-mini`, or functions.
+        tasks: `Task` objects, dictionaries, a data frame (pandas or polars), or the path of a file
+            with rows.
+        candidates: `Candidate` objects, dictionaries, model references such as `openai/gpt-5-mini`,
+            or functions.
         score: default scoring method or function for the tasks.
-        map: column of `tasks` for each key of a task, such as `{"prompt": "question", "expected": "answer"}`. Prompts of
-            candidates can use any column.
+        map: column of `tasks` for each key of a task, such as `{"prompt": "question", "expected":
+            "answer"}`. Prompts of candidates can use any column.
     """
 
     name: str
@@ -165,24 +188,35 @@ class SuiteDraft:
 
 
 SuiteLike: TypeAlias = "Suite | SuiteDraft | Mapping[str, object] | str | Path"
-"""A suite: a file, an object, a dictionary with the keys of a suite file, or a suite that was already checked."""
+"""A suite: a file, an object, a dictionary with the keys of a suite file, or a suite that was
+already checked.
+"""
 
 
-def checked_suite(workspace: Workspace, suite: SuiteDraft | Mapping[str, object], *, judge: str | None = None) -> Suite:
+def checked_suite(
+    workspace: Workspace, suite: SuiteDraft | Mapping[str, object], *, judge: str | None = None
+) -> Suite:
     """Check a suite written in Python; raises `InputError` with all problems."""
     draft: dict[str, Any] = dict(suite) if isinstance(suite, Mapping) else _present(suite)
     name, columns = draft.get("name"), draft.pop("map", None) or {}
     reading = _Reading(columns)
-    candidates = [reading.candidate(candidate) for candidate in candidates_of(draft.get("candidates"))]
+    candidates = [
+        reading.candidate(candidate) for candidate in candidates_of(draft.get("candidates"))
+    ]
     persona = str(_mapping(draft.get("user")).get("persona") or "")
     reading.templates = (*_named_columns(candidates, workspace.folder), *columns_named(persona))
     document = {
         **draft,
-        "tasks": _file_of_tasks(draft.get("tasks"), columns) or [reading.task(task) for task in _rows(draft.get("tasks"))],
+        "tasks": _file_of_tasks(draft.get("tasks"), columns)
+        or [reading.task(task) for task in _rows(draft.get("tasks"))],
         "candidates": candidates,
         "score": reading.score(draft.get("score")),
     }
-    document = {key: value for key, value in document.items() if value is not None and (key != "candidates" or value)}
+    document = {
+        key: value
+        for key, value in document.items()
+        if value is not None and (key != "candidates" or value)
+    }
     given = GivenSuite(document=_plain(document), label=f"suite {name!r}", files=reading.files)
     # The copy of the suite in the results folder is a suite file of this name.
     path = workspace.folder / f"{slug(str(name)) or 'suite'}.json"
@@ -190,10 +224,16 @@ def checked_suite(workspace: Workspace, suite: SuiteDraft | Mapping[str, object]
 
 
 def candidates_of(given: object) -> tuple[Any, ...]:
-    """Return one candidate, or each of an iterable, in a tuple; a model's name is one candidate and not a list of letters."""
+    """Return one candidate, or each of an iterable, in a tuple; a model's name is one candidate and
+    not a list of letters.
+    """
     if given is None:
         return ()
-    if isinstance(given, str | Mapping | CandidateDraft) or callable(given) or not isinstance(given, Iterable):
+    if (
+        isinstance(given, str | Mapping | CandidateDraft)
+        or callable(given)
+        or not isinstance(given, Iterable)
+    ):
         return (given,)
     return tuple(given)
 
@@ -203,15 +243,25 @@ def checked_candidate(workspace: Workspace, candidate: CandidateLike) -> Candida
     if isinstance(candidate, str):
         return model_candidate(workspace, candidate)
     row = _Reading({}).candidate(candidate)
-    named = {*columns_named(str(_plain(row))), *_named_columns([row], workspace.folder)} - set(TaskKeys.table.keys)
-    # The run's own tasks are checked when the candidate joins; this placeholder only lets the reader check the candidate.
-    task = {"id": "task", "prompt": "?", "expected": "?", "columns": dict.fromkeys(sorted(named), "?")}
+    named = {*columns_named(str(_plain(row))), *_named_columns([row], workspace.folder)} - set(
+        TaskKeys.table.keys
+    )
+    # The run's own tasks are checked when the candidate joins; this placeholder only lets the
+    # reader check the candidate.
+    task = {
+        "id": "task",
+        "prompt": "?",
+        "expected": "?",
+        "columns": dict.fromkeys(sorted(named), "?"),
+    }
     suite = {"name": "extend", "tasks": [task], "score": "exact", "candidates": [candidate]}
     return checked_suite(workspace, suite).candidates[0]
 
 
 class _Reading:
-    """Converts drafts to suite documents, and keeps the functions because a document cannot contain them."""
+    """Converts drafts to suite documents, and keeps the functions because a document cannot contain
+    them.
+    """
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         self.files: dict[str, str] = {}
@@ -226,7 +276,11 @@ class _Reading:
             return values
         row = {str(key): value for key, value in values.items() if not _missing(value)}
         columns = self._columns_of(row)
-        row = self._mapped(row) if self._columns else {key: row[key] for key in row if key not in columns}
+        row = (
+            self._mapped(row)
+            if self._columns
+            else {key: row[key] for key in row if key not in columns}
+        )
         if columns:
             row["columns"] = {**columns, **_mapping(row.get("columns"))}
         if callable(row.get("score")):
@@ -236,12 +290,18 @@ class _Reading:
         return row
 
     def _columns_of(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Return the columns of a row that candidates' prompts refer to; without a map, keys of the task are left out."""
-        named = [name for name in self.templates if self._columns or name not in TaskKeys.table.keys]
+        """Return the columns of a row that candidates' prompts refer to; without a map, keys of the
+        task are left out.
+        """
+        named = [
+            name for name in self.templates if self._columns or name not in TaskKeys.table.keys
+        ]
         return {name: value for name in named if (value := value_at(row, name)) is not None}
 
     def _mapped(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Return the columns of a row as keys of a task; columns that are not in the map are left out."""
+        """Return the columns of a row as keys of a task; columns that are not in the map are left
+        out.
+        """
         picked = {key: value_at(row, column) for key, column in self._columns.items()}
         return {key: value for key, value in picked.items() if not _missing(value)}
 
@@ -264,7 +324,8 @@ class _Reading:
                 settings[setting] = row[key]
         program = callable_program(function, **settings)
         self._programs[str(name)] = program
-        # The document cannot hold a function, so a name stands in for it while the reader checks the other keys.
+        # The document cannot hold a function, so a name stands in for it while the reader checks
+        # the other keys.
         return {**row, "python": {"function": _place_of(function), "options": options}}
 
     def score(self, score: object) -> object:
@@ -273,7 +334,11 @@ class _Reading:
         if id(score) not in self._scorers:
             draft = score if isinstance(score, ScorerDraft) else ScorerDraft(score)
             if not draft.name.isidentifier():
-                raise InputError(f"scorer {draft.name}", "has no name.", remedy='Say @assay.scorer(name="close").')
+                raise InputError(
+                    f"scorer {draft.name}",
+                    "has no name.",
+                    remedy='Say @assay.scorer(name="close").',
+                )
             file, text = scorer_file(draft.function, draft.name)
             while self.files.get(file, text) != text:
                 file = f"{file.removesuffix('.py')}_.py"
@@ -288,7 +353,10 @@ class _Reading:
         program, model = self._programs.get(candidate.name), candidate.model
         if program is None or model is None:
             return candidate
-        return replace(candidate, model=replace(of_program(program), parameters=model.parameters, price=model.price))
+        return replace(
+            candidate,
+            model=replace(of_program(program), parameters=model.parameters, price=model.price),
+        )
 
 
 def _named_columns(candidates: Sequence[object], folder: Path) -> tuple[str, ...]:
@@ -296,7 +364,10 @@ def _named_columns(candidates: Sequence[object], folder: Path) -> tuple[str, ...
     for candidate in candidates:
         row = _mapping(candidate)
         messages = row.get("messages")
-        told = [_mapping(message).get("content") for message in (messages if isinstance(messages, list | tuple) else ())]
+        told = [
+            _mapping(message).get("content")
+            for message in (messages if isinstance(messages, list | tuple) else ())
+        ]
         for text in (row.get("prompt"), row.get("system_prompt"), *told):
             text = _mapping(text).get("file", text)
             if isinstance(text, str | Path):
@@ -305,7 +376,10 @@ def _named_columns(candidates: Sequence[object], folder: Path) -> tuple[str, ...
 
 
 def _text_or_file(text: str, folder: Path) -> str:
-    """Return a template, or the text of the file that it points to. The suite reader reports unreadable files."""
+    """Return a template, or the text of the file that it points to.
+
+    The suite reader reports unreadable files.
+    """
     if "{{" in text or "\n" in text:
         return text
     try:
@@ -315,7 +389,9 @@ def _text_or_file(text: str, folder: Path) -> str:
 
 
 def _function_of(value: object) -> tuple[Callable[..., object] | None, dict[str, Any]]:
-    """Return the function and options in `python`, which is a function or `{function: ..., options: ...}`."""
+    """Return the function and options in `python`, which is a function or `{function: ..., options:
+    ...}`.
+    """
     options = dict(_mapping(value).get("options") or {})
     function = _mapping(value).get("function", value)
     return (function, options) if callable(function) else (None, {})
@@ -348,12 +424,16 @@ def _rows(tasks: object) -> list[object]:
     if hasattr(tasks, "to_dict") and hasattr(tasks, "columns"):
         return list(tasks.to_dict("records"))
     if isinstance(tasks, Mapping) or not isinstance(tasks, Iterable):
-        raise InputError("tasks", f"is a {type(tasks).__name__}, expected a list of tasks or a data frame.")
+        raise InputError(
+            "tasks", f"is a {type(tasks).__name__}, expected a list of tasks or a data frame."
+        )
     return list(tasks)
 
 
 def _id_of(task: Mapping[str, object]) -> str:
-    """Return an id for a task, derived from its content, so that it does not depend on the order of tasks."""
+    """Return an id for a task, derived from its content, so that it does not depend on the order of
+    tasks.
+    """
     plain = _plain({key: value for key, value in task.items() if key not in ("snippets", "score")})
     words = task.get("thing") or task.get("prompt")
     return f"{slug(str(words))[:40].strip('-') or 'task'}-{digest(plain)[:6]}"

@@ -17,7 +17,10 @@ T = TypeVar("T")
 
 
 def outside_loop(work: Callable[[Stopper | None], T]) -> T:
-    """Call a function in this thread, or in a new thread if this thread runs an event loop. Ctrl-C stops it in both cases."""
+    """Call a function in this thread, or in a new thread if this thread runs an event loop.
+
+    Ctrl-C stops it in both cases.
+    """
     if not _has_running_loop():
         return work(None)
     stopper = Stopper()
@@ -47,12 +50,14 @@ async def in_thread(work: Callable[[Stopper | None], T]) -> T:
         stopper.stop()
         await asyncio.wait([ended])
         if not ended.cancelled():
-            ended.exception()  # the run reports that it was stopped; the caller gets the cancellation instead
+            # the run reports that it was stopped; the caller gets the cancellation instead
+            ended.exception()
         raise
 
 
 def _in_thread(work: Callable[[Stopper | None], T], stopper: Stopper) -> Future[T]:
-    # With the caller's context, so that a notebook shows what a listener prints under the cell that started the run.
+    # With the caller's context, so that a notebook shows what a listener prints under the cell that
+    # started the run.
     context = contextvars.copy_context()
     ended: Future[T] = Future()
     ended.set_running_or_notify_cancel()
@@ -60,7 +65,9 @@ def _in_thread(work: Callable[[Stopper | None], T], stopper: Stopper) -> Future[
     def carry() -> None:
         try:
             ended.set_result(context.run(work, stopper))
-        except BaseException as error:  # every error is passed to the caller, even a KeyboardInterrupt
+        except (
+            BaseException
+        ) as error:  # every error is passed to the caller, even a KeyboardInterrupt
             ended.set_exception(error)
 
     # A daemon thread, so that a second Ctrl-C ends the process although a call is still waiting.

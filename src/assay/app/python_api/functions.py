@@ -1,4 +1,6 @@
-"""The commands of Assay as Python functions: the methods of `Project`, of the current folder unless `folder` is given."""
+"""The commands of Assay as Python functions: the methods of `Project`, of the current folder unless
+`folder` is given.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,13 @@ def run(
     store: str | None = None,
     folder: Folder = None,
 ) -> CompletedRun:
-    """Run a suite. Failures are part of the result and not raised. Works inside a running event loop.
+    """Run a suite.
 
-    `judge` replaces the judge of the suite, unless the suite was already checked. Without `options`, concurrency and
-    budget come from the settings. Without a `listener`, a notebook shows the progress.
+    Failures are part of the result and not raised. Works inside a running event loop.
+
+    `judge` replaces the judge of the suite, unless the suite was already checked. Without
+    `options`, concurrency and budget come from the settings. Without a `listener`, a notebook shows
+    the progress.
     """
     return Project(folder, store).run(suite, options=options, judge=judge, listener=listener)
 
@@ -56,7 +61,10 @@ async def arun(
     store: str | None = None,
     folder: Folder = None,
 ) -> CompletedRun:
-    """Run a suite without blocking the event loop. If the task is cancelled, finished trials are kept."""
+    """Run a suite without blocking the event loop.
+
+    If the task is cancelled, finished trials are kept.
+    """
     return await Project(folder, store).arun(suite, options=options, judge=judge, listener=listener)
 
 
@@ -69,12 +77,20 @@ def submit_batch(
     store: str | None = None,
     folder: Folder = None,
 ) -> CompletedRun:
-    """Store a run and send its first requests as a batch; arguments as in `run`. `only_structure` stops before judging."""
-    return Project(folder, store).submit_batch(suite, options=options, judge=judge, only_structure=only_structure)
+    """Store a run and send its first requests as a batch; arguments as in `run`.
+
+    `only_structure` stops before judging.
+    """
+    return Project(folder, store).submit_batch(
+        suite, options=options, judge=judge, only_structure=only_structure
+    )
 
 
-def collect_batch(run_id: str, *, watch: bool = False, store: str | None = None, folder: Folder = None) -> CompletedRun:
-    """Store the answers of a run's finished batches and send the next requests; with `watch`, repeat until the run is done.
+def collect_batch(
+    run_id: str, *, watch: bool = False, store: str | None = None, folder: Folder = None
+) -> CompletedRun:
+    """Store the answers of a run's finished batches and send the next requests; with `watch`,
+    repeat until the run is done.
 
     `.summary.state` is `submitted` while the run has open batches.
     """
@@ -89,7 +105,10 @@ def resume(
     store: str | None = None,
     folder: Folder = None,
 ) -> CompletedRun:
-    """Finish an incomplete run. `budget_usd` replaces the run's budget and includes its cost so far."""
+    """Finish an incomplete run.
+
+    `budget_usd` replaces the run's budget and includes its cost so far.
+    """
     return Project(folder, store).resume(run_id, budget_usd=budget_usd, listener=listener)
 
 
@@ -106,10 +125,12 @@ def extend(
     store: str | None = None,
     folder: Folder = None,
 ) -> CompletedRun:
-    """Add trials to every task of a run, or candidates: models such as `openai/gpt-5-mini`, or `Candidate` objects.
+    """Add trials to every task of a run, or candidates: models such as `openai/gpt-5-mini`, or
+    `Candidate` objects.
 
-    `budget_usd` is as in `resume`, and `review` is a larger review sample such as `sample:0.4`. Raises `Refused` if a
-    joint judge must grade reviewed trials again because of a new candidate, unless `discard_reviews` is True.
+    `budget_usd` is as in `resume`, and `review` is a larger review sample such as `sample:0.4`.
+    Raises `Refused` if a joint judge must grade reviewed trials again because of a new candidate,
+    unless `discard_reviews` is True.
     """
     return Project(folder, store).extend(
         run_id,
@@ -134,9 +155,12 @@ def regrade(
     store: str | None = None,
     folder: Folder = None,
 ) -> Regraded:
-    """Grade a run's stored responses again in a new run and compare both. The default budget comes from the settings.
+    """Grade a run's stored responses again in a new run and compare both.
 
-    `score`: method, such as `contains`, that replaces the rules of the run's tasks; tasks that a judge grades keep their judge.
+    The default budget comes from the settings.
+
+    `score`: method, such as `contains`, that replaces the rules of the run's tasks; tasks that a
+    judge grades keep their judge.
     """
     return Project(folder, store).regrade(
         run_id, judge=judge, suite=suite, score=score, budget_usd=budget_usd, listener=listener
@@ -165,13 +189,22 @@ def calibrate(
     store: str | None = None,
     folder: Folder = None,
 ) -> Calibrated:
-    """Measure a judge against references and human corrections; `.trust` has the figures, `.record` the stored record."""
+    """Measure a judge against references and human corrections; `.trust` has the figures, `.record`
+    the stored record.
+    """
     return Project(folder, store).calibrate(
-        model, samples=samples, with_built_in=with_built_in, suite=suite, repeat=repeat, budget_usd=budget_usd
+        model,
+        samples=samples,
+        with_built_in=with_built_in,
+        suite=suite,
+        repeat=repeat,
+        budget_usd=budget_usd,
     )
 
 
-def stats(selection: Selection | None = None, *, store: str | None = None, folder: Folder = None) -> results.CandidateScores:
+def stats(
+    selection: Selection | None = None, *, store: str | None = None, folder: Folder = None
+) -> results.CandidateScores:
     """Compute each candidate's score over the counted trials."""
     return Project(folder, store).stats(selection)
 
@@ -186,7 +219,10 @@ def compare(
     store: str | None = None,
     folder: Folder = None,
 ) -> results.ComparisonResult:
-    """Compare A with B; `.verdict` is a sentence, and `.comparison` contains the numbers. `margin` is 0.03 or `3pts`."""
+    """Compare A with B; `.verdict` is a sentence, and `.comparison` contains the numbers.
+
+    `margin` is 0.03 or `3pts`.
+    """
     return Project(folder, store).compare(a, b, selection, scope=scope, margin=margin)
 
 
@@ -211,7 +247,9 @@ def plan(
     store: str | None = None,
     folder: Folder = None,
 ) -> PowerPlan:
-    """Plan how many tasks or trials show a difference of `detect`; `.words` is a summary, `.pairs` has the numbers."""
+    """Plan how many tasks or trials show a difference of `detect`; `.words` is a summary, `.pairs`
+    has the numbers.
+    """
     return Project(folder, store).plan(detect, selection, power=power, scope=scope)
 
 
@@ -226,12 +264,16 @@ def gate(
     store: str | None = None,
     folder: Folder = None,
 ) -> results.GateResult:
-    """Test that A is not worse than B, or than A in earlier runs, by more than the margin; `.passed` is True if this is shown.
+    """Test that A is not worse than B, or than A in earlier runs, by more than the margin;
+    `.passed` is True if this is shown.
 
-    `baseline` is a run, a batch, or `latest:BATCH`. Without `margin`, the margin of the runs applies.
-    With `require="vetted"`, grades that a script approved or that no person has seen raise `InputError`.
+    `baseline` is a run, a batch, or `latest:BATCH`. Without `margin`, the margin of the runs
+    applies. With `require="vetted"`, grades that a script approved or that no person has seen raise
+    `InputError`.
     """
-    return Project(folder, store).gate(a, b, margin=margin, baseline=baseline, require=require, selection=selection)
+    return Project(folder, store).gate(
+        a, b, margin=margin, baseline=baseline, require=require, selection=selection
+    )
 
 
 def export(
@@ -249,7 +291,8 @@ def export(
     store: str | None = None,
     folder: Folder = None,
 ) -> Exported:
-    """Write counted results to a file; with `everything`, write results that do not count to a second file.
+    """Write counted results to a file; with `everything`, write results that do not count to a
+    second file.
 
     `threshold`, `against` and `margin` set the rule of the junit format.
     """

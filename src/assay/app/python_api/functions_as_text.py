@@ -1,8 +1,10 @@
-"""Store functions as the text of a Python file, so that child processes and later processes can call them.
+"""Store functions as the text of a Python file, so that child processes and later processes can
+call them.
 
-A scorer runs in a child process and is stored with its run. A function from a notebook or script cannot be imported there,
-because importing a script would run it again. Therefore cloudpickle packs such a function by value, with the globals that it
-uses. Functions of installed packages are packed by name.
+A scorer runs in a child process and is stored with its run. A function from a notebook or script
+cannot be imported there, because importing a script would run it again. Therefore cloudpickle packs
+such a function by value, with the globals that it uses. Functions of installed packages are packed
+by name.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ def {name}(response, reference, options):
 
 
 def scorer_file(function: Callable[..., object], name: str) -> tuple[str, str]:
-    """Return the name and text of a Python file with this scorer; raises `InputError` for a function that cannot be stored."""
+    """Return the name and text of a Python file with this scorer; raises `InputError` for a
+    function that cannot be stored.
+    """
     origin = _origin(function)
     count = _number_of_arguments(function, name)
     try:
@@ -50,7 +54,9 @@ def scorer_file(function: Callable[..., object], name: str) -> tuple[str, str]:
     except Exception as error:
         # Any object that a function refers to may fail to be packed, with any error.
         remedy = "Create what it needs, such as clients and locks, inside the function."
-        raise InputError(f"scorer {name}", f"cannot be sent to another process: {error}.", remedy=remedy) from error
+        raise InputError(
+            f"scorer {name}", f"cannot be sent to another process: {error}.", remedy=remedy
+        ) from error
     text = _FILE.format(
         name=name,
         origin=origin,
@@ -69,15 +75,23 @@ def _number_of_arguments(function: Callable[..., object], name: str) -> int:
             inspect.signature(function).bind(*_ARGUMENTS[:count])
             return count
     remedy = "A scorer takes (response), (response, reference) or (response, reference, options)."
-    raise InputError(f"scorer {name}", f"has the signature {inspect.signature(function)}.", remedy=remedy)
+    raise InputError(
+        f"scorer {name}", f"has the signature {inspect.signature(function)}.", remedy=remedy
+    )
 
 
 def _origin(function: Callable[..., object]) -> str:
-    """Return the name of the script or module that defines a function; `notebook` for a function without a file."""
+    """Return the name of the script or module that defines a function; `notebook` for a function
+    without a file.
+    """
     code = getattr(inspect.unwrap(function), "__code__", None)
     file = Path("" if code is None else code.co_filename)
     in_cell = file.parent.name.startswith("ipykernel_")
-    return file.stem if file.suffix == ".py" and file.stem.isidentifier() and not in_cell else "notebook"
+    return (
+        file.stem
+        if file.suffix == ".py" and file.stem.isidentifier() and not in_cell
+        else "notebook"
+    )
 
 
 def _source(function: Callable[..., object]) -> str:
@@ -94,7 +108,12 @@ def _by_value(function: Callable[..., object]) -> Iterator[None]:
 
     module = inspect.getmodule(function)
     file = getattr(module, "__file__", None)
-    own = module is not None and module.__name__ != "__main__" and file is not None and not _installed(file)
+    own = (
+        module is not None
+        and module.__name__ != "__main__"
+        and file is not None
+        and not _installed(file)
+    )
     if not own or module is None or module.__name__ in cloudpickle.list_registry_pickle_by_value():
         yield
         return

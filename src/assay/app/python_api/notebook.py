@@ -1,4 +1,6 @@
-"""Progress of a run in a notebook: one line under the cell that is updated while the run executes."""
+"""Progress of a run in a notebook: one line under the cell that is updated while the run
+executes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ _EVERY_S: Final = 0.2
 
 @contextmanager
 def progress(listener: Listener | None) -> Iterator[Listener]:
-    """Yield the given listener. Without one, yield a listener that shows progress in a notebook and does nothing elsewhere."""
+    """Yield the given listener.
+
+    Without one, yield a listener that shows progress in a notebook and does nothing elsewhere.
+    """
     if listener is not None:
         yield listener
     elif not in_notebook():
@@ -66,4 +71,6 @@ class _Line:
         total = max(done, self._total)
         failed = f", {self._failed} failed" if self._failed else ""
         bar = f'<progress value="{done}" max="{max(total, 1)}"></progress>'
-        self._handle.update(self._html(f"{bar} {safe(self._suite)}: {done} of {total} trials{failed}"))
+        self._handle.update(
+            self._html(f"{bar} {safe(self._suite)}: {done} of {total} trials{failed}")
+        )

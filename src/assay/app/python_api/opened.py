@@ -1,4 +1,6 @@
-"""Open a workspace for a function of `import assay`, whose errors name Python's parameters and not the command's options."""
+"""Open a workspace for a function of `import assay`, whose errors name Python's parameters and not
+the command's options.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened(folder: str | Path | None, store: str | None) -> Iterator[Workspace]:
-    """Open a workspace; an expected error that leaves the block names parameters such as `runs` in place of `--run`."""
+    """Open a workspace; an expected error that leaves the block names parameters such as `runs` in
+    place of `--run`.
+    """
     try:
         with Workspace.open(existing_folder(folder), options={"store": store}) as workspace:
             yield workspace

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from assay.app.python_api import notebook
 from assay.app.python_api.completed_run import CompletedRun, Requirement, gate_of
-from assay.app.python_api.drafts import CandidateLike, SuiteDraft, SuiteLike, candidates_of, checked_candidate, checked_suite
+from assay.app.python_api.drafts import (
+    CandidateLike,
+    SuiteDraft,
+    SuiteLike,
+    candidates_of,
+    checked_candidate,
+    checked_suite,
+)
 from assay.app.python_api.event_loop import in_thread, outside_loop
 from assay.app.python_api.opened import opened
 from assay.app.python_api.review_desk import ReviewDesk
@@ -35,7 +42,8 @@ if TYPE_CHECKING:
     from assay.domain.suite import Suite
 
 Folder: TypeAlias = str | Path | None
-"""The folder of `assay.yaml` and the store; None for the working folder at the time of each call."""
+"""The folder of `assay.yaml` and the store; None for the working folder at the time of each call.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +52,8 @@ class Project:
 
     Attributes:
         folder: folder of `assay.yaml` and the store. Paths in suites are relative to it.
-        store: address of the store, such as `sqlite:///path` or `postgresql://…`; None for the address in the settings.
+        store: address of the store, such as `sqlite:///path` or `postgresql://…`; None for the
+            address in the settings.
     """
 
     folder: Folder = None
@@ -61,25 +70,49 @@ class Project:
             return preflight.load(workspace, Path(path), judge=judge)
 
     def run(
-        self, suite: SuiteLike, *, options: RunOptions | None = None, judge: str | None = None, listener: Listener | None = None
+        self,
+        suite: SuiteLike,
+        *,
+        options: RunOptions | None = None,
+        judge: str | None = None,
+        listener: Listener | None = None,
     ) -> CompletedRun:
-        """Run a suite. Failures are part of the result and not raised. Works inside a running event loop.
+        """Run a suite.
 
-        `judge` replaces the judge of the suite, unless the suite was already checked. Without `options`, concurrency and
-        budget come from the settings. Without a `listener`, a notebook shows the progress.
+        Failures are part of the result and not raised. Works inside a running event loop.
+
+        `judge` replaces the judge of the suite, unless the suite was already checked. Without
+        `options`, concurrency and budget come from the settings. Without a `listener`, a notebook
+        shows the progress.
         """
         return outside_loop(lambda stopper: self._run(suite, options, judge, listener, stopper))
 
     async def arun(
-        self, suite: SuiteLike, *, options: RunOptions | None = None, judge: str | None = None, listener: Listener | None = None
+        self,
+        suite: SuiteLike,
+        *,
+        options: RunOptions | None = None,
+        judge: str | None = None,
+        listener: Listener | None = None,
     ) -> CompletedRun:
-        """Run a suite without blocking the event loop. If the task is cancelled, finished trials are kept."""
+        """Run a suite without blocking the event loop.
+
+        If the task is cancelled, finished trials are kept.
+        """
         return await in_thread(lambda stopper: self._run(suite, options, judge, listener, stopper))
 
     def submit_batch(
-        self, suite: SuiteLike, *, options: RunOptions | None = None, judge: str | None = None, only_structure: bool = False
+        self,
+        suite: SuiteLike,
+        *,
+        options: RunOptions | None = None,
+        judge: str | None = None,
+        only_structure: bool = False,
     ) -> CompletedRun:
-        """Store a run and send its first requests as a batch; arguments as in `run`. `only_structure` stops before judging."""
+        """Store a run and send its first requests as a batch; arguments as in `run`.
+
+        `only_structure` stops before judging.
+        """
         from assay.app.runs import batch
         from assay.app.runs.start import tasks_of
 
@@ -87,13 +120,16 @@ class Project:
             with self._open() as workspace:
                 checked, chosen = _checked(workspace, suite, options, judge)
                 plan = preflight.look_ahead(workspace, checked, chosen).plan
-                done = batch.submit(workspace, plan, tasks_of(checked, chosen, plan), only_structure=only_structure)
+                done = batch.submit(
+                    workspace, plan, tasks_of(checked, chosen, plan), only_structure=only_structure
+                )
             return self._completed(done.result)
 
         return outside_loop(work)
 
     def collect_batch(self, run_id: str, *, watch: bool = False) -> CompletedRun:
-        """Store the answers of a run's finished batches and send the next requests; with `watch`, repeat until the run is done.
+        """Store the answers of a run's finished batches and send the next requests; with `watch`,
+        repeat until the run is done.
 
         `.summary.state` is `submitted` while the run has open batches.
         """
@@ -106,12 +142,23 @@ class Project:
 
         return outside_loop(work)
 
-    def resume(self, run_id: str, *, budget_usd: float | None = None, listener: Listener | None = None) -> CompletedRun:
-        """Finish an incomplete run. `budget_usd` replaces the run's budget and includes its cost so far."""
+    def resume(
+        self, run_id: str, *, budget_usd: float | None = None, listener: Listener | None = None
+    ) -> CompletedRun:
+        """Finish an incomplete run.
+
+        `budget_usd` replaces the run's budget and includes its cost so far.
+        """
 
         def work(stopper: Stopper | None) -> CompletedRun:
             with self._open() as workspace, notebook.progress(listener) as hears:
-                result = execution.resume(workspace, _run_id(run_id), budget_usd=budget_usd, listener=hears, stopper=stopper)
+                result = execution.resume(
+                    workspace,
+                    _run_id(run_id),
+                    budget_usd=budget_usd,
+                    listener=hears,
+                    stopper=stopper,
+                )
             return self._completed(result)
 
         return outside_loop(work)
@@ -128,10 +175,12 @@ class Project:
         discard_reviews: bool = False,
         listener: Listener | None = None,
     ) -> CompletedRun:
-        """Add trials to every task of a run, or candidates: models such as `openai/gpt-5-mini`, or `Candidate` objects.
+        """Add trials to every task of a run, or candidates: models such as `openai/gpt-5-mini`, or
+        `Candidate` objects.
 
-        `budget_usd` is as in `resume`, and `review` is a larger review sample such as `sample:0.4`. Raises `Refused` if a
-        joint judge must grade reviewed trials again because of a new candidate, unless `discard_reviews` is True.
+        `budget_usd` is as in `resume`, and `review` is a larger review sample such as `sample:0.4`.
+        Raises `Refused` if a joint judge must grade reviewed trials again because of a new
+        candidate, unless `discard_reviews` is True.
         """
 
         def work(_: Stopper | None) -> CompletedRun:
@@ -141,7 +190,10 @@ class Project:
                     _run_id(run_id),
                     more_trials=trials,
                     until_approved=until_approved,
-                    candidates=tuple(checked_candidate(workspace, candidate) for candidate in candidates_of(candidates)),
+                    candidates=tuple(
+                        checked_candidate(workspace, candidate)
+                        for candidate in candidates_of(candidates)
+                    ),
                     budget_usd=budget_usd,
                     review=review,
                     discard_reviews=discard_reviews,
@@ -161,9 +213,12 @@ class Project:
         budget_usd: float | None = None,
         listener: Listener | None = None,
     ) -> Regraded:
-        """Grade a run's stored responses again in a new run and compare both. The default budget comes from the settings.
+        """Grade a run's stored responses again in a new run and compare both.
 
-        `score`: method, such as `contains`, that replaces the rules of the run's tasks; tasks that a judge grades keep their judge.
+        The default budget comes from the settings.
+
+        `score`: method, such as `contains`, that replaces the rules of the run's tasks; tasks that
+        a judge grades keep their judge.
         """
         from assay.app.runs import regrade as regrading
 
@@ -172,13 +227,24 @@ class Project:
                 path = None if suite is None else Path(suite)
                 cap = workspace.settings.values["budget"] if budget_usd is None else budget_usd
                 return regrading.regrade(
-                    workspace, _run_id(run_id), judge=judge, suite=path, score=score, budget_usd=cap, listener=hears
+                    workspace,
+                    _run_id(run_id),
+                    judge=judge,
+                    suite=path,
+                    score=score,
+                    budget_usd=cap,
+                    listener=hears,
                 )
 
         return outside_loop(work)
 
-    def import_results(self, paths: str | Path | Iterable[str | Path], *, options: ImportOptions | None = None) -> ImportResult:
-        """Import results of other programs. The result lists skipped entries, which raise no error."""
+    def import_results(
+        self, paths: str | Path | Iterable[str | Path], *, options: ImportOptions | None = None
+    ) -> ImportResult:
+        """Import results of other programs.
+
+        The result lists skipped entries, which raise no error.
+        """
         from assay.app.imports.importer import import_paths
         from assay.app.imports.options import paths_of
 
@@ -195,7 +261,9 @@ class Project:
         repeat: int = 1,
         budget_usd: float | None = None,
     ) -> Calibrated:
-        """Measure a judge against references and human corrections; `.trust` has the figures, `.record` the stored record."""
+        """Measure a judge against references and human corrections; `.trust` has the figures,
+        `.record` the stored record.
+        """
         from assay.app.calibration import measure
 
         def work(stopper: Stopper | None) -> Calibrated:
@@ -207,7 +275,9 @@ class Project:
                     with_built_in=with_built_in,
                     suite=None if suite is None else Path(suite),
                     repeat=repeat,
-                    budget_usd=workspace.settings.values["budget"] if budget_usd is None else budget_usd,
+                    budget_usd=workspace.settings.values["budget"]
+                    if budget_usd is None
+                    else budget_usd,
                     stopper=stopper,
                 )
 
@@ -219,15 +289,30 @@ class Project:
             return results.stats(workspace, selection or Selection())
 
     def compare(
-        self, a: str, b: str, selection: Selection | None = None, *, scope: str | None = None, margin: Margin | None = None
+        self,
+        a: str,
+        b: str,
+        selection: Selection | None = None,
+        *,
+        scope: str | None = None,
+        margin: Margin | None = None,
     ) -> results.ComparisonResult:
-        """Compare A with B; `.verdict` is a sentence, and `.comparison` contains the numbers. `margin` is 0.03 or `3pts`."""
+        """Compare A with B; `.verdict` is a sentence, and `.comparison` contains the numbers.
+
+        `margin` is 0.03 or `3pts`.
+        """
         smallest = margin_of(margin, argument="margin")
         with self._open() as workspace:
-            return results.compare(workspace, selection or Selection(), a, b, scope=scope, margin=smallest)
+            return results.compare(
+                workspace, selection or Selection(), a, b, scope=scope, margin=smallest
+            )
 
     def rank(
-        self, selection: Selection | None = None, *, scope: str | None = None, margin: Margin | None = None
+        self,
+        selection: Selection | None = None,
+        *,
+        scope: str | None = None,
+        margin: Margin | None = None,
     ) -> results.RankingResult:
         """Rank all candidates and compare all pairs; `.ranking` contains both."""
         smallest = margin_of(margin, argument="margin")
@@ -235,14 +320,23 @@ class Project:
             return results.rank(workspace, selection or Selection(), scope=scope, margin=smallest)
 
     def plan(
-        self, detect: Margin, selection: Selection | None = None, *, power: float = 0.8, scope: str | None = None
+        self,
+        detect: Margin,
+        selection: Selection | None = None,
+        *,
+        power: float = 0.8,
+        scope: str | None = None,
     ) -> planning.PowerPlan:
-        """Plan how many tasks or trials show a difference of `detect`; `.words` is a summary, `.pairs` has the numbers."""
+        """Plan how many tasks or trials show a difference of `detect`; `.words` is a summary,
+        `.pairs` has the numbers.
+        """
         from assay.app.statistics import power as planning
 
         difference = required_margin(detect, argument="detect")
         with self._open() as workspace:
-            return planning.plan(workspace, selection or Selection(), detect=difference, power=power, scope=scope)
+            return planning.plan(
+                workspace, selection or Selection(), detect=difference, power=power, scope=scope
+            )
 
     def gate(
         self,
@@ -254,13 +348,23 @@ class Project:
         require: Requirement | None = None,
         selection: Selection | None = None,
     ) -> results.GateResult:
-        """Test that A is not worse than B, or than A in earlier runs, by more than the margin; `.passed` is True if this is shown.
+        """Test that A is not worse than B, or than A in earlier runs, by more than the margin;
+        `.passed` is True if this is shown.
 
-        `baseline` is a run, a batch, or `latest:BATCH`. Without `margin`, the margin of the runs applies.
-        With `require="vetted"`, grades that a script approved or that no person has seen raise `InputError`.
+        `baseline` is a run, a batch, or `latest:BATCH`. Without `margin`, the margin of the runs
+        applies. With `require="vetted"`, grades that a script approved or that no person has seen
+        raise `InputError`.
         """
         with self._open() as workspace:
-            return gate_of(workspace, selection or Selection(), a, b, baseline=baseline, require=require, margin=margin)
+            return gate_of(
+                workspace,
+                selection or Selection(),
+                a,
+                b,
+                baseline=baseline,
+                require=require,
+                margin=margin,
+            )
 
     def export(
         self,
@@ -276,7 +380,8 @@ class Project:
         margin: Margin | None = None,
         require: Requirement | None = None,
     ) -> Exported:
-        """Write counted results to a file; with `everything`, write results that do not count to a second file.
+        """Write counted results to a file; with `everything`, write results that do not count to a
+        second file.
 
         `threshold`, `against` and `margin` set the rule of the junit format.
         """
@@ -320,7 +425,9 @@ class Project:
 
 
 def _threshold_of(threshold: Margin | None) -> float | None:
-    """Return the mean that a task must reach; unlike a difference, 1 and 0 are allowed as numbers."""
+    """Return the mean that a task must reach; unlike a difference, 1 and 0 are allowed as
+    numbers.
+    """
     return parsed_margin(threshold, option="threshold") if isinstance(threshold, str) else threshold
 
 
@@ -328,7 +435,9 @@ def _run_id(run_id: object) -> str:
     return identifier(run_id, argument="run_id")
 
 
-def _checked(workspace: Workspace, suite: SuiteLike, options: RunOptions | None, judge: str | None) -> tuple[Suite, RunOptions]:
+def _checked(
+    workspace: Workspace, suite: SuiteLike, options: RunOptions | None, judge: str | None
+) -> tuple[Suite, RunOptions]:
     values = workspace.settings.values
     options = options or RunOptions(concurrency=values["concurrency"], budget_usd=values["budget"])
     match suite:

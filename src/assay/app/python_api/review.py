@@ -1,4 +1,5 @@
-"""Review functions: `assay.review.list()`, `show`, `approve`, `reject`, `correct`, `rerun` and `undo`.
+"""Review functions: `assay.review.list()`, `show`, `approve`, `reject`, `correct`, `rerun` and
+`undo`.
 
 They are the methods of `Project.review`, of the current folder unless `folder` is given.
 """
@@ -20,26 +21,44 @@ if TYPE_CHECKING:
 
 
 def list(  # noqa: A001 # reads as assay.review.list, the command's name
-    *, run: OneOrMany | None = None, state: str | None = None, store: str | None = None, folder: Folder = None
+    *,
+    run: OneOrMany | None = None,
+    state: str | None = None,
+    store: str | None = None,
+    folder: Folder = None,
 ) -> tuple[AssessmentRow, ...]:
     """Return assessments in all states, or only those of some runs or in `state`."""
     return Project(folder, store).review.list(run=run, state=state)
 
 
-def show(assessment: Identifier, *, store: str | None = None, folder: Folder = None) -> AssessmentDetail:
+def show(
+    assessment: Identifier, *, store: str | None = None, folder: Folder = None
+) -> AssessmentDetail:
     """Return one assessment with everything that a reviewer sees."""
     return Project(folder, store).review.show(assessment)
 
 
 def approve(
-    assessments: OneOrMany, *, reviewer: str | None = None, store: str | None = None, folder: Folder = None
+    assessments: OneOrMany,
+    *,
+    reviewer: str | None = None,
+    store: str | None = None,
+    folder: Folder = None,
 ) -> tuple[ReviewEvent, ...]:
-    """Approve the judge's grades, so that they count. If one approval is refused, no approval is stored."""
+    """Approve the judge's grades, so that they count.
+
+    If one approval is refused, no approval is stored.
+    """
     return Project(folder, store).review.approve(assessments, reviewer=reviewer)
 
 
 def reject(
-    assessments: OneOrMany, *, reason: str, reviewer: str | None = None, store: str | None = None, folder: Folder = None
+    assessments: OneOrMany,
+    *,
+    reason: str,
+    reviewer: str | None = None,
+    store: str | None = None,
+    folder: Folder = None,
 ) -> tuple[ReviewEvent, ...]:
     """Reject grades, so that they count in no statistic."""
     return Project(folder, store).review.reject(assessments, reason=reason, reviewer=reviewer)
@@ -54,8 +73,12 @@ def correct(
     store: str | None = None,
     folder: Folder = None,
 ) -> ReviewEvent:
-    """Approve with your own scores by `name` or `name/criterion`: from 0 to 1, or words of the scale such as `Yes`."""
-    return Project(folder, store).review.correct(assessment, scores, reason=reason, reviewer=reviewer)
+    """Approve with your own scores by `name` or `name/criterion`: from 0 to 1, or words of the
+    scale such as `Yes`.
+    """
+    return Project(folder, store).review.correct(
+        assessment, scores, reason=reason, reviewer=reviewer
+    )
 
 
 def rerun(
@@ -68,11 +91,17 @@ def rerun(
     folder: Folder = None,
 ) -> tuple[AssessmentKey | None, Failure | None]:
     """Judge one trial again; return the key of the new attempt, or the failure."""
-    return Project(folder, store).review.rerun(assessment, reason=reason, note=note, reviewer=reviewer)
+    return Project(folder, store).review.rerun(
+        assessment, reason=reason, note=note, reviewer=reviewer
+    )
 
 
 def undo(
-    assessment: Identifier, *, reviewer: str | None = None, store: str | None = None, folder: Folder = None
+    assessment: Identifier,
+    *,
+    reviewer: str | None = None,
+    store: str | None = None,
+    folder: Folder = None,
 ) -> ReviewEvent:
     """Undo the last decision on an assessment; the assessment is pending again."""
     return Project(folder, store).review.undo(assessment, reviewer=reviewer)

@@ -1,4 +1,6 @@
-"""Review verbs of a project: `project.review.list()`, `show`, `approve`, `reject`, `correct`, `rerun` and `undo`."""
+"""Review verbs of a project: `project.review.list()`, `show`, `approve`, `reject`, `correct`,
+`rerun` and `undo`.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewDesk:
-    """The assessments of a project, to list, read and decide. Ids are those that the command line shows: `a17`, `"17"` or 17."""
+    """The assessments of a project, to list, read and decide.
+
+    Ids are those that the command line shows: `a17`, `"17"` or 17.
+    """
 
     folder: str | Path | None = None
     store: str | None = None
 
-    def list(self, *, run: OneOrMany | None = None, state: str | None = None) -> tuple[AssessmentRow, ...]:
+    def list(
+        self, *, run: OneOrMany | None = None, state: str | None = None
+    ) -> tuple[AssessmentRow, ...]:
         """Return assessments in all states, or only those of some runs or in `state`."""
         states = None if state is None else frozenset({_state(state)})
         runs = () if run is None else identifiers(run, argument="run")
@@ -45,28 +52,46 @@ class ReviewDesk:
         with self._open() as workspace:
             return decisions.assessment(workspace, key)
 
-    def approve(self, assessments: OneOrMany, *, reviewer: str | None = None) -> tuple[ReviewEvent, ...]:
-        """Approve the judge's grades, so that they count. If one approval is refused, no approval is stored."""
+    def approve(
+        self, assessments: OneOrMany, *, reviewer: str | None = None
+    ) -> tuple[ReviewEvent, ...]:
+        """Approve the judge's grades, so that they count.
+
+        If one approval is refused, no approval is stored.
+        """
         keys = _keys(assessments)
         with self._open() as workspace:
             return decisions.approve(workspace, keys, reviewer=reviewer)
 
-    def reject(self, assessments: OneOrMany, *, reason: str, reviewer: str | None = None) -> tuple[ReviewEvent, ...]:
+    def reject(
+        self, assessments: OneOrMany, *, reason: str, reviewer: str | None = None
+    ) -> tuple[ReviewEvent, ...]:
         """Reject grades, so that they count in no statistic."""
         keys = _keys(assessments)
         with self._open() as workspace:
             return decisions.reject(workspace, keys, reason=reason, reviewer=reviewer)
 
     def correct(
-        self, assessment: Identifier, scores: Mapping[str, float | str], *, reason: str, reviewer: str | None = None
+        self,
+        assessment: Identifier,
+        scores: Mapping[str, float | str],
+        *,
+        reason: str,
+        reviewer: str | None = None,
     ) -> ReviewEvent:
-        """Approve with your own scores by `name` or `name/criterion`: from 0 to 1, or words of the scale such as `Yes`."""
+        """Approve with your own scores by `name` or `name/criterion`: from 0 to 1, or words of the
+        scale such as `Yes`.
+        """
         key = _key(assessment)
         with self._open() as workspace:
             row = decisions.assessment(workspace, key).row
             texts = [f"{name}={value}" for name, value in scores.items()]
-            corrections = decisions.parsed_corrections(texts, row, decisions.scale_words(workspace, row))
-            return decisions.correct(workspace, row.key, corrections, reason=reason, reviewer=reviewer)
+            corrections = decisions.parsed_corrections(
+                texts, row, decisions.scale_words(workspace, row)
+            )
+            return decisions.correct(
+                workspace, row.key, corrections, reason=reason, reviewer=reviewer
+            )
 
     def rerun(
         self, assessment: Identifier, *, reason: str, note: str = "", reviewer: str | None = None
@@ -95,7 +120,9 @@ def _key(assessment: Identifier) -> AssessmentKey:
 
 
 def _keys(assessments: OneOrMany) -> tuple[AssessmentKey, ...]:
-    return tuple(decisions.assessment_key(text) for text in identifiers(assessments, argument="assessments"))
+    return tuple(
+        decisions.assessment_key(text) for text in identifiers(assessments, argument="assessments")
+    )
 
 
 def _state(word: str) -> AssessmentState:

@@ -1,7 +1,7 @@
 """One page of a batch's matrix: a row per task, and columns for trials or candidates.
 
-For a run with pending items, neither scores nor candidate names are returned. However large the batch is, a page has at most
-`TASKS` tasks, `RUNS` runs and `TRIALS` trials per run.
+For a run with pending items, neither scores nor candidate names are returned. However large the
+batch is, a page has at most `TASKS` tasks, `RUNS` runs and `TRIALS` trials per run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,11 @@ class Across(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixCell:
-    """One trial. `score` is the mean of its counted scores, or the chosen candidate's score; None if no score counts."""
+    """One trial.
+
+    `score` is the mean of its counted scores, or the chosen candidate's score; None if no score
+    counts.
+    """
 
     trial: MatrixTrial
     score: float | None
@@ -49,8 +53,9 @@ class Line:
 
     Attributes:
         cells: trials by run, in order; runs without the task are missing.
-        means: (mean, number of trials) of each candidate, without runs that have pending items. If the runs differ in what they
-            measure, only the newest run with counted trials of the task.
+        means: (mean, number of trials) of each candidate, without runs that have pending items. If
+            the runs differ in what they measure, only the newest run with counted trials of the
+            task.
     """
 
     task: str
@@ -67,7 +72,8 @@ class Matrix:
         suite, suites: suite of this page, and all suites of the batch.
         runs: runs of this page, newest first, each with its number of trials in the matrix.
         earlier_runs: True if the batch has older runs.
-        differences: differences between the runs on the tasks of this page, in words; the means then pool no runs.
+        differences: differences between the runs on the tasks of this page, in words; the means
+            then pool no runs.
         candidates: candidates of these runs.
         after: position after which the next page of tasks begins; None on the last page.
     """
@@ -100,7 +106,8 @@ def matrix(
         first_run: number of newest runs to skip.
         after: position after which the page begins.
 
-    Raises UnknownName if the runs do not include the suite or the candidate, or if there are fewer than `first_run` runs.
+    Raises UnknownName if the runs do not include the suite or the candidate, or if there are fewer
+    than `first_run` runs.
     """
     suites = tuple(dict.fromkeys(summary.suite for summary in summaries))
     suite = suite or suites[0]
@@ -108,24 +115,38 @@ def matrix(
         raise UnknownName("suite", suite, suites, remedy=f"This batch has {', '.join(suites)}.")
     of_suite = [summary for summary in summaries if summary.suite == suite]
     if first_run and first_run >= len(of_suite):
-        raise UnknownName("run", f"{first_run + 1} of {len(of_suite)}", remedy="Remove runs= from the address.")
+        raise UnknownName(
+            "run", f"{first_run + 1} of {len(of_suite)}", remedy="Remove runs= from the address."
+        )
     shown = of_suite[first_run : first_run + RUNS]
     candidates = tuple(dict.fromkeys(name for run in shown for name in run.candidates))
     if candidate and candidate not in candidates:
         raise UnknownName("candidate", candidate, candidates)
-    rows = workspace.archive.trials.matrix([run.id for run in shown], after=after, limit=TASKS + 1, trials=TRIALS)
-    keys = [trial.key for row in rows[:TASKS] for run_trials in row.trials.values() for trial in run_trials]
+    rows = workspace.archive.trials.matrix(
+        [run.id for run in shown], after=after, limit=TASKS + 1, trials=TRIALS
+    )
+    keys = [
+        trial.key
+        for row in rows[:TASKS]
+        for run_trials in row.trials.values()
+        for trial in run_trials
+    ]
     selection = Selection(runs=tuple(run.id for run in shown))
     counted = workspace.archive.scores.of_trials(selection, keys) if keys else ()
     scores = {trial.trial: trial.scores for trial in counted}
     newest_first = [run.id for run in shown]
-    runs_by_task = {(suite, row.task): tuple(run for run in newest_first if run in row.trials) for row in rows[:TASKS]}
+    runs_by_task = {
+        (suite, row.task): tuple(run for run in newest_first if run in row.trials)
+        for row in rows[:TASKS]
+    }
     differing = task_by_task_differences(workspace, runs_by_task)
     lines = []
     for row in rows[:TASKS]:
         cells, given = {}, dict[str, list[float]]()
         own = runs_by_task[suite, row.task]
-        counted_in = [run for run in own if any(scores.get(int(trial.key)) for trial in row.trials[run])]
+        counted_in = [
+            run for run in own if any(scores.get(int(trial.key)) for trial in row.trials[run])
+        ]
         pooled = counted_in[:1] if differing else counted_in
         for run, run_trials in row.trials.items():
             line = []
@@ -138,7 +159,9 @@ def matrix(
             cells[run] = tuple(line)
         means = {name: (mean(values), len(values)) for name, values in given.items()}
         lines.append(Line(task=row.task, thing=row.thing, cells=cells, means=means))
-    width = {run.id: max((len(line.cells.get(run.id, ())) for line in lines), default=0) for run in shown}
+    width = {
+        run.id: max((len(line.cells.get(run.id, ())) for line in lines), default=0) for run in shown
+    }
     return Matrix(
         suite=suite,
         suites=suites,

@@ -22,18 +22,21 @@ if TYPE_CHECKING:
     from assay.domain.renaming import CandidateRow, NameEvent
 
 MOST_ASSESSMENTS: Final = 20_000
-"""A run with more assessments is not read on the candidate's page; its scores are on the page Results."""
+"""A run with more assessments is not read on the candidate's page; its scores are on the page
+Results.
+"""
 
 MOST_SUITES: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateInSuite:
-    """A candidate's score in its newest run of a suite; `estimate` is None if no score counts or the run is `too_large`.
+    """A candidate's score in its newest run of a suite; `estimate` is None if no score counts or
+    the run is `too_large`.
 
     Attributes:
-        runs: the newest run of the suite with the candidate; with it, the imported run whose responses it grades, if people
-            graded these.
+        runs: the newest run of the suite with the candidate; with it, the imported run whose
+            responses it grades, if people graded these.
         of: number of runs of the suite with the candidate.
     """
 
@@ -44,8 +47,13 @@ class CandidateInSuite:
     too_large: bool = False
 
 
-def standings(workspace: Workspace, candidate: str, suites: Sequence[str]) -> tuple[CandidateInSuite, ...]:
-    """Return a candidate's score in its newest run, for each of its first `MOST_SUITES` suites. Runs are not pooled."""
+def standings(
+    workspace: Workspace, candidate: str, suites: Sequence[str]
+) -> tuple[CandidateInSuite, ...]:
+    """Return a candidate's score in its newest run, for each of its first `MOST_SUITES` suites.
+
+    Runs are not pooled.
+    """
     return tuple(_standing(workspace, candidate, suite) for suite in suites[:MOST_SUITES])
 
 
@@ -83,29 +91,47 @@ def events(workspace: Workspace) -> tuple[NameEvent, ...]:
     return workspace.store.renaming.events()
 
 
-def rename(workspace: Workspace, source: str, target: str, *, reason: str = "", reviewer: str | None = None) -> NameEvent:
+def rename(
+    workspace: Workspace, source: str, target: str, *, reason: str = "", reviewer: str | None = None
+) -> NameEvent:
     """Rename a candidate in statistics and exports; records of runs keep the old name."""
     if not target.strip():
         raise InputError("", "a candidate needs a name.")
     if problem := name_problem(target.strip()):
         raise InputError("", f"the new name is {target.strip()!r}, {problem}")
-    renamed = workspace.store.renaming.rename(source, target.strip(), reviewer=reviewer or workspace.reviewer, reason=reason)
+    renamed = workspace.store.renaming.rename(
+        source, target.strip(), reviewer=reviewer or workspace.reviewer, reason=reason
+    )
     return _projected(workspace, renamed)
 
 
-def merge(workspace: Workspace, source: str, target: str, *, reason: str = "", reviewer: str | None = None) -> NameEvent:
-    """Merge two names into one candidate with the second name; raises `Refused` if a run contains both names."""
-    merged = workspace.store.renaming.merge(source, target, reviewer=reviewer or workspace.reviewer, reason=reason)
+def merge(
+    workspace: Workspace, source: str, target: str, *, reason: str = "", reviewer: str | None = None
+) -> NameEvent:
+    """Merge two names into one candidate with the second name; raises `Refused` if a run contains
+    both names.
+    """
+    merged = workspace.store.renaming.merge(
+        source, target, reviewer=reviewer or workspace.reviewer, reason=reason
+    )
     return _projected(workspace, merged)
 
 
-def undo(workspace: Workspace, event: str, *, reason: str = "", reviewer: str | None = None) -> NameEvent:
+def undo(
+    workspace: Workspace, event: str, *, reason: str = "", reviewer: str | None = None
+) -> NameEvent:
     """Undo a rename or merge, given by its number `n3` or 3."""
     digits = event.strip().lower().removeprefix("n")
     # At most 17 digits, which always fit the integers of the store.
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 18):
-        raise InputError("", f"{event!r} is not an event.", remedy="`assay candidates list` shows the events: n1, n2, …")
-    undone = workspace.store.renaming.undo(int(digits), reviewer=reviewer or workspace.reviewer, reason=reason)
+        raise InputError(
+            "",
+            f"{event!r} is not an event.",
+            remedy="`assay candidates list` shows the events: n1, n2, …",
+        )
+    undone = workspace.store.renaming.undo(
+        int(digits), reviewer=reviewer or workspace.reviewer, reason=reason
+    )
     return _projected(workspace, undone)
 
 
@@ -150,7 +176,9 @@ class CandidateListDocument:
     events: tuple[NameEventDocument, ...]
 
 
-def list_document(candidates: tuple[CandidateRow, ...], mended: tuple[NameEvent, ...]) -> CandidateListDocument:
+def list_document(
+    candidates: tuple[CandidateRow, ...], mended: tuple[NameEvent, ...]
+) -> CandidateListDocument:
     return CandidateListDocument(
         candidates=tuple(fill(NamedCandidateDocument, candidate) for candidate in candidates),
         events=tuple(event_document(event) for event in mended),

@@ -131,7 +131,9 @@ def run_document(full: RunInFull) -> RunDocument:
         run_documents.run_summary(full.summary, full.provenance.approvals),
         **_calls(full.provenance),
         **record_document(plan),
-        **attributes(plan, "seed", "benchmark", "concurrency", "budget_usd", "margin", "environment"),
+        **attributes(
+            plan, "seed", "benchmark", "concurrency", "budget_usd", "margin", "environment"
+        ),
         protocol={**plan.protocol, "achieved": full.protocol["achieved"]},
         attention=attention_document(full.attention),
         parameters=run_parameters(plan).as_json(),
@@ -141,12 +143,18 @@ def run_document(full: RunInFull) -> RunDocument:
             fill(run_documents.CriterionDocument, criterion)
             for criterion in run_documents.criteria(graded_rubric(plan, full.summary))
         ),
-        models={candidate.name: candidate.model.ref for candidate in plan.candidates if candidate.model is not None},
+        models={
+            candidate.name: candidate.model.ref
+            for candidate in plan.candidates
+            if candidate.model is not None
+        },
         judge_models={judge.name: judge.model.ref for judge in plan.judges},
         trial_list=tuple(_trial(trial) for trial in full.trials),
         jobs=tuple(map(run_documents.job_document, full.jobs)),
         causes=full.causes,
-        paused=None if full.pause is None else run_documents.pause_document(full.pause, full.summary.id, full.enough_usd),
+        paused=None
+        if full.pause is None
+        else run_documents.pause_document(full.pause, full.summary.id, full.enough_usd),
         remaining=run_documents.remaining_document(full.remaining),
     )
 
@@ -154,7 +162,14 @@ def run_document(full: RunInFull) -> RunDocument:
 def dossier_document(dossier: Dossier) -> DossierDocument:
     provenance, record = dossier.provenance, dossier.record
     plan, summary = provenance.plan, provenance.summary
-    named = ("asked_with", "judged_with", "seeds", "prompt_version", "rubric_digest", "suite_digest")
+    named = (
+        "asked_with",
+        "judged_with",
+        "seeds",
+        "prompt_version",
+        "rubric_digest",
+        "suite_digest",
+    )
     return fill(
         DossierDocument,
         run_documents.run_summary(summary, provenance.approvals),
@@ -170,7 +185,11 @@ def dossier_document(dossier: Dossier) -> DossierDocument:
         rubric=run_documents.criteria(graded_rubric(plan, summary)),
         review=str(plan.policy),
         protocols=tuple(
-            {**version.protocol.as_json(), "at": version.at or None, "reviewer": version.reviewer or None}
+            {
+                **version.protocol.as_json(),
+                "at": version.at or None,
+                "reviewer": version.reviewer or None,
+            }
             for version in dossier.protocols
         ),
         achieved=dossier.achieved.as_json(),
@@ -189,7 +208,9 @@ def _calls(provenance: Provenance) -> dict[str, object]:
 
 
 def source_document(origin: Source) -> SourceDocument:
-    return SourceDocument(kind=origin.kind, from_=origin.detail or None, format=origin.format or None)
+    return SourceDocument(
+        kind=origin.kind, from_=origin.detail or None, format=origin.format or None
+    )
 
 
 def _trial(trial: TrialRow) -> TrialDocument:

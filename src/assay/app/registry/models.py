@@ -1,8 +1,9 @@
 """Models that were called or can be called, with usage, failures, and a test call.
 
-Usage is summed once; later reads add only new calls (`Archive.call_groups`), so reading takes the same time however many
-calls are stored. Price, address and parameters come from the newest plans. Runs with pending items are not listed for a model,
-because reviewers would learn which models took part. Keys are never shown, only whether they are set.
+Usage is summed once; later reads add only new calls (`Archive.call_groups`), so reading takes the
+same time however many calls are stored. Price, address and parameters come from the newest plans.
+Runs with pending items are not listed for a model, because reviewers would learn which models took
+part. Keys are never shown, only whether they are set.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ _CHECKS_KEPT: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priced:
-    """Price in US dollars per million tokens, with its source (`assay.yaml`, `suite`, `list` or `free`); None if unknown."""
+    """Price in US dollars per million tokens, with its source (`assay.yaml`, `suite`, `list` or
+    `free`); None if unknown.
+    """
 
     input_usd: float | None = None
     output_usd: float | None = None
@@ -64,8 +67,8 @@ class Priced:
 class Used:
     """Total usage of one model in one role.
 
-    `cost_usd` covers the calls with a known price, and `unpriced` counts the others. `unanswered` counts requests in imported
-    runs that have no answer.
+    `cost_usd` covers the calls with a known price, and `unpriced` counts the others. `unanswered`
+    counts requests in imported runs that have no answer.
     """
 
     calls: int = 0
@@ -100,8 +103,10 @@ class Model:
     """A model in one role, `candidate` or `judge`.
 
     Attributes:
-        takes: supported request features, from the last test call of this process, otherwise from the protocol.
-        check_costs: price of a test call; None if unknown. `can_check` is True if the model can be called.
+        takes: supported request features, from the last test call of this process, otherwise from
+            the protocol.
+        check_costs: price of a test call; None if unknown. `can_check` is True if the model can be
+            called.
         checked: last test call of this process.
         stamps: for a judge, trust tiers of its newest calibrations.
     """
@@ -134,7 +139,10 @@ class RunOfModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failing:
-    """Failed calls with the same failure kind and fault; `last` is the newest. Requests without an answer have kind `missing`."""
+    """Failed calls with the same failure kind and fault; `last` is the newest.
+
+    Requests without an answer have kind `missing`.
+    """
 
     kind: str
     fault: str
@@ -199,7 +207,11 @@ class _Sum:
 
     def used(self, unanswered: int = 0) -> Used:
         same = ("calls", "failed", "input_tokens", "output_tokens", "cost_usd", "unpriced")
-        return Used(unanswered=unanswered, runs=len(self.runs), **{name: getattr(self, name) for name in same})
+        return Used(
+            unanswered=unanswered,
+            runs=len(self.runs),
+            **{name: getattr(self, name) for name in same},
+        )
 
 
 class Models:
@@ -217,20 +229,26 @@ class Models:
         self._checking: set[str] = set()
 
     def all(self) -> tuple[Model, ...]:
-        """Return every model that was called or is in a new plan or the settings, sorted by role (judges first) and name."""
+        """Return every model that was called or is in a new plan or the settings, sorted by role
+        (judges first) and name.
+        """
         with self._lock:
             self._take_in()
             specs = self._specs()
             roles = {*specs, *self._sums}
             tiers = self._tiers()
             models = [self._model(role, ref, specs, tiers) for role, ref in roles]
-        return tuple(sorted(models, key=lambda model: (model.role != Role.JUDGE, model.ref.lower())))
+        return tuple(
+            sorted(models, key=lambda model: (model.role != Role.JUDGE, model.ref.lower()))
+        )
 
     def knows(self, ref: str) -> bool:
         """True if `one` can return this model, because the store or the settings contain it."""
         with self._lock:
             self._take_in()
-            return any(name == ref for _, name in self._sums) or any(name == ref for _, name in self._specs())
+            return any(name == ref for _, name in self._sums) or any(
+                name == ref for _, name in self._specs()
+            )
 
     def one(self, ref: str) -> ModelInFull:
         """Return a model with each of its roles; raises `UnknownName`."""
@@ -249,9 +267,15 @@ class Models:
                 for role in mine
                 for (kind, fault), (n, last) in self._sum(role, ref).failures.items()
             ]
-            failures += [(role, "missing", Fault.PROVIDER.value, n, 0) for role in mine if (n := self._unanswered(role, ref))]
+            failures += [
+                (role, "missing", Fault.PROVIDER.value, n, 0)
+                for role in mine
+                if (n := self._unanswered(role, ref))
+            ]
             facts = self._facts([last for *_, last in failures])
-            latencies = tuple(latency for role in mine if (latency := self._latency(role, ref)) is not None)
+            latencies = tuple(
+                latency for role in mine if (latency := self._latency(role, ref)) is not None
+            )
         return ModelInFull(
             ref=ref,
             roles=roles,
@@ -266,13 +290,17 @@ class Models:
         )
 
     def check(self, ref: str) -> Checked:
-        """Ask a model a test question without retries, and remember the outcome; raises `UnknownName` or `Refused`."""
+        """Ask a model a test question without retries, and remember the outcome; raises
+        `UnknownName` or `Refused`.
+        """
         with self._lock:
             self._take_in()
             specs = self._specs()
             spec = next((specs[role, name] for role, name in specs if name == ref), None)
             if spec is None and not any(name == ref for _, name in self._sums):
-                raise UnknownName("model", ref, sorted({name for _, name in specs}), remedy="/models lists them.")
+                raise UnknownName(
+                    "model", ref, sorted({name for _, name in specs}), remedy="/models lists them."
+                )
             spec = spec or self._bare(ref)
             access = self._workspace.directory.access(spec)
             if access.problem is not None:
@@ -283,7 +311,8 @@ class Models:
                 raise Refused(ref, "is already being checked.", remedy="Wait for the result.")
             self._checking.add(ref)
         try:
-            # Made outside the lock, because a call may take `CHECK_S` seconds, during which pages need the lock.
+            # Made outside the lock, because a call may take `CHECK_S` seconds, during which pages
+            # need the lock.
             outcome = asyncio.run(_ask(self._workspace, spec))
         finally:
             with self._lock:
@@ -295,10 +324,15 @@ class Models:
     # --- internal, called under the lock
 
     def _take_in(self) -> None:
-        """Add the calls since the last read. If a run was deleted or restored, recount all calls."""
+        """Add the calls since the last read.
+
+        If a run was deleted or restored, recount all calls.
+        """
         runs = self._workspace.archive.runs.numbers()
         aside = self._workspace.archive.runs.newest_run_event()
-        if aside != self._aside or any(runs.get(key) != identifier for key, identifier in self._runs.items()):
+        if aside != self._aside or any(
+            runs.get(key) != identifier for key, identifier in self._runs.items()
+        ):
             self._aside = aside
             self._newest, self._sums, self._runs = 0, {}, {}
         self._newest, groups = self._workspace.archive.calls.groups(self._newest)
@@ -319,7 +353,9 @@ class Models:
         return self._sums.get((role, ref)) or _Sum()
 
     def _specs(self) -> dict[tuple[str, str], ModelSpec]:
-        """Return how to call each model, by role and reference, from the newest plan with the model or from the settings."""
+        """Return how to call each model, by role and reference, from the newest plan with the model
+        or from the settings.
+        """
         specs: dict[tuple[str, str], ModelSpec] = {}
         for plan in self._plans.newest():
             self._note(specs, plan)
@@ -339,11 +375,14 @@ class Models:
         for candidate in plan.candidates:
             if candidate.model is not None:
                 asked = candidate.model.parameters.over(plan.parameters)
-                spec = replace(candidate.model, parameters=replace(asked, seed=None))  # each trial has its own seed
+                # each trial has its own seed
+                spec = replace(candidate.model, parameters=replace(asked, seed=None))
                 specs.setdefault((Role.CANDIDATE.value, spec.ref), spec)
         for judge in plan.judges:
             parameters = judge.parameters.over(judge.model.parameters)
-            specs.setdefault((Role.JUDGE.value, judge.model.ref), replace(judge.model, parameters=parameters))
+            specs.setdefault(
+                (Role.JUDGE.value, judge.model.ref), replace(judge.model, parameters=parameters)
+            )
 
     def _of_older_run(self, role: str, ref: str) -> ModelSpec | None:
         newest = max(self._sum(role, ref).runs)
@@ -357,24 +396,37 @@ class Models:
         return specs.get((role, ref)) or self._named(ref)
 
     def _named(self, ref: str) -> ModelSpec | None:
-        """Return the model with this reference, without parameters; None for an invalid reference."""
+        """Return the model with this reference, without parameters; None for an invalid
+        reference.
+        """
         try:
             return model_candidate(self._workspace, ref).model
         except AssayError:
             return None
 
     def _bare(self, ref: str) -> ModelSpec:
-        """Return the model with this reference. A name from imported data without a known provider cannot be called."""
+        """Return the model with this reference.
+
+        A name from imported data without a known provider cannot be called.
+        """
         return self._named(ref) or ModelSpec(provider=ref, name="")
 
     def _model(
-        self, role: str, ref: str, specs: Mapping[tuple[str, str], ModelSpec], tiers: Mapping[str, Sequence[str]]
+        self,
+        role: str,
+        ref: str,
+        specs: Mapping[tuple[str, str], ModelSpec],
+        tiers: Mapping[str, Sequence[str]],
     ) -> Model:
         directory = self._workspace.directory
         spec = specs.get((role, ref)) or self._bare(ref)
         asked = self._sum(role, ref)
-        # The list shows no failure texts, because in a run under review they may contain a judge's scores.
-        facts = {call: replace(fact, detail=None) for call, fact in self._facts([asked.last, asked.last_failed]).items()}
+        # The list shows no failure texts, because in a run under review they may contain a judge's
+        # scores.
+        facts = {
+            call: replace(fact, detail=None)
+            for call, fact in self._facts([asked.last, asked.last_failed]).items()
+        }
         checked = self._checks.get(ref)
         estimate = _estimate(self._workspace, spec)
         access = directory.access(spec)
@@ -383,7 +435,9 @@ class Models:
             role=role,
             provider=spec.provider,
             access=access,
-            takes=checked.takes if checked is not None and checked.takes is not None else directory.takes(spec),
+            takes=checked.takes
+            if checked is not None and checked.takes is not None
+            else directory.takes(spec),
             price=self._price(spec),
             context_tokens=directory.context_tokens(spec),
             parameters=sent_parameters(spec, spec.parameters).as_json(),
@@ -399,19 +453,32 @@ class Models:
     def _price(self, spec: ModelSpec) -> Priced:
         if spec.price is not None:
             configured = self._named(spec.ref)
-            source = "assay.yaml" if configured is not None and configured.price == spec.price else "suite"
-            return Priced(input_usd=spec.price.input_usd, output_usd=spec.price.output_usd, source=source)
+            source = (
+                "assay.yaml"
+                if configured is not None and configured.price == spec.price
+                else "suite"
+            )
+            return Priced(
+                input_usd=spec.price.input_usd, output_usd=spec.price.output_usd, source=source
+            )
         if spec.provider in _FREE:
             return Priced(input_usd=0.0, output_usd=0.0, source="free")
         directory = self._workspace.directory
-        into, out = (directory.cost_usd(spec, input_tokens=tokens, output_tokens=1000 - tokens) for tokens in (1000, 0))
+        into, out = (
+            directory.cost_usd(spec, input_tokens=tokens, output_tokens=1000 - tokens)
+            for tokens in (1000, 0)
+        )
         if into is None or out is None:
             return Priced()
         return Priced(input_usd=into * 1000, output_usd=out * 1000, source="list")
 
     def _facts(self, calls: Sequence[int]) -> dict[int, CallFact]:
         wanted = [call for call in calls if call]
-        return {fact.call: fact for fact in self._workspace.archive.calls.facts(wanted)} if wanted else {}
+        return (
+            {fact.call: fact for fact in self._workspace.archive.calls.facts(wanted)}
+            if wanted
+            else {}
+        )
 
     def _latency(self, role: str, ref: str) -> Latency | None:
         asked = self._sum(role, ref)
@@ -435,7 +502,9 @@ class Models:
             return []
         rows: list[RunOfModel] = []
         for summary in self._workspace.archive.runs.matching(Selection(runs=tuple(asked))):
-            rows += [RunOfModel(run=summary, role=role, used=usage) for role, usage in asked[summary.id]]
+            rows += [
+                RunOfModel(run=summary, role=role, used=usage) for role, usage in asked[summary.id]
+            ]
         return rows
 
     def _tiers(self) -> dict[str, list[str]]:
@@ -481,9 +550,13 @@ async def _ask(workspace: Workspace, spec: ModelSpec) -> Checked:
         reply = await asyncio.wait_for(beside.directory.provider(spec).complete(request), CHECK_S)
     except CallFailed as error:
         took, cost_usd = workspace.clock.monotonic() - began, error.cost_usd
-        return Checked(at=at, ok=False, latency_s=took, kind=error.kind, detail=error.detail, cost_usd=cost_usd)
+        return Checked(
+            at=at, ok=False, latency_s=took, kind=error.kind, detail=error.detail, cost_usd=cost_usd
+        )
     except TimeoutError:
-        return Checked(at=at, ok=False, kind="timeout", detail=f"No answer came within {CHECK_S:.0f} seconds.")
+        return Checked(
+            at=at, ok=False, kind="timeout", detail=f"No answer came within {CHECK_S:.0f} seconds."
+        )
     finally:
         await beside.directory.close()
     return Checked(

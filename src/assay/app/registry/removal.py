@@ -45,11 +45,22 @@ def runs_to_take_out(workspace: Workspace, runs: Sequence[str]) -> tuple[RunSumm
 
 
 def take_out(
-    workspace: Workspace, runs: Sequence[str], *, reason: str = "", reviewer: str | None = None, archived: bool = False
+    workspace: Workspace,
+    runs: Sequence[str],
+    *,
+    reason: str = "",
+    reviewer: str | None = None,
+    archived: bool = False,
 ) -> tuple[RunEvent, ...]:
-    """Delete or archive runs and set their files aside; archived runs stay readable. Raises `UnknownName` or `Refused`."""
+    """Delete or archive runs and set their files aside; archived runs stay readable.
+
+    Raises `UnknownName` or `Refused`.
+    """
     events = workspace.store.run_removal.take_out(
-        [RunId(run) for run in runs], reviewer=reviewer or workspace.reviewer, reason=reason, archived=archived
+        [RunId(run) for run in runs],
+        reviewer=reviewer or workspace.reviewer,
+        reason=reason,
+        archived=archived,
     )
     for event in events:
         workspace.results.set_aside(event)
@@ -57,10 +68,19 @@ def take_out(
 
 
 def restore(
-    workspace: Workspace, run: str, *, reason: str = "", reviewer: str | None = None, archived: bool = False
+    workspace: Workspace,
+    run: str,
+    *,
+    reason: str = "",
+    reviewer: str | None = None,
+    archived: bool = False,
 ) -> RunEvent:
-    """Restore a deleted or replaced run (with `archived`, an archived run); raises `UnknownName` or `Refused`."""
-    event = workspace.store.run_removal.restore(run, reviewer=reviewer or workspace.reviewer, reason=reason, archived=archived)
+    """Restore a deleted or replaced run (with `archived`, an archived run); raises `UnknownName` or
+    `Refused`.
+    """
+    event = workspace.store.run_removal.restore(
+        run, reviewer=reviewer or workspace.reviewer, reason=reason, archived=archived
+    )
     workspace.results.bring_back(event.run_id)
     return event
 
@@ -71,7 +91,9 @@ def events(workspace: Workspace) -> tuple[RunEvent, ...]:
 
 
 def of_batch(workspace: Workspace, batch_id: str) -> tuple[RunEvent, ...]:
-    """Return the event that keeps each deleted, archived or replaced run of a batch out of use, oldest first."""
+    """Return the event that keeps each deleted, archived or replaced run of a batch out of use,
+    oldest first.
+    """
     return workspace.store.run_removal.of_batch(batch_id)
 
 

@@ -1,9 +1,10 @@
 """Rubrics: their runs, changes between versions, and statistics of each criterion.
 
-A rubric is identified by its digest. A suite's rubrics, in the order of first use, are its versions. Statistics of a
-criterion need every grade of the rubric's runs, so they are cached and recomputed after a new decision or grade. If that
-takes long, it happens at most every `PATIENCE` times that duration. Only counted or decided grades are read, so that pending
-items stay hidden. Agreement is measured only on verdicts given blind; all other decisions measure acceptance.
+A rubric is identified by its digest. A suite's rubrics, in the order of first use, are its
+versions. Statistics of a criterion need every grade of the rubric's runs, so they are cached and
+recomputed after a new decision or grade. If that takes long, it happens at most every `PATIENCE`
+times that duration. Only counted or decided grades are read, so that pending items stay hidden.
+Agreement is measured only on verdicts given blind; all other decisions measure acceptance.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ RUBRICS_KEPT: Final = 12
 LEAST_OF_A_DIGEST: Final = 6
 # Fixed, so that the same grades always give the same intervals.
 _DRAWS_SEED: Final = 20240607
-_NOTHING: Final = CriterionFacts(counted=(), decided=(), corrected=(), blind=(), blind_assessments=frozenset(), graded={})
+_NOTHING: Final = CriterionFacts(
+    counted=(), decided=(), corrected=(), blind=(), blind_assessments=frozenset(), graded={}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +68,8 @@ class RubricInUse:
 class Change:
     """One criterion in two rubrics; `how` is `same`, `changed`, `added` or `removed`.
 
-    `before` and `after` are the criterion's guidance with differences marked. `facts` lists changes as (`weight` or `scale`,
-    before, after).
+    `before` and `after` are the criterion's guidance with differences marked. `facts` lists changes
+    as (`weight` or `scale`, before, after).
     """
 
     name: str
@@ -139,7 +142,9 @@ class Criteria:
         return tuple(sorted(self._by_digest().values(), key=lambda rubric: -rubric.runs[0].run_key))
 
     def one(self, name: str) -> RubricInUse:
-        """Return a rubric by digest, unique digest prefix, or `SUITE@VERSION`; raises `UnknownName`."""
+        """Return a rubric by digest, unique digest prefix, or `SUITE@VERSION`; raises
+        `UnknownName`.
+        """
         known = self._by_digest()
         if name in known:
             return known[name]
@@ -148,11 +153,18 @@ class Criteria:
             for rubric in known.values():
                 if any(v.suite == suite and v.number == int(number) for v in rubric.versions):
                     return rubric
-        matching = [rubric for digest, rubric in known.items() if len(name) >= LEAST_OF_A_DIGEST and digest.startswith(name)]
+        matching = [
+            rubric
+            for digest, rubric in known.items()
+            if len(name) >= LEAST_OF_A_DIGEST and digest.startswith(name)
+        ]
         if len(matching) == 1:
             return matching[0]
         raise UnknownName(
-            "rubric", name, tuple(known), remedy="/criteria lists the rubrics; SUITE@2 is the second version for a suite."
+            "rubric",
+            name,
+            tuple(known),
+            remedy="/criteria lists the rubrics; SUITE@2 is the second version for a suite.",
         )
 
     def in_full(self, name: str) -> RubricInFull:
@@ -160,9 +172,15 @@ class Criteria:
         use = self.one(name)
         read = self._fares(use)
         _, since = self._workspace.archive.trials.decided_since(read.event or None)
-        criteria = tuple(self._still_counting(criterion) for criterion in read.criteria) if since else read.criteria
+        criteria = (
+            tuple(self._still_counting(criterion) for criterion in read.criteria)
+            if since
+            else read.criteria
+        )
         others = {version.suite for version in use.versions}
-        siblings = [v for rubric in self._by_digest().values() for v in rubric.versions if v.suite in others]
+        siblings = [
+            v for rubric in self._by_digest().values() for v in rubric.versions if v.suite in others
+        ]
         return RubricInFull(
             use=use,
             criteria=criteria,
@@ -177,7 +195,9 @@ class Criteria:
         with self._lock:
             numbers = self._workspace.archive.runs.numbers()
             aside = self._workspace.archive.runs.newest_run_event()
-            if aside != self._aside or any(numbers.get(key) != use.run_id for key, use in self._uses.items()):
+            if aside != self._aside or any(
+                numbers.get(key) != use.run_id for key, use in self._uses.items()
+            ):
                 self._aside = aside
                 self._newest, self._uses, self._digests = 0, {}, {}
             self._newest, fresh = self._workspace.archive.rubrics.uses(self._newest)
@@ -195,18 +215,28 @@ class Criteria:
             for number, (digest, own) in enumerate(in_suite.items(), start=1):
                 versions[digest].append(
                     RubricVersion(
-                        suite=suite, number=number, digest=digest, first=own[0].started, last=own[-1].started, runs=len(own)
+                        suite=suite,
+                        number=number,
+                        digest=digest,
+                        first=own[0].started,
+                        last=own[-1].started,
+                        runs=len(own),
                     )
                 )
         return {
             digest: RubricInUse(
-                digest=digest, rubric=own[-1].rubric, runs=tuple(reversed(own)), versions=tuple(versions[digest])
+                digest=digest,
+                rubric=own[-1].rubric,
+                runs=tuple(reversed(own)),
+                versions=tuple(versions[digest]),
             )
             for digest, own in runs.items()
         }
 
     def _fares(self, use: RubricInUse) -> _Read:
-        """Return a rubric's statistics, from the cache if computing them again now would take too long."""
+        """Return a rubric's statistics, from the cache if computing them again now would take too
+        long.
+        """
         archive, clock = self._workspace.archive, self._workspace.clock
         ids = {run.run_id for run in use.runs}
         event = archive.trials.decided_since(None)[0]
@@ -221,23 +251,39 @@ class Criteria:
             if known is not None and self._is_good(known, version):
                 return known
             began = clock.monotonic()
-            facts = archive.rubrics.criterion_facts(Selection(runs=tuple(sorted(ids)))) if ids else _NOTHING
+            facts = (
+                archive.rubrics.criterion_facts(Selection(runs=tuple(sorted(ids))))
+                if ids
+                else _NOTHING
+            )
             rng = np.random.default_rng(_DRAWS_SEED)
             reports = tuple(
                 self._with_examples(criterion, analyse_criterion(criterion, facts, rng=rng))
                 for criterion in use.rubric.criteria
             )
             ended = clock.monotonic()
-            read = _Read(version=version, event=event, criteria=reports, took=ended - began, ended=ended, at=clock.now())
+            read = _Read(
+                version=version,
+                event=event,
+                criteria=reports,
+                took=ended - began,
+                ended=ended,
+                at=clock.now(),
+            )
             self._read[use.digest] = read
             return read
 
     def _is_good(self, known: _Read, version: object) -> bool:
         if known.version == version:
             return True
-        return known.took > AT_ONCE_S and self._workspace.clock.monotonic() - known.ended < PATIENCE * known.took
+        return (
+            known.took > AT_ONCE_S
+            and self._workspace.clock.monotonic() - known.ended < PATIENCE * known.took
+        )
 
-    def _with_examples(self, criterion: Criterion, criterion_report: CriterionReport) -> CriterionInFull:
+    def _with_examples(
+        self, criterion: Criterion, criterion_report: CriterionReport
+    ) -> CriterionInFull:
         lowest = criterion_report.lowest if criterion_report.n > 1 else None
         return CriterionInFull(
             criterion=criterion,
@@ -256,7 +302,9 @@ class Criteria:
         return replace(criterion_in_full, highest=kept[0], lowest=kept[1])
 
     def _example(self, criterion: Criterion, place: tuple[int, float] | None) -> Example | None:
-        """Return the grade at (assessment, score) with its reason; of several candidates, the grade closest to the score."""
+        """Return the grade at (assessment, score) with its reason; of several candidates, the grade
+        closest to the score.
+        """
         if place is None:
             return None
         row = self._workspace.archive.assessments.detail(AssessmentKey(place[0])).row
@@ -267,7 +315,9 @@ class Criteria:
         ]
         if not grades:
             return None
-        grade = min(grades, key=lambda candidate_grade: abs((candidate_grade.score or 0.0) - place[1]))
+        grade = min(
+            grades, key=lambda candidate_grade: abs((candidate_grade.score or 0.0) - place[1])
+        )
         return Example(
             assessment=row.key,
             **attributes(row, "thing", "suite", "k", "of"),
@@ -278,7 +328,9 @@ class Criteria:
 
 
 def changes(before: Rubric, after: Rubric) -> tuple[Change, ...]:
-    """Return the changes by criterion: the newer rubric's criteria in order, then the removed criteria."""
+    """Return the changes by criterion: the newer rubric's criteria in order, then the removed
+    criteria.
+    """
     old = {criterion.name: criterion for criterion in before.criteria}
     new = {criterion.name: criterion for criterion in after.criteria}
     changed = [_change(old.get(name), each) for name, each in new.items()]
@@ -292,7 +344,9 @@ def changes(before: Rubric, after: Rubric) -> tuple[Change, ...]:
 
 def _change(before: Criterion | None, after: Criterion) -> Change:
     if before is None:
-        return Change(name=after.name, how="added", after=(Part(text=after.guidance, changed=True),))
+        return Change(
+            name=after.name, how="added", after=(Part(text=after.guidance, changed=True),)
+        )
     facts = []
     if before.weight != after.weight:
         facts.append(("weight", f"{before.weight:g}", f"{after.weight:g}"))

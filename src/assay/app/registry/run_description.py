@@ -22,15 +22,26 @@ def facts(provenance: Provenance) -> tuple[tuple[str, str], ...]:
     summary, plan = provenance.summary, provenance.plan
     environment = dict(plan.environment)
     pairs: list[tuple[str, Any]] = [
-        ("suite", f"{summary.suite}, digest {plan.copy.digest[:16]}, from {PurePath(plan.copy.path).name}"),
+        (
+            "suite",
+            f"{summary.suite}, digest {plan.copy.digest[:16]}, from {PurePath(plan.copy.path).name}",
+        ),
         ("state", summary.state.value),
         ("started", summary.started),
         ("start", wording.FILE_DATE if summary.started_from is StartedFrom.FILE_DATE else None),
         ("finished", summary.finished),
         ("took", None if provenance.seconds is None else duration(provenance.seconds)),
         ("calls", _calls(provenance)),
-        ("tokens", f"{summary.input_tokens:,} in, {summary.output_tokens:,} out" if provenance.calls else None),
-        ("cost", None if summary.cost_usd is None else money(summary.cost_usd) + _unpriced(summary)),
+        (
+            "tokens",
+            f"{summary.input_tokens:,} in, {summary.output_tokens:,} out"
+            if provenance.calls
+            else None,
+        ),
+        (
+            "cost",
+            None if summary.cost_usd is None else money(summary.cost_usd) + _unpriced(summary),
+        ),
         ("batch", summary.batch_id),
         ("regrades", plan.regrade_of),
         ("review policy", plan.policy.value),
@@ -45,7 +56,11 @@ def facts(provenance: Provenance) -> tuple[tuple[str, str], ...]:
         ("Assay", environment.get("assay")),
         ("commit", _commit(environment.get("git"))),
         ("Python", environment.get("python")),
-        ("machine", " ".join(str(environment[key]) for key in ("system", "machine") if key in environment) or None),
+        (
+            "machine",
+            " ".join(str(environment[key]) for key in ("system", "machine") if key in environment)
+            or None,
+        ),
         ("libraries", _listed(environment.get("libraries"))),
     ]
     return tuple((name, str(value)) for name, value in pairs if value is not None and value != "")
@@ -69,11 +84,17 @@ def models(provenance: Provenance) -> tuple[dict[str, str], ...]:
 def _calls(provenance: Provenance) -> str:
     if not provenance.calls:
         return "none"
-    return f"{provenance.calls:,}" + ("" if provenance.calls_per_s is None else f", {provenance.calls_per_s:.2f} per second")
+    return f"{provenance.calls:,}" + (
+        "" if provenance.calls_per_s is None else f", {provenance.calls_per_s:.2f} per second"
+    )
 
 
 def _unpriced(summary: RunSummary) -> str:
-    return f" and {wording.count(summary.unpriced_calls, 'call')} without a known price" if summary.unpriced_calls else ""
+    return (
+        f" and {wording.count(summary.unpriced_calls, 'call')} without a known price"
+        if summary.unpriced_calls
+        else ""
+    )
 
 
 def _commit(git: JsonValue) -> str | None:
@@ -84,4 +105,8 @@ def _commit(git: JsonValue) -> str | None:
 
 
 def _listed(values: Any) -> str | None:
-    return ", ".join(f"{key} {value}" for key, value in values.items()) if isinstance(values, dict) and values else None
+    return (
+        ", ".join(f"{key} {value}" for key, value in values.items())
+        if isinstance(values, dict) and values
+        else None
+    )

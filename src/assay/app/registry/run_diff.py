@@ -29,18 +29,31 @@ if TYPE_CHECKING:
     from assay.domain.suite import CandidateSpec, Task
 
 MOST_TASKS: Final = 500
-"""Maximum number of tasks for which each change has an interval; for more tasks, only the differences are computed."""
+"""Maximum number of tasks for which each change has an interval; for more tasks, only the
+differences are computed.
+"""
 
 _KINDS: Final = (
-    "suite", "parameters", "prompt", "criterion", "candidate", "judge", "task", "endpoint", "version", "answered",
-)  # fmt: skip
+    "suite",
+    "parameters",
+    "prompt",
+    "criterion",
+    "candidate",
+    "judge",
+    "task",
+    "endpoint",
+    "version",
+    "answered",
+)
 # Fixed, so that the same two runs always give the same intervals.
 _SEED: Final = 20240607
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetUp:
-    """One setting that differs between two runs; `lines` is a text diff if both values are long texts, otherwise empty."""
+    """One setting that differs between two runs; `lines` is a text diff if both values are long
+    texts, otherwise empty.
+    """
 
     kind: str
     name: str
@@ -51,7 +64,9 @@ class SetUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskChange:
-    """A candidate's mean on one task in both runs, with the difference (after minus before) and its interval."""
+    """A candidate's mean on one task in both runs, with the difference (after minus before) and its
+    interval.
+    """
 
     task: str
     before: float
@@ -64,7 +79,9 @@ class TaskChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateChange:
-    """A candidate's change between two runs, over tasks that did not change; `comparison` compares after with before."""
+    """A candidate's change between two runs, over tasks that did not change; `comparison` compares
+    after with before.
+    """
 
     candidate: str
     comparison: Comparison
@@ -75,7 +92,11 @@ class CandidateChange:
         comparison = self.comparison
         if comparison.difference is None or comparison.mean_a is None or comparison.mean_b is None:
             return f"{self.candidate}: {wording.why_no_difference(comparison.reason)}"
-        ranged = "no range" if comparison.ci95 is None else f"95% range {wording.difference_range(comparison.ci95)}"
+        ranged = (
+            "no range"
+            if comparison.ci95 is None
+            else f"95% range {wording.difference_range(comparison.ci95)}"
+        )
         return (
             f"{self.candidate}: {wording.number(comparison.mean_b)} → {wording.number(comparison.mean_a)}, "
             f"{wording.signed(comparison.difference)} points ({ranged}; {wording.count(comparison.n_tasks, 'shared task')}), "
@@ -87,7 +108,8 @@ class CandidateChange:
 class RunDiff:
     """Two runs side by side.
 
-    `measured_differently`: differences in scorer, rubric, judge and its prompt, in words; a change of scores may come from them.
+    `measured_differently`: differences in scorer, rubric, judge and its prompt, in words; a change
+    of scores may come from them.
     """
 
     before: str
@@ -101,23 +123,36 @@ class RunDiff:
     @property
     def worse(self) -> tuple[str, ...]:
         """Return the candidates that are significantly worse in the second run."""
-        return tuple(change.candidate for change in self.changes if change.comparison.decision == "worse")
+        return tuple(
+            change.candidate for change in self.changes if change.comparison.decision == "worse"
+        )
 
 
 def diff(workspace: Workspace, before: str, after: str) -> RunDiff:
-    """Compare two runs, each given by its id, a unique prefix or `latest`. Only tasks with the same content in both are compared.
+    """Compare two runs, each given by its id, a unique prefix or `latest`.
 
-    Trials count as independent. Raises `UnknownName` for an unknown run, and `InputError` if both ids belong to the same run.
+    Only tasks with the same content in both are compared.
+
+    Trials count as independent. Raises `UnknownName` for an unknown run, and `InputError` if both
+    ids belong to the same run.
     """
     (before_run,), (other,) = (
-        workspace.archive.runs.matching(Selection(runs=(named_run(workspace, run),))) for run in (before, after)
+        workspace.archive.runs.matching(Selection(runs=(named_run(workspace, run),)))
+        for run in (before, after)
     )
     if before_run.id == other.id:
         raise InputError("", f"{before_run.id!r} is compared with itself.", remedy="Name two runs.")
     sides = (provenance(workspace, before_run), provenance(workspace, other))
-    tasks = tuple({p.task.id: (p.task, n) for p, n in workspace.journal.tasks_of(run.id)} for run in (before_run, other))
+    tasks = tuple(
+        {p.task.id: (p.task, n) for p, n in workspace.journal.tasks_of(run.id)}
+        for run in (before_run, other)
+    )
     set_up = (*_set_up(*sides), *_tasks(*tasks), *_versions(*sides))
-    shared = [name for name, (task, _) in tasks[0].items() if name in tasks[1] and tasks[1][name][0].digest == task.digest]
+    shared = [
+        name
+        for name, (task, _) in tasks[0].items()
+        if name in tasks[1] and tasks[1][name][0].digest == task.digest
+    ]
     return RunDiff(
         before=before_run.id,
         after=other.id,
@@ -131,24 +166,40 @@ def diff(workspace: Workspace, before: str, after: str) -> RunDiff:
 
 def _set_up(before: Provenance, after: Provenance) -> Iterator[SetUp]:
     a, b = before.plan, after.plan
-    suites = ({"name": plan.suite, "file": plan.copy.path, "digest": plan.copy.digest} for plan in (a, b))
+    suites = (
+        {"name": plan.suite, "file": plan.copy.path, "digest": plan.copy.digest} for plan in (a, b)
+    )
     yield from _differing("suite", *suites)
     yield from _differing("parameters", run_parameters(a).as_json(), run_parameters(b).as_json())
-    yield from _differing("prompt", {"version": a.prompt_version or None}, {"version": b.prompt_version or None})
+    yield from _differing(
+        "prompt", {"version": a.prompt_version or None}, {"version": b.prompt_version or None}
+    )
     yield from _text("prompt", "system prompt", a.system_prompt, b.system_prompt)
     plain = ("seed", "policy", "margin", "benchmark", "concurrency", "budget_usd")
-    yield from _differing("run", {name: getattr(a, name) for name in plain}, {name: getattr(b, name) for name in plain})
+    yield from _differing(
+        "run",
+        {name: getattr(a, name) for name in plain},
+        {name: getattr(b, name) for name in plain},
+    )
     yield from _differing("protocol", dict(a.protocol), dict(b.protocol))
     rubrics = [graded_rubric(side.plan, side.summary) for side in (before, after)]
-    scales = [{c.name: {"weight": c.weight, "scale": [c.low, c.high]} for c in rubric.criteria} for rubric in rubrics]
+    scales = [
+        {c.name: {"weight": c.weight, "scale": [c.low, c.high]} for c in rubric.criteria}
+        for rubric in rubrics
+    ]
     yield from _differing("criterion", *scales)
     for criterion in rubrics[0].criteria:
         same = next((c for c in rubrics[1].criteria if c.name == criterion.name), None)
         if same is not None:
-            yield from _text("criterion", f"{criterion.name}, guidance", criterion.guidance, same.guidance)
+            yield from _text(
+                "criterion", f"{criterion.name}, guidance", criterion.guidance, same.guidance
+            )
     records = [record_document(plan) for plan in (a, b)]
     candidates = [
-        {c.name: {"asked": _asked(record["asked_with"], c.name), "metadata": dict(c.metadata)} for c in plan.candidates}
+        {
+            c.name: {"asked": _asked(record["asked_with"], c.name), "metadata": dict(c.metadata)}
+            for c in plan.candidates
+        }
         for record, plan in zip(records, (a, b), strict=True)
     ]
     yield from _differing("candidate", *candidates)
@@ -162,21 +213,35 @@ def _set_up(before: Provenance, after: Provenance) -> Iterator[SetUp]:
 
 
 def _asked(asked_with: JsonValue, name: str) -> JsonValue:
-    """Return a candidate's call settings without prompts, because prompts are compared line by line."""
+    """Return a candidate's call settings without prompts, because prompts are compared line by
+    line.
+    """
     asked = asked_with.get(name) if isinstance(asked_with, dict) else None
     if not isinstance(asked, dict):
         return asked
-    return {key: value for key, value in asked.items() if key not in ("system_prompt", "prompt", "messages")}
+    return {
+        key: value
+        for key, value in asked.items()
+        if key not in ("system_prompt", "prompt", "messages")
+    }
 
 
 def _own_prompts(candidate: CandidateSpec) -> str:
     """Return the prompts that a candidate defines, as one text; empty if it defines none."""
     system = [] if candidate.system_prompt is None else [f"[system]\n{candidate.system_prompt}"]
     prompt = [] if candidate.prompt is None else [f"[user]\n{candidate.prompt}"]
-    return "\n".join([*system, *prompt, *(f"[{message.role}]\n{message.content}" for message in candidate.messages)])
+    return "\n".join(
+        [
+            *system,
+            *prompt,
+            *(f"[{message.role}]\n{message.content}" for message in candidate.messages),
+        ]
+    )
 
 
-def _tasks(before: dict[str, tuple[Task, int]], after: dict[str, tuple[Task, int]]) -> Iterator[SetUp]:
+def _tasks(
+    before: dict[str, tuple[Task, int]], after: dict[str, tuple[Task, int]]
+) -> Iterator[SetUp]:
     for name in before.keys() - after.keys():
         yield SetUp(kind="task", name=name, before="there", after=None)
     for name in after.keys() - before.keys():
@@ -203,9 +268,15 @@ def _told(task: Task) -> str:
 def _versions(before: Provenance, after: Provenance) -> Iterator[SetUp]:
     # Two spellings of a command, such as with and without --json, change nothing in the runs.
     own = [_flat({**side.plan.environment, "command": None}) for side in (before, after)]
-    places = [{name: value for name, value in flat.items() if name.startswith("endpoints.")} for flat in own]
+    places = [
+        {name: value for name, value in flat.items() if name.startswith("endpoints.")}
+        for flat in own
+    ]
     yield from _differing("endpoint", *places)
-    rest = [{name: flat[name] for name in flat if name not in place} for flat, place in zip(own, places, strict=True)]
+    rest = [
+        {name: flat[name] for name in flat if name not in place}
+        for flat, place in zip(own, places, strict=True)
+    ]
     yield from _differing("version", *rest)
     yield from _differing("answered", *(_answered(side) for side in (before, after)))
 
@@ -213,7 +284,9 @@ def _versions(before: Provenance, after: Provenance) -> Iterator[SetUp]:
 def _answered(side: Provenance) -> dict[str, str]:
     versions: dict[str, set[str]] = {}
     for total in side.totals:
-        versions.setdefault(f"{total.role} {total.name}", set()).add(total.model_version or total.model)
+        versions.setdefault(f"{total.role} {total.name}", set()).add(
+            total.model_version or total.model
+        )
     return {name: ", ".join(sorted(names)) for name, names in versions.items()}
 
 
@@ -232,7 +305,12 @@ def _differing(kind: str, before: Any, after: Any) -> Iterator[SetUp]:
     """Yield the keys whose values differ; a missing value counts as None."""
     for name in dict.fromkeys((*before, *after)):
         if before.get(name) != after.get(name):
-            yield SetUp(kind=kind, name=str(name), before=_plain(before.get(name)), after=_plain(after.get(name)))
+            yield SetUp(
+                kind=kind,
+                name=str(name),
+                before=_plain(before.get(name)),
+                after=_plain(after.get(name)),
+            )
 
 
 def _plain(value: Any) -> Any:
@@ -241,7 +319,11 @@ def _plain(value: Any) -> Any:
 
 def _text(kind: str, name: str, before: str, after: str) -> Iterator[SetUp]:
     if before != after:
-        lines = tuple(unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2))
+        lines = tuple(
+            unified_diff(
+                before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2
+            )
+        )
         yield SetUp(kind=kind, name=name, before=before, after=after, lines=lines)
 
 
@@ -251,10 +333,15 @@ def _changes(workspace: Workspace, before: str, after: str) -> Iterator[Candidat
     for name in columns[1].candidates:
         if folded(name) not in known:
             continue
-        sides = (side_of(columns[0], known[folded(name)], "before"), side_of(columns[1], name, "after"))
+        sides = (
+            side_of(columns[0], known[folded(name)], "before"),
+            side_of(columns[1], name, "after"),
+        )
         table = paired_table(*sides).including(("before", "after"))
         comparison = compare(table, "after", "before", None, None, rng=np.random.default_rng(_SEED))
-        yield CandidateChange(candidate=name, comparison=comparison, by_task=tuple(_by_task(sides, comparison)))
+        yield CandidateChange(
+            candidate=name, comparison=comparison, by_task=tuple(_by_task(sides, comparison))
+        )
 
 
 def _by_task(sides: tuple[RunSide, RunSide], comparison: Comparison) -> Iterator[TaskChange]:
@@ -262,7 +349,9 @@ def _by_task(sides: tuple[RunSide, RunSide], comparison: Comparison) -> Iterator
     for task in shared:
         ranged = None
         if len(shared) <= MOST_TASKS:
-            ranged = compare(paired_table(*sides, task=str(task.task)), "after", "before", "these_tasks", None).ci95
+            ranged = compare(
+                paired_table(*sides, task=str(task.task)), "after", "before", "these_tasks", None
+            ).ci95
         yield TaskChange(
             task=str(task.task).split("\0")[0],
             before=task.mean_b,

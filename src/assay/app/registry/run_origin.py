@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The source of a run; `kind` is `here`, `regraded` or `imported`. `detail` is the regraded run or the imported file."""
+    """The source of a run; `kind` is `here`, `regraded` or `imported`.
+
+    `detail` is the regraded run or the imported file.
+    """
 
     kind: str
     detail: str = ""
@@ -22,14 +25,22 @@ class Source:
 
 
 def config_digest(plan: RunPlan) -> str:
-    """Return a digest of a run's settings without the seed; runs with equal settings have equal digests."""
-    settings = {name: value for name, value in planned_settings(plan).items() if name not in ("regrade_of", "seeds")}
+    """Return a digest of a run's settings without the seed; runs with equal settings have equal
+    digests.
+    """
+    settings = {
+        name: value
+        for name, value in planned_settings(plan).items()
+        if name not in ("regrade_of", "seeds")
+    }
     candidates: list[JsonValue] = [*sorted(candidate.name for candidate in plan.candidates)]
     return digest(
         {
             **settings,
             "candidates": candidates,
-            "parameters": {name: value for name, value in plan.parameters.as_json().items() if name != "seed"},
+            "parameters": {
+                name: value for name, value in plan.parameters.as_json().items() if name != "seed"
+            },
             "policy": str(plan.policy),
             "margin": plan.margin,
         }
@@ -37,7 +48,9 @@ def config_digest(plan: RunPlan) -> str:
 
 
 def code_version(plan: RunPlan) -> str | None:
-    """Return the code version, such as `0.1.0 (1c680ec12, changed)`; None for imported data without a version."""
+    """Return the code version, such as `0.1.0 (1c680ec12, changed)`; None for imported data without
+    a version.
+    """
     version, git = plan.environment.get("assay"), plan.environment.get("git")
     commit = ""
     if isinstance(git, dict) and git.get("commit"):
@@ -52,5 +65,9 @@ def source_of(plan: RunPlan) -> Source:
         return Source(kind="regraded", detail=str(plan.regrade_of))
     imported = plan.environment.get("imported")
     if isinstance(imported, dict):
-        return Source(kind="imported", detail=str(imported.get("from", "")), format=str(imported.get("format", "")))
+        return Source(
+            kind="imported",
+            detail=str(imported.get("from", "")),
+            format=str(imported.get("format", "")),
+        )
     return Source(kind="here")

@@ -1,4 +1,7 @@
-"""Registry record of a run: settings, environment, origin and files. Names are left out while items are pending."""
+"""Registry record of a run: settings, environment, origin and files.
+
+Names are left out while items are pending.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,9 @@ MOST_SHOWN: Final = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolVersion:
-    """One version of a run's review protocol: its start, and who switched to it (empty for the first version)."""
+    """One version of a run's review protocol: its start, and who switched to it (empty for the
+    first version).
+    """
 
     protocol: Protocol
     at: str
@@ -72,7 +77,10 @@ class Dossier:
 
 
 def dossier(workspace: Workspace, run_id: str) -> Dossier:
-    """Return a run's registry record; raises `UnknownName`. A unique prefix of the run's id is enough."""
+    """Return a run's registry record; raises `UnknownName`.
+
+    A unique prefix of the run's id is enough.
+    """
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
     origin = provenance(workspace, summary)
     return Dossier(
@@ -101,7 +109,9 @@ def suite_copy(workspace: Workspace, run_id: str) -> tuple[str, str]:
 def _versions(workspace: Workspace, origin: Provenance) -> Iterator[ProtocolVersion]:
     yield ProtocolVersion(protocol=protocol_of(origin.plan.protocol), at="", reviewer="")
     for observation, switch in switches_by_run(workspace).get(origin.summary.id, ()):
-        yield ProtocolVersion(protocol=switch.protocol, at=observation.at, reviewer=observation.reviewer)
+        yield ProtocolVersion(
+            protocol=switch.protocol, at=observation.at, reviewer=observation.reviewer
+        )
 
 
 def _files(workspace: Workspace, origin: Provenance) -> Iterator[KeptFile]:
@@ -111,12 +121,19 @@ def _files(workspace: Workspace, origin: Provenance) -> Iterator[KeptFile]:
     paths = [results_folder.record_of(folder, summary.id)]
     for candidate in origin.plan.candidates:
         stem = results_folder.stem_of(
-            folder, model=candidate.name, dataset=origin.plan.suite, at=summary.started, run=summary.id
+            folder,
+            model=candidate.name,
+            dataset=origin.plan.suite,
+            at=summary.started,
+            run=summary.id,
         )
         paths += [Path(f"{stem}{ending}") for ending in (".meta.json", ".jsonl")]
     for path in paths:
         if path.is_file():
-            yield KeptFile(path=(Path(folder.name) / path.relative_to(folder)).as_posix(), size=path.stat().st_size)
+            yield KeptFile(
+                path=(Path(folder.name) / path.relative_to(folder)).as_posix(),
+                size=path.stat().st_size,
+            )
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:

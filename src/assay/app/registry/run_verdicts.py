@@ -32,8 +32,12 @@ class RunVerdicts:
         self._known: LRUCache[RunId, tuple[object, str]] = LRUCache(maxsize=KEPT)
         self._newest = -1
 
-    def of(self, summaries: Sequence[RunSummary], *, most: int | None = None) -> Mapping[RunId, str | None]:
-        """Return a verdict per run; computes at most `most` new verdicts (15 ms each) and returns None for further runs."""
+    def of(
+        self, summaries: Sequence[RunSummary], *, most: int | None = None
+    ) -> Mapping[RunId, str | None]:
+        """Return a verdict per run; computes at most `most` new verdicts (15 ms each) and returns
+        None for further runs.
+        """
         with self._lock:
             self._forget_changed()
             verdicts: dict[RunId, str | None] = {}
@@ -48,14 +52,21 @@ class RunVerdicts:
                         verdicts[summary.id] = None
                         continue
                     most = None if most is None else most - 1
-                    report = KeptCells(self._workspace.archive, Selection(runs=(summary.id,))).report()
-                    known = self._known[summary.id] = (state, wording.standings_line(report.ranking))
+                    report = KeptCells(
+                        self._workspace.archive, Selection(runs=(summary.id,))
+                    ).report()
+                    known = self._known[summary.id] = (
+                        state,
+                        wording.standings_line(report.ranking),
+                    )
                 waits = summary.assessments.get(AssessmentState.PENDING) or summary.state in _OPEN
                 verdicts[summary.id] = f"Provisional: {known[1]}" if waits else known[1]
             return verdicts
 
     def _forget_changed(self) -> None:
-        """Remove runs with new decisions from the cache, even if a repeated correction left all counts of a run unchanged."""
+        """Remove runs with new decisions from the cache, even if a repeated correction left all
+        counts of a run unchanged.
+        """
         newest, _ = self._workspace.archive.trials.decided_since(None)
         if 0 <= self._newest < newest:
             for run in self._workspace.archive.runs.decided_after(self._newest):

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 class RunInFull:
     """A run with its plan and trials.
 
-    `stamps` lists its judges' calibration labels in the order of the plan. `causes`, `pause`, `enough_usd` and
-    `remaining` are those of `app.runs.execution.RunResult`. `protocol`: the review protocol now, with what the review
-    `achieved`. `attention`: signs of careless reviewing.
+    `stamps` lists its judges' calibration labels in the order of the plan. `causes`, `pause`,
+    `enough_usd` and `remaining` are those of `app.runs.execution.RunResult`. `protocol`: the review
+    protocol now, with what the review `achieved`. `attention`: signs of careless reviewing.
     """
 
     summary: RunSummary
@@ -52,12 +52,16 @@ class RunInFull:
     attention: Attention
 
 
-def runs(workspace: Workspace, selection: Selection | None = None, *, limit: int | None = None) -> tuple[RunSummary, ...]:
+def runs(
+    workspace: Workspace, selection: Selection | None = None, *, limit: int | None = None
+) -> tuple[RunSummary, ...]:
     """Return up to `limit` matching runs, newest first."""
     return workspace.archive.runs.matching(selection or Selection(), limit=limit)
 
 
-def runs_in_state(workspace: Workspace, selection: Selection, state: RunState | None, *, limit: int) -> tuple[RunSummary, ...]:
+def runs_in_state(
+    workspace: Workspace, selection: Selection, state: RunState | None, *, limit: int
+) -> tuple[RunSummary, ...]:
     """Return up to `limit` matching runs in one state, newest first."""
     if state is None:
         return runs(workspace, selection, limit=limit)
@@ -78,7 +82,9 @@ def stamp_of(workspace: Workspace, run: RunId, judge: str) -> str:
 
 
 def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
-    """Return a run by its id or a unique prefix, or the newest one by `latest`; raises `UnknownName`."""
+    """Return a run by its id or a unique prefix, or the newest one by `latest`; raises
+    `UnknownName`.
+    """
     (summary,) = workspace.archive.runs.matching(Selection(runs=(named_run(workspace, run_id),)))
     origin = provenance(workspace, summary)
     plan = origin.plan
@@ -99,8 +105,12 @@ def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
     )
 
 
-def passed_unseen(workspace: Workspace, summary: RunSummary, trials: Collection[TrialKey]) -> dict[TrialKey, AssessmentState]:
-    """Return the state of each trial that counts without review: `exempt` if any grade is exempt, else `not_required`."""
+def passed_unseen(
+    workspace: Workspace, summary: RunSummary, trials: Collection[TrialKey]
+) -> dict[TrialKey, AssessmentState]:
+    """Return the state of each trial that counts without review: `exempt` if any grade is exempt,
+    else `not_required`.
+    """
     unseen = {AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT}
     if not trials or not any(summary.assessments.get(state) for state in unseen):
         return {}
@@ -109,7 +119,9 @@ def passed_unseen(workspace: Workspace, summary: RunSummary, trials: Collection[
     for trial, state in zip(columns.trial.tolist(), columns.state.tolist(), strict=True):
         counting.setdefault(trial, set()).update({STATES[state]} & COUNTS)
     return {
-        key: AssessmentState.EXEMPT if AssessmentState.EXEMPT in states else AssessmentState.NOT_REQUIRED
+        key: AssessmentState.EXEMPT
+        if AssessmentState.EXEMPT in states
+        else AssessmentState.NOT_REQUIRED
         for key in trials
         if (states := counting.get(int(key))) and states <= unseen
     }

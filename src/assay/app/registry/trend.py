@@ -1,4 +1,6 @@
-"""A suite's trend: the score of each candidate in each run, and what was measured differently since its run before."""
+"""A suite's trend: the score of each candidate in each run, and what was measured differently since
+its run before.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,8 @@ class Point:
 
     Attributes:
         same_tasks: True if the tasks and their contents equal those of the previous run.
-        differences: differences in scorer, rubric, judge, prompt and tasks from the candidate's previous run, which keep the two
-            runs from being pooled; empty for its first run.
+        differences: differences in scorer, rubric, judge, prompt and tasks from the candidate's
+            previous run, which keep the two runs from being pooled; empty for its first run.
     """
 
     run: str
@@ -54,18 +56,24 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """Scores of candidates over a suite's runs, oldest first. Only candidates with counted scores are included."""
+    """Scores of candidates over a suite's runs, oldest first.
+
+    Only candidates with counted scores are included.
+    """
 
     suite: str
     points: tuple[Point, ...]
     runs: int
 
 
-def trend(workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = (), newest: int | None = None) -> Trend:
+def trend(
+    workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = (), newest: int | None = None
+) -> Trend:
     """Return the trend over a suite's runs, or over the `newest` number of runs.
 
-    Runs are never pooled, and a regrade is a separate run. Each score equals the one in `assay stats --run`. Raises
-    `UnknownName` for an unknown suite, or a candidate that is in none of its runs.
+    Runs are never pooled, and a regrade is a separate run. Each score equals the one in `assay
+    stats --run`. Raises `UnknownName` for an unknown suite, or a candidate that is in none of its
+    runs.
     """
     summaries = workspace.archive.runs.matching(Selection(suites=(suite,)), limit=newest)[::-1]
     known = {folded(name): name for each in summaries for name in each.candidates}
@@ -81,7 +89,9 @@ def trend(workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = (),
     for summary in summaries:
         columns = workspace.archive.scores.columns(Selection(runs=(summary.id,)))
         tasks = tasks_of[summary.id] = {label.task: label.digest for label in columns.tasks}
-        estimated = [estimate for estimate in estimates(score_table(columns)) if estimate.mean is not None]
+        estimated = [
+            estimate for estimate in estimates(score_table(columns)) if estimate.mean is not None
+        ]
         for each in estimated:
             name = folded(str(each.candidate))
             if name not in wanted:
@@ -101,7 +111,9 @@ def trend(workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = (),
                 )
             )
         before = tasks if estimated else before
-    return Trend(suite=summaries[-1].suite if summaries else suite, points=tuple(points), runs=len(summaries))
+    return Trend(
+        suite=summaries[-1].suite if summaries else suite, points=tuple(points), runs=len(summaries)
+    )
 
 
 def _differences(
@@ -116,7 +128,9 @@ def _differences(
 
 
 def changes_in_words(history: Trend) -> tuple[str, ...]:
-    """State for each run what was measured differently from a candidate's run before; empty if nothing was."""
+    """State for each run what was measured differently from a candidate's run before; empty if
+    nothing was.
+    """
     sentences = {
         f"{point.run} differs from the run before in {point.difference_words}, "
         "so a change of scores does not show a change of a candidate."
@@ -131,7 +145,9 @@ def _changes_in_short(history: Trend) -> str:
     listed = [f"{run} ({', '.join(parts)})" for run, parts in list(changed.items())[:_RUNS_LISTED]]
     rest = len(changed) - len(listed)
     more = f" and {rest:,} more" if rest else ""
-    return f" Measured differently from the run before: {', '.join(listed)}{more}." if changed else ""
+    return (
+        f" Measured differently from the run before: {', '.join(listed)}{more}." if changed else ""
+    )
 
 
 def trend_chart(history: Trend) -> Chart:
@@ -160,8 +176,9 @@ def trend_chart(history: Trend) -> Chart:
 class TrendPointDocument:
     """JSON of one candidate's score in one run.
 
-    `same_tasks` is True if the run has the same tasks as the previous run. `changed` names what was measured differently from the
-    candidate's previous run (scorer, rubric, judge, prompt, tasks), and `differences` states it in words.
+    `same_tasks` is True if the run has the same tasks as the previous run. `changed` names what was
+    measured differently from the candidate's previous run (scorer, rubric, judge, prompt, tasks),
+    and `differences` states it in words.
     """
 
     run_id: str = source("run")

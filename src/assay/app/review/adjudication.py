@@ -35,7 +35,9 @@ class Dispute:
 
 
 def disputes(workspace: Workspace, review: ReviewService) -> tuple[Dispute, ...]:
-    """Return disputed items, oldest first, including control items while their run hides which items are control items."""
+    """Return disputed items, oldest first, including control items while their run hides which
+    items are control items.
+    """
     opinions = workspace.observations.read(kinds=(ObservationKind.OPINION,))
     disputes = []
     for key, standing in standing_by_item(opinions).items():
@@ -62,30 +64,41 @@ def settle(
     together: bool = False,
     idempotency_key: str | None = None,
 ) -> str:
-    """Settle a dispute with the `first` or `second` reviewer's verdict, or with `reject`; return the item's new state.
+    """Settle a dispute with the `first` or `second` reviewer's verdict, or with `reject`; return
+    the item's new state.
 
     Args:
         kind: subject of the disagreement, from `DISAGREEMENTS`.
         confidence: how sure the adjudicator is, from `CONFIDENCES`.
         reviewer: a third person, or one of the two reviewers if both settle the dispute together.
-        via: interface of the decision; it counts as displayed only if the service sent the dispute to this reviewer.
-        signed_in: the person whose invitation, token or login sent the decision; empty if this is the reviewer.
+        via: interface of the decision; it counts as displayed only if the service sent the dispute
+            to this reviewer.
+        signed_in: the person whose invitation, token or login sent the decision; empty if this is
+            the reviewer.
 
-    Raises Refused if the item is not disputed, or if one of the two reviewers tries to settle it without the other. Raises
-    InputError without a reason, or for an unknown choice, kind or confidence.
+    Raises Refused if the item is not disputed, or if one of the two reviewers tries to settle it
+    without the other. Raises InputError without a reason, or for an unknown choice, kind or
+    confidence.
     """
     where = shown_assessment(key)
     if choice not in ("first", "second", "reject"):
         raise InputError("choice", f"is {choice!r}.", remedy="Use first, second or reject.")
-    for name, value, known in (("kind", kind, DISAGREEMENTS), ("confidence", confidence, CONFIDENCES)):
+    for name, value, known in (
+        ("kind", kind, DISAGREEMENTS),
+        ("confidence", confidence, CONFIDENCES),
+    ):
         if value not in known:
             raise InputError(name, f"is {value!r}.", remedy=f"Use one of: {', '.join(known)}.")
     if not reason.strip():
         raise InputError("reason", "is empty.", remedy="Give a short reason.")
-    dispute = next((dispute for dispute in disputes(workspace, review) if dispute.detail.row.key == key), None)
+    dispute = next(
+        (dispute for dispute in disputes(workspace, review) if dispute.detail.row.key == key), None
+    )
     if dispute is None:
         events = review.control_items.detail(key).events if idempotency_key is not None else ()
-        known_event = next((event for event in events if event.decision.key == idempotency_key), None)
+        known_event = next(
+            (event for event in events if event.decision.key == idempotency_key), None
+        )
         if known_event is not None:
             return str(known_event.after)
         raise Refused(where, "is not disputed.", remedy="/adjudication lists the disputed ones.")
@@ -99,14 +112,18 @@ def settle(
         reviewer=reviewer,
         via=via,
         displayed=displayed,
-        stated_by=stated_by(reviewer, signed_in=signed_in or reviewer, via=via, displayed=displayed),
+        stated_by=stated_by(
+            reviewer, signed_in=signed_in or reviewer, via=via, displayed=displayed
+        ),
         reason="" if chosen.verb is Verb.APPROVE else reason,
         corrections=chosen.corrections,
         key=idempotency_key,
         purpose=dispute.detail.row.purpose,
     )
     event = workspace.decisions.settle(decision, together=together)
-    outcome = DisputeSettled(choice=choice, disagreement=kind, confidence=confidence, together=together)
+    outcome = DisputeSettled(
+        choice=choice, disagreement=kind, confidence=confidence, together=together
+    )
     note(workspace, dispute.detail, reviewer, f"settled:{key}:{event.id}", outcome)
     return str(event.after)
 
@@ -121,4 +138,6 @@ def settled(workspace: Workspace) -> dict[str, dict[str, int]]:
             last[observation.assessment] = outcome
     for outcome in last.values():
         counts[outcome.disagreement][outcome.confidence] += 1
-    return {kind: by_confidence for kind, by_confidence in counts.items() if any(by_confidence.values())}
+    return {
+        kind: by_confidence for kind, by_confidence in counts.items() if any(by_confidence.values())
+    }

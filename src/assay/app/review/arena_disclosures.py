@@ -1,7 +1,9 @@
-"""Record reviewers who learned a trial's authors in the arena, and so can no longer review the trial blind.
+"""Record reviewers who learned a trial's authors in the arena, and so can no longer review the
+trial blind.
 
-A disclosure is recorded before the names are sent. It applies to the trial rather than to assessments, because some assessments
-may come later. A response in the suite is the same in every trial, so its disclosure applies to the whole task.
+A disclosure is recorded before the names are sent. It applies to the trial rather than to
+assessments, because some assessments may come later. A response in the suite is the same in every
+trial, so its disclosure applies to the whole task.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 
 
 def note(workspace: Workspace, run: RunId, task: str, k: int | None, *, reviewer: str) -> None:
-    """Record that a reviewer learns the authors of trial `k`, or of all trials of the task if `k` is None."""
+    """Record that a reviewer learns the authors of trial `k`, or of all trials of the task if `k`
+    is None.
+    """
     workspace.observations.note(
         [
             Observation(
@@ -36,12 +40,19 @@ def note(workspace: Workspace, run: RunId, task: str, k: int | None, *, reviewer
     )
 
 
-def disclosed(workspace: Workspace, rows: Iterable[AssessmentRow], *, reviewer: str) -> frozenset[AssessmentKey]:
+def disclosed(
+    workspace: Workspace, rows: Iterable[AssessmentRow], *, reviewer: str
+) -> frozenset[AssessmentKey]:
     """Return the keys of the assessments whose authors this reviewer learned in the arena."""
-    keys_of = {row.key: {_idempotency_key(row.run_id, row.task, k, reviewer) for k in (row.k, None)} for row in rows}
+    keys_of = {
+        row.key: {_idempotency_key(row.run_id, row.task, k, reviewer) for k in (row.k, None)}
+        for row in rows
+    }
     if not keys_of:
         return frozenset()
-    stored = workspace.observations.read(kinds=(ObservationKind.DISCLOSED,), idempotency_keys=set().union(*keys_of.values()))
+    stored = workspace.observations.read(
+        kinds=(ObservationKind.DISCLOSED,), idempotency_keys=set().union(*keys_of.values())
+    )
     known = {observation.idempotency_key for observation in stored}
     return frozenset(key for key, either in keys_of.items() if either & known)
 

@@ -1,4 +1,6 @@
-"""Signs of careless reviewing in a selection of runs, for all reviewers together and for each of them."""
+"""Signs of careless reviewing in a selection of runs, for all reviewers together and for each of
+them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,13 @@ from typing import TYPE_CHECKING
 
 from assay.app.review.reviewer_metrics import shown_answers
 from assay.app.wire import document, fill
-from assay.domain.attention import FASTEST_WPM, LONG_RUN, TOO_QUICK_S, Attention, attention_by_reviewer
+from assay.domain.attention import (
+    FASTEST_WPM,
+    LONG_RUN,
+    TOO_QUICK_S,
+    Attention,
+    attention_by_reviewer,
+)
 from assay.domain.observations import ObservationKind
 from assay.scoring.planted_errors import GOOD
 
@@ -19,11 +27,13 @@ if TYPE_CHECKING:
 
 @document
 class AttentionDocument:
-    """JSON of signs of careless reviewing among the decisions that were made on a screen, in the selected runs.
+    """JSON of signs of careless reviewing among the decisions that were made on a screen, in the
+    selected runs.
 
-    `timed` decisions have a measured time. `too_quick` ones took less than `too_quick_s` seconds; `unread` ones were faster than
-    the answers can be read at `words_per_minute`. `longest_run` counts consecutive approvals of one reviewer; `in_long_runs`
-    counts approvals in runs of at least `long_run`. `planted` errors were answered in ended sessions, and `missed` not found.
+    `timed` decisions have a measured time. `too_quick` ones took less than `too_quick_s` seconds;
+    `unread` ones were faster than the answers can be read at `words_per_minute`. `longest_run`
+    counts consecutive approvals of one reviewer; `in_long_runs` counts approvals in runs of at
+    least `long_run`. `planted` errors were answered in ended sessions, and `missed` not found.
     """
 
     decisions: int
@@ -41,21 +51,34 @@ class AttentionDocument:
 
 
 def attention_document(signs: Attention) -> AttentionDocument:
-    return fill(AttentionDocument, signs, too_quick_s=TOO_QUICK_S, words_per_minute=FASTEST_WPM, long_run=LONG_RUN)
+    return fill(
+        AttentionDocument,
+        signs,
+        too_quick_s=TOO_QUICK_S,
+        words_per_minute=FASTEST_WPM,
+        long_run=LONG_RUN,
+    )
 
 
 def attention_of(workspace: Workspace, runs: Collection[RunId]) -> Attention:
-    """Return the signs of careless reviewing among all decisions on these runs that were made on a screen."""
+    """Return the signs of careless reviewing among all decisions on these runs that were made on a
+    screen.
+    """
     return Attention.total(by_reviewer(workspace, runs).values())
 
 
 def by_reviewer(workspace: Workspace, runs: Collection[RunId]) -> Mapping[str, Attention]:
-    """Return the signs of each reviewer by name. Only the owner may see names beside these figures."""
+    """Return the signs of each reviewer by name.
+
+    Only the owner may see names beside these figures.
+    """
     return attention_by_reviewer(workspace.decisions.timed(runs), _planted(workspace, runs))
 
 
 def _planted(workspace: Workspace, runs: Collection[RunId]) -> Iterator[tuple[str, bool]]:
-    """Yield each reviewer's answers to planted errors in sessions that have ended; True if they found the error."""
+    """Yield each reviewer's answers to planted errors in sessions that have ended; True if they
+    found the error.
+    """
     checks = workspace.observations.read(kinds=(ObservationKind.CHECK,), runs=runs)
     for name in dict.fromkeys(check.reviewer for check in checks):
         own = workspace.observations.read(reviewer=name)

@@ -26,15 +26,37 @@ if TYPE_CHECKING:
 
 PORTION: Final = 50
 SCAN_S: Final = 0.3
-"""Maximum seconds to search for events that match a page's filter; the next page continues where the search stopped."""
+"""Maximum seconds to search for events that match a page's filter; the next page continues where
+the search stopped.
+"""
 CHECK_S: Final = 0.8
-"""Maximum seconds that one request checks the hash chain; the next request continues where the check stopped."""
+"""Maximum seconds that one request checks the hash chain; the next request continues where the
+check stopped.
+"""
 _EXPORTED_AT_ONCE: Final = 500
 
 COLUMNS: Final = (
-    "event", "at", "reviewer", "decision", "before", "after", "run", "suite", "task", "thing", "trial", "assessment", "via",
-    "displayed", "active_s", "reason", "note", "corrections", "road", "stated_by",
-)  # fmt: skip
+    "event",
+    "at",
+    "reviewer",
+    "decision",
+    "before",
+    "after",
+    "run",
+    "suite",
+    "task",
+    "thing",
+    "trial",
+    "assessment",
+    "via",
+    "displayed",
+    "active_s",
+    "reason",
+    "note",
+    "corrections",
+    "road",
+    "stated_by",
+)
 
 
 @document
@@ -80,7 +102,9 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """Result of a check of the hash chain. The hash of an event includes the hash of the previous event.
+    """Result of a check of the hash chain.
+
+    The hash of an event includes the hash of the previous event.
 
     Attributes:
         after: event number after which the check began.
@@ -109,7 +133,9 @@ def log_filter(
     item: AssessmentKey | None = None,
     day: str | None = None,
 ) -> EventFilter:
-    """Return a filter from the parameters of a web address, ignoring empty parameters; raises `InputError`."""
+    """Return a filter from the parameters of a web address, ignoring empty parameters; raises
+    `InputError`.
+    """
     for name, value, choices in (("verb", verb, [*map(str, Verb)]), ("via", via, [*map(str, Via)])):
         if value and value not in choices:
             raise InputError(name, f"is {value!r}.", remedy=f"Use one of {', '.join(choices)}.")
@@ -166,7 +192,9 @@ def everything(workspace: Workspace, wanted: EventFilter) -> Iterator[LoggedEven
 
 
 def as_csv(events: Iterator[LoggedEvent]) -> Iterator[str]:
-    """Yield events as CSV lines with a header; text that a spreadsheet would run as a formula is escaped."""
+    """Yield events as CSV lines with a header; text that a spreadsheet would run as a formula is
+    escaped.
+    """
     lines: list[str] = []
     table = CsvLines(lines.append, COLUMNS)
     for logged in events:
@@ -185,8 +213,16 @@ def as_jsonl(events: Iterator[LoggedEvent]) -> Iterator[str]:
         yield json.dumps(logged_event(logged), ensure_ascii=False, default=to_json) + "\n"
 
 
-def check(workspace: Workspace, *, after: int = 0, most_s: float = CHECK_S, clock: Callable[[], float] = monotonic) -> Chain:
-    """Check the hashes after an event number, oldest first, until a hash is wrong or `most_s` seconds have passed."""
+def check(
+    workspace: Workspace,
+    *,
+    after: int = 0,
+    most_s: float = CHECK_S,
+    clock: Callable[[], float] = monotonic,
+) -> Chain:
+    """Check the hashes after an event number, oldest first, until a hash is wrong or `most_s`
+    seconds have passed.
+    """
     began, checked, place = clock(), 0, after
     while True:
         look: ChainLook = workspace.event_log.check(place)
@@ -194,7 +230,13 @@ def check(workspace: Workspace, *, after: int = 0, most_s: float = CHECK_S, cloc
         if look.ended or clock() - began > most_s:
             newest, digest = workspace.event_log.newest()
             return Chain(
-                after=after, checked=checked, up_to=place, broken=look.broken, ended=look.ended, newest=newest, hash=digest
+                after=after,
+                checked=checked,
+                up_to=place,
+                broken=look.broken,
+                ended=look.ended,
+                newest=newest,
+                hash=digest,
             )
 
 

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 
 def keep_reviews(workspace: Workspace, plan: RunPlan) -> int:
-    """Repeat earlier decisions on unchanged assessments of a regrade as new events; return the number of repeated decisions.
+    """Repeat earlier decisions on unchanged assessments of a regrade as new events; return the
+    number of repeated decisions.
 
-    An assessment is unchanged if candidate, grader, scores and grades are the same and it has no new flag. A second call has no
-    effect.
+    An assessment is unchanged if candidate, grader, scores and grades are the same and it has no
+    new flag. A second call has no effect.
     """
     if plan.regrade_of is None:
         return 0
@@ -50,7 +51,10 @@ def keep_reviews(workspace: Workspace, plan: RunPlan) -> int:
         if was is None:
             continue
         detail = workspace.archive.assessments.detail(was.key)
-        if _came_out_alike(detail.judged, row.assessment) and (decision := _as_before(detail, row, plan)) is not None:
+        if (
+            _came_out_alike(detail.judged, row.assessment)
+            and (decision := _as_before(detail, row, plan)) is not None
+        ):
             two = takes_two(row.key, protocol=protocol, seed=plan.seed, requested=False)
             opinions = _opinions_before(workspace, was.key) if two else {}
             repeats.append(_Repeat(decision=decision, opinions=opinions))
@@ -65,7 +69,9 @@ def keep_reviews(workspace: Workspace, plan: RunPlan) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Repeat:
-    """An earlier decision, and the opinions by reviewer that it rested on if the new item needs two as well."""
+    """An earlier decision, and the opinions by reviewer that it rested on if the new item needs two
+    as well.
+    """
 
     decision: Decision
     opinions: Mapping[str, StandingOpinion]
@@ -84,7 +90,11 @@ def _is_repeated(workspace: Workspace, repeat: _Repeat) -> bool:
         if settled or folded(opinion.reviewer) != folded(decision.reviewer):
             given = opinion.given
             as_given = replace(
-                decision, verb=given.verb, reviewer=opinion.reviewer, stated_by=given.stated_by, corrections=given.corrections
+                decision,
+                verb=given.verb,
+                reviewer=opinion.reviewer,
+                stated_by=given.stated_by,
+                corrections=given.corrections,
             )
             workspace.decisions.decide((replace(as_given, key=f"{decision.key}:{number}"),))
     if settled:
@@ -105,7 +115,10 @@ def _came_out_alike(before: Assessment, after: Assessment) -> bool:
 
 
 def _numbers(assessment: Assessment) -> dict[tuple[str, str], tuple[float | None, float | None]]:
-    return {(grade.candidate, grade.criterion): (grade.score, grade.raw_score) for grade in assessment.grades}
+    return {
+        (grade.candidate, grade.criterion): (grade.score, grade.raw_score)
+        for grade in assessment.grades
+    }
 
 
 def _as_before(detail: AssessmentDetail, row: AssessmentRow, plan: RunPlan) -> Decision | None:
@@ -134,7 +147,12 @@ def gradings(workspace: Workspace, run: RunId) -> Iterator[tuple[AssessmentRow, 
     for row in workspace.archive.assessments.matching(Selection(runs=(run,))):
         if row.current:
             corrected = row.state is AssessmentState.CORRECTED
-            yield row, workspace.archive.assessments.detail(row.key).judged if corrected else row.assessment
+            yield (
+                row,
+                workspace.archive.assessments.detail(row.key).judged
+                if corrected
+                else row.assessment,
+            )
 
 
 def places(row: AssessmentRow) -> list[tuple[str, int, str, str]]:
@@ -143,7 +161,9 @@ def places(row: AssessmentRow) -> list[tuple[str, int, str, str]]:
 
 
 class Graders:
-    """Matches graders of a regrade with those of the old run: by name, otherwise with the trial's only old grader."""
+    """Matches graders of a regrade with those of the old run: by name, otherwise with the trial's
+    only old grader.
+    """
 
     def __init__(self, before: Mapping[tuple[str, int, str, str], object]) -> None:
         self._before: defaultdict[tuple[str, int], dict[str, None]] = defaultdict(dict)

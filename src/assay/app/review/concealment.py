@@ -1,14 +1,16 @@
-"""Hide which items are control items: use totals that every decision changes equally, and opaque item names.
+"""Hide which items are control items: use totals that every decision changes equally, and opaque
+item names.
 
-A planted check is a copy of a decided assessment, so a reviewer could recognise it by a total that changes only with real
-items. While items of such a run are pending, the review page therefore counts every decision: of T expected decisions,
-control items included, D have been made and T - D are left. T depends only on the number of items and on the protocol, so no
-decision changes it. T - D is approximate and at least 1 while an item is pending; afterwards it is exact.
+A planted check is a copy of a decided assessment, so a reviewer could recognise it by a total that
+changes only with real items. While items of such a run are pending, the review page therefore
+counts every decision: of T expected decisions, control items included, D have been made and T - D
+are left. T depends only on the number of items and on the protocol, so no decision changes it. T -
+D is approximate and at least 1 while an item is pending; afterwards it is exact.
 
-An invited reviewer gets opaque item names: `r` and eight letters, the item's number encrypted with a secret of the store.
-Nobody can look up an item that the queue did not hand out, and gaps between numbers reveal nothing. Pages of the owner and
-the command line show plain numbers and actual counts. Changes made by another process are visible after at most `LOOK_S`
-seconds.
+An invited reviewer gets opaque item names: `r` and eight letters, the item's number encrypted with
+a secret of the store. Nobody can look up an item that the queue did not hand out, and gaps between
+numbers reveal nothing. Pages of the owner and the command line show plain numbers and actual
+counts. Changes made by another process are visible after at most `LOOK_S` seconds.
 """
 
 from __future__ import annotations
@@ -52,7 +54,10 @@ class _Covered:
 
 
 class Concealment:
-    """Opaque names and shown counts of the items in runs that hide their control items. Thread-safe."""
+    """Opaque names and shown counts of the items in runs that hide their control items.
+
+    Thread-safe.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -103,13 +108,17 @@ class Concealment:
     def _made_before(self, switch: Observation, protocol: Protocol) -> int:
         mark = (switch.run_id, protocol.version)
         if mark not in self._before:
-            self._before[mark] = self._workspace.control_items.count(switch.run_id, before=switch.at)
+            self._before[mark] = self._workspace.control_items.count(
+                switch.run_id, before=switch.at
+            )
         return self._before[mark]
 
     # --- names of items
 
     def key_of(self, text: str, *, sealed: bool = False) -> AssessmentKey:
-        """Return the key of an item `a17`, `17` or an opaque name (only opaque names if `sealed`); raises `UnknownName`."""
+        """Return the key of an item `a17`, `17` or an opaque name (only opaque names if `sealed`);
+        raises `UnknownName`.
+        """
         if not _is_sealed(text):
             if sealed:
                 raise UnknownName("assessment", text)
@@ -125,11 +134,15 @@ class Concealment:
         return "r" + "".join(_LETTERS[number >> 5 * place & 31] for place in range(7, -1, -1))
 
     def _round_keys(self) -> tuple[bytes, ...]:
-        """Return the keys for the rounds of the cipher; all processes of a store use the same keys."""
+        """Return the keys for the rounds of the cipher; all processes of a store use the same
+        keys.
+        """
         with self._lock:
             if not self._keys:
                 secret = self._workspace.store.secret.value()
-                self._keys = tuple(hashlib.blake2b(bytes([n]), key=secret).digest()[:16] for n in range(_ROUNDS))
+                self._keys = tuple(
+                    hashlib.blake2b(bytes([n]), key=secret).digest()[:16] for n in range(_ROUNDS)
+                )
             return self._keys
 
     # --- totals
@@ -137,28 +150,43 @@ class Concealment:
     def tally(self, selection: Selection) -> dict[AssessmentState, int]:
         """Count the assessments of runs by state, as the review page shows them."""
         chosen = Selection(runs=selection.runs, suites=selection.suites)
-        totals: Counter[AssessmentState] = Counter(self._workspace.archive.assessments.tally(chosen))
+        totals: Counter[AssessmentState] = Counter(
+            self._workspace.archive.assessments.tally(chosen)
+        )
         covered = self._known()
         if covered and (runs := [run for run in covered if not chosen.runs or run in chosen.runs]):
-            for summary in self._workspace.archive.runs.matching(Selection(runs=tuple(runs), suites=chosen.suites)):
+            for summary in self._workspace.archive.runs.matching(
+                Selection(runs=tuple(runs), suites=chosen.suites)
+            ):
                 totals.subtract(summary.assessments)
                 totals.update(self._shown(summary))
         return {state: n for state, n in totals.items() if n > 0}
 
     def _shown(self, summary: RunSummary) -> Mapping[AssessmentState, int]:
-        """Count the assessments of one run by state. While any item is pending, control items are included."""
+        """Count the assessments of one run by state.
+
+        While any item is pending, control items are included.
+        """
         covered = self._known().get(summary.id)
         real = summary.assessments
         if covered is None or not real.get(AssessmentState.PENDING):
             return real
         answered = self._workspace.control_items.tally().get(summary.id, Counter())
         items = real[AssessmentState.PENDING] + sum(real.get(state, 0) for state in _STATES)
-        # Only numbers that no decision changes: a total that fell only with real items would reveal the control items.
+        # Only numbers that no decision changes: a total that fell only with real items would reveal
+        # the control items.
         after = max(0, items - covered.decided_before)
         expected = items + covered.control_before + round(covered.protocol.control_share * after)
-        counts = {state: real.get(state, 0) + answered[state] for state in (*_STATES, AssessmentState.SUPERSEDED)}
+        counts = {
+            state: real.get(state, 0) + answered[state]
+            for state in (*_STATES, AssessmentState.SUPERSEDED)
+        }
         # Chance may have made more control items than expected while a real item is still pending.
-        return {**real, **counts, AssessmentState.PENDING: max(1, expected - sum(counts[state] for state in _STATES))}
+        return {
+            **real,
+            **counts,
+            AssessmentState.PENDING: max(1, expected - sum(counts[state] for state in _STATES)),
+        }
 
 
 def _is_sealed(text: str) -> bool:
@@ -166,7 +194,9 @@ def _is_sealed(text: str) -> bool:
 
 
 def _mixed(number: int, keys: Sequence[bytes]) -> int:
-    """Encrypt a forty-bit number with a Feistel network; with the keys in reverse order, decrypt it."""
+    """Encrypt a forty-bit number with a Feistel network; with the keys in reverse order, decrypt
+    it.
+    """
     left, right = number >> _HALF, number & (1 << _HALF) - 1
     for key in keys:
         drawn = hashlib.blake2b(right.to_bytes(3, "big"), key=key, digest_size=4).digest()

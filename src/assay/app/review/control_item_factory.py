@@ -1,9 +1,10 @@
 """Create planted checks and repeats after decisions, and select those that are due.
 
-A check is a copy of a decided assessment, so that it influences no real decision. Half of the checks are altered. Reviewers
-overlook problems if fewer than one item in ten has one (the low prevalence effect), so the share of altered checks is then
-raised until one item in ten is a real problem or an altered check. A repeat shows a decided item again, with the candidates
-in another order. It is created at once but shown only after enough decisions and hours.
+A check is a copy of a decided assessment, so that it influences no real decision. Half of the
+checks are altered. Reviewers overlook problems if fewer than one item in ten has one (the low
+prevalence effect), so the share of altered checks is then raised until one item in ten is a real
+problem or an altered check. A repeat shows a decided item again, with the candidates in another
+order. It is created at once but shown only after enough decisions and hours.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from assay.domain.selection import AssessmentDetail
 
 RECENT: Final = 5
-"""This many of a reviewer's latest items never become control items, because the reviewer would recognise them."""
+"""This many of a reviewer's latest items never become control items, because the reviewer would
+recognise them.
+"""
 
 RARE: Final = 0.1
 """If a smaller fraction of items has problems, reviewers start to overlook problems."""
@@ -46,7 +49,9 @@ class ControlItemFactory:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    def after(self, detail: AssessmentDetail, decision: Observation, *, protocol: Protocol, seed: int) -> None:
+    def after(
+        self, detail: AssessmentDetail, decision: Observation, *, protocol: Protocol, seed: int
+    ) -> None:
         key, run = int(detail.row.key), detail.row.run_id
         altered = unaltered_share = protocol.plants / 2
         if protocol.plants:
@@ -59,7 +64,10 @@ class ControlItemFactory:
             self._put_repeat(detail, decision, protocol, seed=seed)
 
     def due(self, items: Iterable[ControlItem], *, reviewer: str) -> list[ControlItem]:
-        """Return the control items that may be shown now. A repeat is due only after enough decisions and hours."""
+        """Return the control items that may be shown now.
+
+        A repeat is due only after enough decisions and hours.
+        """
         now = _moment(self._workspace.clock.now())
         return [item for item in items if self._is_due(item, reviewer, now)]
 
@@ -69,18 +77,25 @@ class ControlItemFactory:
             return True
         if now < _moment(origin.due):
             return False
-        if self._workspace.observations.decided_since(origin.since, reviewer=reviewer) < origin.after_items:
+        if (
+            self._workspace.observations.decided_since(origin.since, reviewer=reviewer)
+            < origin.after_items
+        ):
             return False
         # If the decision was undone or changed since, a repeat has nothing to be compared with.
         row = decisions.assessment(self._workspace, item.source).row
         return row.state in _COUNTED and dict(row.assessment.scores) == origin.scores
 
-    def _put_repeat(self, detail: AssessmentDetail, decision: Observation, protocol: Protocol, *, seed: int) -> None:
+    def _put_repeat(
+        self, detail: AssessmentDetail, decision: Observation, protocol: Protocol, *, seed: int
+    ) -> None:
         row = decisions.assessment(self._workspace, detail.row.key).row
         if row.state not in _COUNTED:
             return
         pending = {AssessmentState.PENDING}
-        waiting = self._workspace.control_items.read(reviewer=decision.reviewer, source=row.key, states=pending)
+        waiting = self._workspace.control_items.read(
+            reviewer=decision.reviewer, source=row.key, states=pending
+        )
         if any(isinstance(item.origin, RepeatOrigin) for item in waiting):
             return
         origin = RepeatOrigin(
@@ -93,7 +108,9 @@ class ControlItemFactory:
         self._put(detail, decision.reviewer, judged, origin)
 
     def _altered_share(self, run: RunId, reviewer: str, *, share: float) -> float:
-        """Return the share of altered checks; it is raised if the reviewer meets too few problems to stay attentive."""
+        """Return the share of altered checks; it is raised if the reviewer meets too few problems
+        to stay attentive.
+        """
         newest = self._taken(run, reviewer=reviewer, newest=_LOOKED_AT)
         verbs = [taken.verb for _, taken in newest if taken.verb is not Verb.UNDO]
         if len(verbs) < _ENOUGH:
@@ -101,18 +118,27 @@ class ControlItemFactory:
         problems = sum(verb is not Verb.APPROVE for verb in verbs) / len(verbs)
         return min(max(share, RARE - problems), MOST["plants"] / 2)
 
-    def _taken(self, run: RunId, *, reviewer: str | None = None, newest: int) -> list[tuple[Observation, DecisionTaken]]:
+    def _taken(
+        self, run: RunId, *, reviewer: str | None = None, newest: int
+    ) -> list[tuple[Observation, DecisionTaken]]:
         observations = self._workspace.observations.read(
-            kinds=(ObservationKind.DECISION,), purpose=AssessmentPurpose.WORK, run=run, reviewer=reviewer, newest=newest
+            kinds=(ObservationKind.DECISION,),
+            purpose=AssessmentPurpose.WORK,
+            run=run,
+            reviewer=reviewer,
+            newest=newest,
         )
         return with_body(observations, DecisionTaken)
 
     def _put_check(self, detail: AssessmentDetail, reviewer: str, *, seed: int, good: bool) -> None:
         run = detail.row.run_id
         vouched = self._vouched(run, reviewer)
-        made = {item.source for item in self._workspace.control_items.read(reviewer=reviewer, run=run)}
+        made = {
+            item.source for item in self._workspace.control_items.read(reviewer=reviewer, run=run)
+        }
         fit = [key for key in vouched if key not in made and (not good or vouched[key])]
-        # An unaltered check is only as good as its source, so sources decided blind or by another reviewer come first.
+        # An unaltered check is only as good as its source, so sources decided blind or by another
+        # reviewer come first.
         fit.sort(key=lambda key: (good and vouched[key] == "own", chance(seed, "source", int(key))))
         for key in fit[:_TRIES]:
             real = decisions.assessment(self._workspace, key)
@@ -120,7 +146,9 @@ class ControlItemFactory:
                 continue  # the reviewer could not decide the check
             if real.row.trial == detail.row.trial or not real.row.current or not real.row.by_model:
                 continue
-            if real.row.state not in (_COUNTED[:1] if good else _COUNTED) or (good and real.judged.flags):
+            if real.row.state not in (_COUNTED[:1] if good else _COUNTED) or (
+                good and real.judged.flags
+            ):
                 continue
             source = DecidedAssessment(
                 assessment=real.judged,
@@ -134,9 +162,15 @@ class ControlItemFactory:
                 return
 
     def _vouched(self, run: RunId, reviewer: str) -> dict[AssessmentKey, str]:
-        """Return decided items that checks can copy, with the kind of decision that confirmed each (see `CheckOrigin`)."""
+        """Return decided items that checks can copy, with the kind of decision that confirmed each
+        (see `CheckOrigin`).
+        """
         taken = self._taken(run, newest=_SOURCES)
-        recent = [observation.assessment for observation, _ in reversed(taken) if observation.reviewer == reviewer]
+        recent = [
+            observation.assessment
+            for observation, _ in reversed(taken)
+            if observation.reviewer == reviewer
+        ]
         left_out = set([*dict.fromkeys(recent)][:RECENT])
         last = {observation.assessment: (observation, decision) for observation, decision in taken}
         vouched: dict[AssessmentKey, str] = {}
@@ -148,7 +182,9 @@ class ControlItemFactory:
             vouched[key] = by if decision.verb is Verb.APPROVE else ""
         return vouched
 
-    def _of_another_task(self, real: AssessmentDetail, keys: Sequence[AssessmentKey]) -> Assessment | None:
+    def _of_another_task(
+        self, real: AssessmentDetail, keys: Sequence[AssessmentKey]
+    ) -> Assessment | None:
         row = real.row
         for key in keys[:_TRIES]:
             if key == row.key:
@@ -159,7 +195,9 @@ class ControlItemFactory:
                 return other.judged
         return None
 
-    def _put(self, source: AssessmentDetail, reviewer: str, judged: Assessment, origin: ControlOrigin) -> None:
+    def _put(
+        self, source: AssessmentDetail, reviewer: str, judged: Assessment, origin: ControlOrigin
+    ) -> None:
         self._workspace.control_items.put(
             ControlItem(
                 key=AssessmentKey(0),

@@ -29,11 +29,19 @@ class ControlItemPlacement:
         self._skipped: LRUCache[str, set[int]] = LRUCache(_DESKS)
 
     def chosen(
-        self, waiting: Sequence[AssessmentKey], *, held: Collection[AssessmentKey], desk: str, limit: int, any_left: bool
+        self,
+        waiting: Sequence[AssessmentKey],
+        *,
+        held: Collection[AssessmentKey],
+        desk: str,
+        limit: int,
+        any_left: bool,
     ) -> list[AssessmentKey]:
-        """Return control items that may come next on this desk, best first, without those on the desk or just skipped.
+        """Return control items that may come next on this desk, best first, without those on the
+        desk or just skipped.
 
-        A request for fewer items gets a control item less often, so that a request for a single item reveals nothing.
+        A request for fewer items gets a control item less often, so that a request for a single
+        item reveals nothing.
 
         Args:
             waiting: the reviewer's pending control items.
@@ -49,11 +57,17 @@ class ControlItemPlacement:
         return unskipped if secrets.randbelow(USUAL) < limit else []
 
     def mixed(
-        self, keys: Sequence[AssessmentKey], control: AssessmentKey | None, *, limit: int, place: int | None
+        self,
+        keys: Sequence[AssessmentKey],
+        control: AssessmentKey | None,
+        *,
+        limit: int,
+        place: int | None,
     ) -> list[AssessmentKey]:
         """Return the next real items with the control item inserted, at most `limit` items.
 
-        `place` is the control item's position before a reload. Without it, the position is derived from the item's key.
+        `place` is the control item's position before a reload. Without it, the position is derived
+        from the item's key.
         """
         if control is None:
             return list(keys)

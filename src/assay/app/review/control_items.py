@@ -1,7 +1,8 @@
-"""Read, create and rerun control items: planted checks and repeats among a reviewer's real assessments.
+"""Read, create and rerun control items: planted checks and repeats among a reviewer's real
+assessments.
 
-A control item behaves like a real item when a reviewer opens, decides, undoes or reruns it, and has the same rules and
-responses. Only `row.purpose` shows that it does not count.
+A control item behaves like a real item when a reviewer opens, decides, undoes or reruns it, and has
+the same rules and responses. Only `row.purpose` shows that it does not count.
 """
 
 from __future__ import annotations
@@ -40,7 +41,13 @@ _WAITING = frozenset({AssessmentState.PENDING})
 class ControlItems:
     """Reads real assessments and control items by key, and creates control items."""
 
-    def __init__(self, workspace: Workspace, concealment: Concealment, plans: RunProtocols, opinions: SecondOpinions) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        concealment: Concealment,
+        plans: RunProtocols,
+        opinions: SecondOpinions,
+    ) -> None:
         self._workspace = workspace
         self._concealment = concealment
         self._plans = plans
@@ -49,16 +56,21 @@ class ControlItems:
 
     def detail(self, key: AssessmentKey) -> AssessmentDetail:
         """Return the assessment or control item with this key; raises `UnknownName`."""
-        return self.details([key]).get(key) or decisions.assessment(self._workspace, key)  # raises `UnknownName`
+        # raises `UnknownName`
+        return self.details([key]).get(key) or decisions.assessment(self._workspace, key)
 
     def details(self, keys: Sequence[AssessmentKey]) -> dict[AssessmentKey, AssessmentDetail]:
         """Return assessments and control items by key, without unknown keys.
 
-        The same queries read both, so that the response time does not show which item is a control item.
+        The same queries read both, so that the response time does not show which item is a control
+        item.
         """
         control = {item.key: item for item in self._workspace.control_items.read(keys=keys)}
         sources = dict.fromkeys(control[key].source if key in control else key for key in keys)
-        real = {detail.row.key: detail for detail in self._workspace.archive.assessments.details([*sources])}
+        real = {
+            detail.row.key: detail
+            for detail in self._workspace.archive.assessments.details([*sources])
+        }
         events = self._workspace.control_items.events(list(control))
         details: dict[AssessmentKey, AssessmentDetail] = {}
         for key in keys:
@@ -70,31 +82,42 @@ class ControlItems:
         return details
 
     def disputable(self, key: AssessmentKey) -> AssessmentDetail | None:
-        """Return an item that two reviewers may dispute; None for a control item of a run that no longer hides control items."""
+        """Return an item that two reviewers may dispute; None for a control item of a run that no
+        longer hides control items.
+        """
         detail = self.detail(key)
         real = detail.row.purpose is AssessmentPurpose.WORK
         return detail if real or self._concealment.covers(detail.row.run_id) else None
 
-    def put_after(self, detail: AssessmentDetail, decision: Observation, protocol: Protocol) -> None:
+    def put_after(
+        self, detail: AssessmentDetail, decision: Observation, protocol: Protocol
+    ) -> None:
         """Create the control items that the protocol draws after a decision on a real item."""
         if protocol.mode != PLAIN.mode:
             seed = self._plans.plan(detail.row.run_id).seed
             self._factory.after(detail, decision, protocol=protocol, seed=seed)
 
     def waiting(self, selection: Selection, *, reviewer: str) -> tuple[AssessmentKey, ...]:
-        """Return the keys of a reviewer's pending control items, new attempts first; only for runs with pending real items."""
+        """Return the keys of a reviewer's pending control items, new attempts first; only for runs
+        with pending real items.
+        """
         items = [
             item
             for item in self._workspace.control_items.read(reviewer=reviewer, states=_WAITING)
-            if self._concealment.covers(item.run_id) and (not selection.runs or item.run_id in selection.runs)
+            if self._concealment.covers(item.run_id)
+            and (not selection.runs or item.run_id in selection.runs)
         ]
         if items and selection.suites:
             suites = {folded(name) for name in selection.suites}
-            summaries = self._workspace.archive.runs.matching(Selection(runs=tuple({item.run_id for item in items})))
+            summaries = self._workspace.archive.runs.matching(
+                Selection(runs=tuple({item.run_id for item in items}))
+            )
             runs = {run.id for run in summaries if folded(run.suite) in suites}
             items = [item for item in items if item.run_id in runs]
         if items and (selection.tasks or selection.judges):
-            sources = self._workspace.archive.assessments.details([*{item.source for item in items}])
+            sources = self._workspace.archive.assessments.details(
+                [*{item.source for item in items}]
+            )
             rows = {detail.row.key: detail.row for detail in sources}
             items = [
                 item
@@ -103,16 +126,24 @@ class ControlItems:
                 and (not selection.judges or rows[item.source].grader in selection.judges)
             ]
         due = self._factory.due(items, reviewer=reviewer)
-        # After an opinion the item is still pending, but its reviewer must not get it a second time, as with a real item.
-        closed = self._opinions.not_decidable_by([item.key for item in due], reviewer=reviewer) if due else ()
+        # After an opinion the item is still pending, but its reviewer must not get it a second
+        # time, as with a real item.
+        closed = (
+            self._opinions.not_decidable_by([item.key for item in due], reviewer=reviewer)
+            if due
+            else ()
+        )
         due.sort(key=lambda item: item.kind is not ControlKind.ATTEMPT)
         return tuple(item.key for item in due if item.key not in closed)
 
-    def rerun(self, detail: AssessmentDetail, decision: Decision, *, taken: DecisionTaken) -> AssessmentKey:
-        """Make a further attempt at a control item from its original grades, with the candidates in another order.
+    def rerun(
+        self, detail: AssessmentDetail, decision: Decision, *, taken: DecisionTaken
+    ) -> AssessmentKey:
+        """Make a further attempt at a control item from its original grades, with the candidates in
+        another order.
 
-        This calls no model and costs nothing. Requesting it for a planted check counts as finding the problem. Raises `Refused`
-        if a real item in the same state could not be judged again.
+        This calls no model and costs nothing. Requesting it for a planted check counts as finding
+        the problem. Raises `Refused` if a real item in the same state could not be judged again.
         """
         reviewer, idempotency_key = decision.reviewer, decision.key
         if any(event.decision.key == idempotency_key for event in detail.events):
@@ -126,14 +157,17 @@ class ControlItems:
             key=AssessmentKey(0),
             **attributes(item, "run_id", "source", "reviewer"),
             made=self._workspace.clock.now(),
-            # The attempt has the unaltered grades, because a second look at a planted error would measure nothing.
+            # The attempt has the unaltered grades, because a second look at a planted error would
+            # measure nothing.
             judged=reordered(source.judged, seed=seed, key=int(item.source) + attempt),
             origin=AttemptOrigin(first=item.first),
             attempt=attempt,
         )
         key = self._workspace.control_items.supersede(decision, new)
         note(self._workspace, detail, reviewer, f"decision:{idempotency_key}", taken)
-        answered = item.state is not AssessmentState.PENDING or reviewer in self._opinions.of(item.key)
+        answered = item.state is not AssessmentState.PENDING or reviewer in self._opinions.of(
+            item.key
+        )
         if isinstance(item.origin, CheckOrigin) and not answered and self._measures(item, reviewer):
             result = CheckAnswered(caught=True, verb=Verb.REJECT, how=item.origin.how)
             note(self._workspace, detail, reviewer, f"check:{idempotency_key}", result)
@@ -152,11 +186,17 @@ class ControlItems:
         note(self._workspace, detail, decision.reviewer, f"check:{decision.key}", result)
 
     def _measures(self, item: ControlItem, reviewer: str) -> bool:
-        """True if a response measures this reviewer: the control item was made for them and was shown while pending."""
+        """True if a response measures this reviewer: the control item was made for them and was
+        shown while pending.
+        """
         return item.reviewer == reviewer and self._concealment.covers(item.run_id)
 
-    def _as_detail(self, item: ControlItem, source: AssessmentDetail, events: tuple[ReviewEvent, ...]) -> AssessmentDetail:
-        """Return a control item as an assessment detail, with its state, its history and the scores that would count."""
+    def _as_detail(
+        self, item: ControlItem, source: AssessmentDetail, events: tuple[ReviewEvent, ...]
+    ) -> AssessmentDetail:
+        """Return a control item as an assessment detail, with its state, its history and the scores
+        that would count.
+        """
         attempts = self._attempts(item)
         counted = item.judged
         if item.state is AssessmentState.CORRECTED:
@@ -181,4 +221,7 @@ class ControlItems:
 
 def _touches(place: Place, altered: Sequence[tuple[str, str]]) -> bool:
     candidate, criterion = place
-    return any(candidate == name and criterion in (None, altered_criterion) for name, altered_criterion in altered)
+    return any(
+        candidate == name and criterion in (None, altered_criterion)
+        for name, altered_criterion in altered
+    )

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 @document
 class ApprovalsDocument:
-    """JSON of the number of grades that count and that people approved, by how each decision came about.
+    """JSON of the number of grades that count and that people approved, by how each decision came
+    about.
 
-    `shown`: the item was on the reviewer's screen. `scripted`: by a command without a terminal, Python, or a program over HTTP.
+    `shown`: the item was on the reviewer's screen. `scripted`: by a command without a terminal,
+    Python, or a program over HTTP.
     `imported`: stated by a table or record.
     """
 
@@ -52,7 +54,9 @@ class FlagDocument:
 
 @document
 class GradeDocument:
-    """JSON of a candidate's score on one criterion, from 0 to 1; `raw_score` is on the judge's scale."""
+    """JSON of a candidate's score on one criterion, from 0 to 1; `raw_score` is on the judge's
+    scale.
+    """
 
     candidate: str
     criterion: str | None
@@ -76,7 +80,9 @@ class FailureReasonDocument:
 
 @document
 class VerificationDocument:
-    """JSON of a scorer's check of one final answer; `verified` is null if the scorer could not decide."""
+    """JSON of a scorer's check of one final answer; `verified` is null if the scorer could not
+    decide.
+    """
 
     candidate: str
     scorer: str
@@ -86,7 +92,9 @@ class VerificationDocument:
 
 @document
 class AssessmentDocument:
-    """JSON of one row of `assay review list`; `calibration` is null for a scorer or an uncalibrated judge."""
+    """JSON of one row of `assay review list`; `calibration` is null for a scorer or an uncalibrated
+    judge.
+    """
 
     id: str
     run_id: str
@@ -129,10 +137,10 @@ class ResponseDocument:
 class ReviewEventDocument:
     """JSON of one decision. Keys of corrections are `candidate` or `candidate/criterion`.
 
-    `outcome`: `decided`, or `first_opinion`, `disputed` or `withdrawn` if an opinion left the item pending. An opinion has no
-    event, so `event` is 0.
-    `road`: `shown` on the reviewer's screen, `scripted` or `imported`. `stated_by`: the person who gave the reviewer's name;
-    null if this was the reviewer.
+    `outcome`: `decided`, or `first_opinion`, `disputed` or `withdrawn` if an opinion left the item
+    pending. An opinion has no event, so `event` is 0.
+    `road`: `shown` on the reviewer's screen, `scripted` or `imported`. `stated_by`: the person who
+    gave the reviewer's name; null if this was the reviewer.
     """
 
     event: int
@@ -154,10 +162,14 @@ class ReviewEventDocument:
 
 @document
 class OpinionDocument:
-    """JSON of one of two opinions on an item. Keys of corrections are `candidate` or `candidate/criterion`.
+    """JSON of one of two opinions on an item.
 
-    `road`: `shown` on the reviewer's screen, or `scripted`. `stated_by`: the person who gave the reviewer's name; null if this
-    was the reviewer. `scores`: the scores from 0 to 1 that the opinion would make final; empty for a rejection.
+    Keys of corrections are `candidate` or `candidate/criterion`.
+
+    `road`: `shown` on the reviewer's screen, or `scripted`. `stated_by`: the person who gave the
+    reviewer's name; null if this
+    was the reviewer. `scores`: the scores from 0 to 1 that the opinion would make final; empty for
+    a rejection.
     """
 
     decision: str = source("given.verb")
@@ -175,8 +187,8 @@ class OpinionDocument:
 class AssessmentDetailDocument(AssessmentDocument):
     """JSON of `assay review show`: report, responses, other attempts and past decisions.
 
-    `opinions` are those that the reader may see; `opinions_hidden` counts those that the reader may see only after their own.
-    An export has neither.
+    `opinions` are those that the reader may see; `opinions_hidden` counts those that the reader may
+    see only after their own. An export has neither.
     """
 
     context: str
@@ -200,7 +212,10 @@ class AssessmentDetailDocument(AssessmentDocument):
 
 
 def assessment_counts(summary: RunSummary) -> dict[str, int]:
-    """Return the number of assessments by state. `pending` and `not_required` are always included, other states if not 0."""
+    """Return the number of assessments by state.
+
+    `pending` and `not_required` are always included, other states if not 0.
+    """
     always = {AssessmentState.PENDING, AssessmentState.NOT_REQUIRED}
     return {
         str(state): summary.assessments.get(state, 0)
@@ -212,7 +227,9 @@ def assessment_counts(summary: RunSummary) -> dict[str, int]:
 def assessment_row(
     row: AssessmentRow, record: CalibrationRecord | None = None, *, failure: Failure | None = None
 ) -> AssessmentDocument:
-    """Return the JSON of one row of `assay review list`; `record` is the judge's current calibration."""
+    """Return the JSON of one row of `assay review list`; `record` is the judge's current
+    calibration.
+    """
     return fill(
         AssessmentDocument,
         row,
@@ -223,9 +240,14 @@ def assessment_row(
 
 
 def assessment_detail(
-    detail: AssessmentDetail, record: CalibrationRecord | None = None, *, opinions: OpinionsShown | None = None
+    detail: AssessmentDetail,
+    record: CalibrationRecord | None = None,
+    *,
+    opinions: OpinionsShown | None = None,
 ) -> AssessmentDetailDocument:
-    """Return the JSON of an assessment; `opinions` are those that its reader may see, None to leave them out."""
+    """Return the JSON of an assessment; `opinions` are those that its reader may see, None to leave
+    them out.
+    """
     return fill(
         AssessmentDetailDocument,
         detail.row,
@@ -246,7 +268,9 @@ def assessment_detail(
 
 def _opinion(opinion: StandingOpinion) -> OpinionDocument:
     corrections = _corrections(opinion.given.corrections)
-    return fill(OpinionDocument, opinion, stated_by=opinion.given.stated_by or None, corrections=corrections)
+    return fill(
+        OpinionDocument, opinion, stated_by=opinion.given.stated_by or None, corrections=corrections
+    )
 
 
 def review_event(event: ReviewEvent) -> ReviewEventDocument:
@@ -261,4 +285,7 @@ def review_event(event: ReviewEvent) -> ReviewEventDocument:
 
 
 def _corrections(given: Mapping[Place, float]) -> dict[str, float]:
-    return {name if criterion is None else f"{name}/{criterion}": value for (name, criterion), value in given.items()}
+    return {
+        name if criterion is None else f"{name}/{criterion}": value
+        for (name, criterion), value in given.items()
+    }

@@ -32,9 +32,13 @@ if TYPE_CHECKING:
 
 
 def what_waits(workspace: Workspace, selection: Selection) -> str:
-    """State what the signed-in person can do about a selection's pending items, and which of them wait for somebody else."""
+    """State what the signed-in person can do about a selection's pending items, and which of them
+    wait for somebody else.
+    """
     reviewer = workspace.reviewer
-    left = SecondOpinions(workspace, RunProtocols(workspace)).left_to_others(selection, reviewer=reviewer)
+    left = SecondOpinions(workspace, RunProtocols(workspace)).left_to_others(
+        selection, reviewer=reviewer
+    )
     pending = workspace.archive.assessments.matching(
         selection, states=frozenset({AssessmentState.PENDING}), limit=left.total + 1
     )
@@ -42,10 +46,16 @@ def what_waits(workspace: Workspace, selection: Selection) -> str:
     return wording.what_waits(left, reviewer=reviewer, is_part_done=is_part_done)
 
 
-def opinions_shown(workspace: Workspace, detail: AssessmentDetail, *, reviewer: str | None = None) -> OpinionsShown:
-    """Return the opinions on an assessment that the signed-in person may see, also under another reviewer's name."""
+def opinions_shown(
+    workspace: Workspace, detail: AssessmentDetail, *, reviewer: str | None = None
+) -> OpinionsShown:
+    """Return the opinions on an assessment that the signed-in person may see, also under another
+    reviewer's name.
+    """
     read = workspace.observations.read
-    opinions = read(kinds=(ObservationKind.OPINION,), purpose=detail.row.purpose, assessments=(detail.row.key,))
+    opinions = read(
+        kinds=(ObservationKind.OPINION,), purpose=detail.row.purpose, assessments=(detail.row.key,)
+    )
     readers = {workspace.reviewer, reviewer or workspace.reviewer}
     pending = detail.row.state is AssessmentState.PENDING
     return shown_to(readers, pending=pending, standing=standing_opinions(opinions))
@@ -59,8 +69,12 @@ class SecondOpinions:
         self._plans = plans
 
     def of(self, key: AssessmentKey) -> dict[str, StandingOpinion]:
-        """Return the reviewers' latest opinions by name, oldest first, without withdrawn opinions."""
-        opinions = self._workspace.observations.read(kinds=(ObservationKind.OPINION,), assessments=(key,))
+        """Return the reviewers' latest opinions by name, oldest first, without withdrawn
+        opinions.
+        """
+        opinions = self._workspace.observations.read(
+            kinds=(ObservationKind.OPINION,), assessments=(key,)
+        )
         return standing_opinions(opinions)
 
     def refuse_disputed(self, detail: AssessmentDetail) -> None:
@@ -68,21 +82,35 @@ class SecondOpinions:
         if detail.row.state is AssessmentState.PENDING and differ(self.of(detail.row.key)):
             raise disputed(detail.row.key)
 
-    def not_decidable_by(self, keys: Collection[AssessmentKey], *, reviewer: str) -> frozenset[AssessmentKey]:
-        """Return the items that this reviewer cannot decide: own work, or with an opinion of this reviewer or of two others."""
-        opinions = self._workspace.observations.read(kinds=(ObservationKind.OPINION,), assessments=keys)
+    def not_decidable_by(
+        self, keys: Collection[AssessmentKey], *, reviewer: str
+    ) -> frozenset[AssessmentKey]:
+        """Return the items that this reviewer cannot decide: own work, or with an opinion of this
+        reviewer or of two others.
+        """
+        opinions = self._workspace.observations.read(
+            kinds=(ObservationKind.OPINION,), assessments=keys
+        )
         standing = standing_by_item(opinions)
-        closed = frozenset(key for key, given in standing.items() if opinion_of_person(reviewer, given) or len(given) > 1)
+        closed = frozenset(
+            key
+            for key, given in standing.items()
+            if opinion_of_person(reviewer, given) or len(given) > 1
+        )
         return closed | self._workspace.archive.assessments.own_work(keys, reviewer)
 
     def waits_for_others(self, selection: Selection, *, reviewer: str) -> int:
-        """Count the pending items that this reviewer cannot decide; runs with control items are left out to hide these."""
+        """Count the pending items that this reviewer cannot decide; runs with control items are
+        left out to hide these.
+        """
         return self.left_to_others(selection, reviewer=reviewer).total
 
     def left_to_others(self, selection: Selection, *, reviewer: str) -> LeftToOthers:
         """Count the same items by what they wait for."""
         opinions = self._workspace.observations.opinions_that_wait(selection)
-        protocols = {run: self._plans.protocol(run) for run in {opinion.run_id for opinion in opinions}}
+        protocols = {
+            run: self._plans.protocol(run) for run in {opinion.run_id for opinion in opinions}
+        }
         plain = [opinion for opinion in opinions if not protocols[opinion.run_id].control_share]
         standing = standing_by_item(plain).items()
         disputes = {key for key, given in standing if len(given) > 1}
@@ -98,4 +126,6 @@ class SecondOpinions:
 
     def drawn(self, key: AssessmentKey, protocol: Protocol, run: RunId) -> bool:
         """True if the protocol's random draw selects the item for double review."""
-        return bool(protocol.second) and takes_two(key, protocol=protocol, seed=self._plans.plan(run).seed, requested=False)
+        return bool(protocol.second) and takes_two(
+            key, protocol=protocol, seed=self._plans.plan(run).seed, requested=False
+        )

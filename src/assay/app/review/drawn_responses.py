@@ -1,4 +1,6 @@
-"""Render responses on a separate request: Markdown as a tree, conversations by turns, and code in colour."""
+"""Render responses on a separate request: Markdown as a tree, conversations by turns, and code in
+colour.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 MOST_PROSE: Final = 100_000
 """Maximum number of characters that are rendered; longer responses are shown as plain text."""
 _MOST_GROWTH: Final = 12
-"""Maximum bytes of a rendered tree per character of text, beyond `MOST_PROSE`: usually about 2; a table of empty cells had 100."""
+"""Maximum bytes of a rendered tree per character of text, beyond `MOST_PROSE`: usually about 2; a
+table of empty cells had 100.
+"""
 _CODE_LINE: Final = re.compile(
     r"^\s*(?:@|#include|//|def |class |import |from \w+ import|return\b|func |fn |const |let |var |public |private |static |void "
     r"|(?:if|for|while|switch)\s*\()|[;{}]\s*$|^\s*[\w.]+\s*[-+*/]?=\s"
@@ -44,12 +48,22 @@ def form_of(text: str, language: str, *, turns: bool) -> ResponseForm:
     if language.strip():
         return "code" if is_code_language(language) else "prose"
     lines = [line for line in text[:20_000].split("\n") if line.strip()]
-    return "code" if sum(bool(_CODE_LINE.search(line)) for line in lines) * 5 > 2 * len(lines) else "prose"
+    return (
+        "code"
+        if sum(bool(_CODE_LINE.search(line)) for line in lines) * 5 > 2 * len(lines)
+        else "prose"
+    )
 
 
 def prose_tree(text: str) -> list[Node]:
-    """Return the Markdown tree of a text; empty for code, JSON, or a text with too many elements for a page."""
-    return reading_tree(text) if len(text) < MOST_PROSE // 6 and form_of(text, "", turns=False) == "prose" else []
+    """Return the Markdown tree of a text; empty for code, JSON, or a text with too many elements
+    for a page.
+    """
+    return (
+        reading_tree(text)
+        if len(text) < MOST_PROSE // 6 and form_of(text, "", turns=False) == "prose"
+        else []
+    )
 
 
 def _is_json(text: str) -> bool:
@@ -70,7 +84,9 @@ def drawn(item: Item) -> list[DrawnResponse]:
 def _drawn(pane: Pane, language: str) -> DrawnResponse:
     if pane.form == "code":
         return DrawnResponse(tree=orjson.Fragment(b"[]"), marks=marks_of(pane.text, language))
-    return DrawnResponse(tree=orjson.Fragment(b"[]" if pane.form == "json" else _tree_json(pane.text, pane.form)))
+    return DrawnResponse(
+        tree=orjson.Fragment(b"[]" if pane.form == "json" else _tree_json(pane.text, pane.form))
+    )
 
 
 @lru_cache(256)

@@ -21,7 +21,9 @@ Lines: TypeAlias = "tuple[int, int]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """A quotation; `at` is its line range in the candidate's response, None if the response does not contain it."""
+    """A quotation; `at` is its line range in the candidate's response, None if the response does
+    not contain it.
+    """
 
     text: str
     at: Lines | None
@@ -29,7 +31,9 @@ class Quote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalAnswerCheck:
-    """A scorer's check of a candidate's final answer; `verified` is None if the scorer could not decide."""
+    """A scorer's check of a candidate's final answer; `verified` is None if the scorer could not
+    decide.
+    """
 
     verified: bool | None
     message: str
@@ -43,7 +47,8 @@ class Pane:
     Attributes:
         name: the candidate; None while names are hidden.
         chars, lines: size of the whole response; `cut` is True if `text` is only its beginning.
-        sent: messages that the candidate received, as (role, text). Empty for a snippet and while names are hidden.
+        sent: messages that the candidate received, as (role, text). Empty for a snippet and while
+            names are hidden.
         form: `code`, `json`, `prose` (Markdown) or `turns` (a conversation).
         structured: the structured response that the judge saw, if a model structured it.
         verdict, check: results of the rubric's verdict rules and of the final answer check.
@@ -69,8 +74,8 @@ class Pane:
 class Cell:
     """One grade in the rubric table.
 
-    `score` is the counted score from 0 to 1, `raw` is the same score on the criterion's scale, and `judged` is the judge's raw
-    score.
+    `score` is the counted score from 0 to 1, `raw` is the same score on the criterion's scale, and
+    `judged` is the judge's raw score.
     """
 
     score: float | None
@@ -83,9 +88,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricRow:
-    """One criterion with a cell for each candidate's response; a cell is None if the judge gave no grade.
+    """One criterion with a cell for each candidate's response; a cell is None if the judge gave no
+    grade.
 
-    `scale` is the criterion's range as text. `labels` are names of raw scores, in the order of the digit keys that select them.
+    `scale` is the criterion's range as text. `labels` are names of raw scores, in the order of the
+    digit keys that select them.
     """
 
     name: str
@@ -100,7 +107,10 @@ class RubricRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFlag:
-    """Text of a flag. `pane` and `criterion` locate the problem; None if it concerns the whole item."""
+    """Text of a flag.
+
+    `pane` and `criterion` locate the problem; None if it concerns the whole item.
+    """
 
     kind: str
     detail: str
@@ -110,7 +120,9 @@ class ShownFlag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """Another attempt at judging the trial; `raw` has a row of scores per criterion, one for each pane."""
+    """Another attempt at judging the trial; `raw` has a row of scores per criterion, one for each
+    pane.
+    """
 
     id: str
     attempt: int
@@ -150,19 +162,23 @@ class Item:
         hidden: True if names are hidden.
         judge: the grader; None while names are hidden.
         stamp: label of the grader: a calibrated judge, an uncalibrated judge, or a rule.
-        images: (data address, caption) of each picture in the prompt; None if the item is shortened and has pictures.
+        images: (data address, caption) of each picture in the prompt; None if the item is shortened
+            and has pictures.
         told_cut: True if the context, prompt or expected answer is shortened.
         missing: scores that approval requires, as (pane, criterion or None).
         ranking: panes, best first.
-        rerunnable: True if another attempt is allowed without `--force`. Otherwise `no_rerun` is the reason: `by_rule`,
-            `by_person`, `superseded`, or `limit` (all attempts used).
+        rerunnable: True if another attempt is allowed without `--force`. Otherwise `no_rerun` is
+            the reason: `by_rule`, `by_person`, `superseded`, or `limit` (all attempts used).
         blind: True if the grader's scores and texts are hidden until the reviewer gives a verdict.
-        own: the reviewer's earlier verdict, as (pane, criterion or None, score); None without a verdict.
+        own: the reviewer's earlier verdict, as (pane, criterion or None, score); None without a
+            verdict.
         second: True if two people decide the item independently.
         person: True if only people grade the item, so that there are no scores to show.
-        closed: why this reviewer may not decide a pending item: `given` (their opinion awaits a second one), `disputed`
-            (two reviewers disagree) or `own_work` (it grades the reviewer's work). Empty if they may decide.
-        told: True if the arena showed this reviewer the authors of the responses, so that the item is not blind.
+        closed: why this reviewer may not decide a pending item: `given` (their opinion awaits a
+            second one), `disputed` (two reviewers disagree) or `own_work` (it grades the reviewer's
+            work). Empty if they may decide.
+        told: True if the arena showed this reviewer the authors of the responses, so that the item
+            is not blind.
     """
 
     id: str
@@ -209,16 +225,25 @@ class Item:
 
 
 def withheld(item: Item) -> Item:
-    """Return the item without past decisions and without the grader's scores, verdicts, texts, flags, ranking and attempts."""
+    """Return the item without past decisions and without the grader's scores, verdicts, texts,
+    flags, ranking and attempts.
+    """
     return replace(
         item,
         blind=True,
-        panes=tuple(replace(pane, score=None, judged=None, verdict=None, check=None) for pane in item.panes),
+        panes=tuple(
+            replace(pane, score=None, judged=None, verdict=None, check=None) for pane in item.panes
+        ),
         criteria=tuple(replace(row, cells=(None,) * len(row.cells)) for row in item.criteria),
         report=[],
         ranking=(),
         flags=(),
-        missing=tuple((pane, row.name) for pane in range(len(item.panes)) for row in item.criteria if row.weight > 0),
+        missing=tuple(
+            (pane, row.name)
+            for pane in range(len(item.panes))
+            for row in item.criteria
+            if row.weight > 0
+        ),
         attempts=(),
         events=(),
         call={},

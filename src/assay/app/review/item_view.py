@@ -1,8 +1,10 @@
-"""Build review items, with labels instead of names, located quotations, and a list of missing scores.
+"""Build review items, with labels instead of names, located quotations, and a list of missing
+scores.
 
-While an assessment is pending, its item contains no name of a candidate or judge: neither in a field, nor inside a text, nor
-through an order that reveals a name. Candidates keep the order in which the judge saw them. A decision names candidates by
-their position in this order, and `named` converts positions to names.
+While an assessment is pending, its item contains no name of a candidate or judge: neither in a
+field, nor inside a text, nor through an order that reveals a name. Candidates keep the order in
+which the judge saw them. A decision names candidates by their position in this order, and `named`
+converts positions to names.
 """
 
 from __future__ import annotations
@@ -50,11 +52,12 @@ if TYPE_CHECKING:
 
 
 MOST_TEXT: Final = 12_000
-"""Maximum characters of a text that are sent unless a reader asks for all of it: about 300 lines. Five items with four such texts
-take 240 kB.
+"""Maximum characters of a text that are sent unless a reader asks for all of it: about 300 lines.
+Five items with four such texts take 240 kB.
 """
 
-# Bounded, and tried only at the start of a run of backticks: without this, 20,000 backticks took 9 s.
+# Bounded, and tried only at the start of a run of backticks: without this, 20,000 backticks took 9
+# s.
 _CODE_SPAN: Final = re.compile(r"(?<!`)(`{1,20})(?!`)(.{1,2000}?)(?<!`)\1(?!`)", re.DOTALL)
 
 
@@ -76,12 +79,18 @@ class Showcase:
     ) -> Item:
         """Return an assessment as a review item; `stamp` is the calibration label of its judge.
 
-        Long responses are shortened unless `whole` is True. `earlier` contains the other attempts; if None, they are read.
+        Long responses are shortened unless `whole` is True. `earlier` contains the other attempts;
+        if None, they are read.
         """
         row = detail.row
         if earlier is None:
-            earlier = [self._archive.assessments.detail(key) for key in detail.attempts if key != row.key]
-        hidden = any(other.row.state is AssessmentState.PENDING and other.row.current for other in (detail, *earlier))
+            earlier = [
+                self._archive.assessments.detail(key) for key in detail.attempts if key != row.key
+            ]
+        hidden = any(
+            other.row.state is AssessmentState.PENDING and other.row.current
+            for other in (detail, *earlier)
+        )
         plan = self._plan(row.run_id)
         order = panes_of(row)
         told = detail.task if whole else _beginning(detail.task)
@@ -91,7 +100,9 @@ class Showcase:
         trials = tuple(_sibling(mark) for mark in self._archive.assessments.marks(row))
         return Item(
             id=shown_assessment(row.key),
-            **attributes(row, "run_id", "suite", "task", "thing", "k", "of", "attempt", "current", "by_model"),
+            **attributes(
+                row, "run_id", "suite", "task", "thing", "k", "of", "attempt", "current", "by_model"
+            ),
             state=str(row.state),
             hidden=hidden,
             joint=row.candidate is None,
@@ -103,13 +114,17 @@ class Showcase:
             language=detail.task.language,
             **attributes(told, "context", "expected", "ideal", "final_answer"),
             prompt=tuple((message.role, message.content) for message in told.prompt),
-            images=tuple((f"data:{each.media_type};base64,{each.data}", each.caption) for each in images)
+            images=tuple(
+                (f"data:{each.media_type};base64,{each.data}", each.caption) for each in images
+            )
             if whole or not images
             else None,
             told_cut=told is not detail.task,
             panes=tuple(
                 replace(
-                    _pane(detail, name, labels[name], pages[name], mask, hidden=hidden, whole=whole),
+                    _pane(
+                        detail, name, labels[name], pages[name], mask, hidden=hidden, whole=whole
+                    ),
                     sent=() if hidden else self._sent(plan, detail, name, whole=whole),
                     structured=self._structured(plan, detail, name, mask),
                 )
@@ -136,36 +151,57 @@ class Showcase:
             call={} if hidden else {str(name): value for name, value in detail.call.items()},
         )
 
-    def _sent(self, plan: RunPlan, detail: AssessmentDetail, name: str, *, whole: bool) -> tuple[tuple[str, str], ...]:
+    def _sent(
+        self, plan: RunPlan, detail: AssessmentDetail, name: str, *, whole: bool
+    ) -> tuple[tuple[str, str], ...]:
         """Return the messages that a candidate received, as (role, text)."""
         # After a rename, assessments and plans both keep the names that were used then.
-        candidate = next((candidate for candidate in plan.candidates if candidate.name == name), None)
+        candidate = next(
+            (candidate for candidate in plan.candidates if candidate.name == name), None
+        )
         messages = () if candidate is None else sent_to(plan.system_prompt, candidate, detail.task)
-        return tuple((message.role, message.content if whole else _head(message.content)) for message in messages)
+        return tuple(
+            (message.role, message.content if whole else _head(message.content))
+            for message in messages
+        )
 
-    def _structured(self, plan: RunPlan, detail: AssessmentDetail, name: str, mask: Mask | None) -> StructuredAnswer | None:
-        text = next((response.text for response in detail.responses if response.candidate == name), None)
+    def _structured(
+        self, plan: RunPlan, detail: AssessmentDetail, name: str, mask: Mask | None
+    ) -> StructuredAnswer | None:
+        text = next(
+            (response.text for response in detail.responses if response.candidate == name), None
+        )
         if text is None or plan.rubric.structuring is None:
             return None
-        answer = structured_answer(self._journal, plan.rubric.structuring, detail.task, text, candidate=name)
+        answer = structured_answer(
+            self._journal, plan.rubric.structuring, detail.task, text, candidate=name
+        )
         parts = {} if answer is None else asdict(answer)
         hidden = {
-            name: masked(part, mask) if isinstance(part, str) else tuple(masked(each, mask) for each in part)
+            name: masked(part, mask)
+            if isinstance(part, str)
+            else tuple(masked(each, mask) for each in part)
             for name, part in parts.items()
         }
         return answer and replace(answer, **hidden)  # type: ignore[arg-type] # names and values agree
 
     def labels(self, row: AssessmentRow) -> dict[str, str]:
-        """Return each candidate's label while names are hidden; no label equals a candidate name of the run."""
+        """Return each candidate's label while names are hidden; no label equals a candidate name of
+        the run.
+        """
         return _labels_of(row, (candidate.name for candidate in self._plan(row.run_id).candidates))
 
     def common_prompt(self, detail: AssessmentDetail) -> tuple[tuple[str, str], ...]:
-        """Return the messages that all candidates received, as (role, text); empty if candidates received different messages.
+        """Return the messages that all candidates received, as (role, text); empty if candidates
+        received different messages.
 
-        These messages may be shown while names are hidden, because they do not distinguish candidates.
+        These messages may be shown while names are hidden, because they do not distinguish
+        candidates.
         """
         plan = self._plan(detail.row.run_id)
-        sent = {self._sent(plan, detail, candidate.name, whole=True) for candidate in plan.candidates}
+        sent = {
+            self._sent(plan, detail, candidate.name, whole=True) for candidate in plan.candidates
+        }
         return sent.pop() if len(sent) == 1 else ()
 
     def _words_of(self, row: AssessmentRow, stamp: str | None) -> str:
@@ -202,7 +238,9 @@ def _sibling(mark: TrialMark) -> Sibling:
 
 
 def panes_of(row: AssessmentRow) -> tuple[str, ...]:
-    """Return an assessment's candidates in the order in which the judge saw them; in random order if it has no judge."""
+    """Return an assessment's candidates in the order in which the judge saw them; in random order
+    if it has no judge.
+    """
     labels = row.assessment.labels
     if all(name in labels for name in row.candidates):
         return tuple(sorted(row.candidates, key=lambda name: (len(labels[name]), labels[name])))
@@ -211,16 +249,27 @@ def panes_of(row: AssessmentRow) -> tuple[str, ...]:
 
 def _labels_of(row: AssessmentRow, names: Iterable[str]) -> dict[str, str]:
     drawn = {**labels_in(panes_of(row), others=names), **row.assessment.labels}
-    return {name: f"Candidate {drawn[name]}" if len(drawn[name]) <= 2 else drawn[name] for name in panes_of(row)}
+    return {
+        name: f"Candidate {drawn[name]}" if len(drawn[name]) <= 2 else drawn[name]
+        for name in panes_of(row)
+    }
 
 
-def named(row: AssessmentRow, corrections: Sequence[tuple[int, str | None, float]]) -> dict[tuple[str, str | None], float]:
-    """Convert corrections by pane to corrections by candidate; raises `UnknownName` for an unknown pane."""
+def named(
+    row: AssessmentRow, corrections: Sequence[tuple[int, str | None, float]]
+) -> dict[tuple[str, str | None], float]:
+    """Convert corrections by pane to corrections by candidate; raises `UnknownName` for an unknown
+    pane.
+    """
     order = panes_of(row)
     scores: dict[tuple[str, str | None], float] = {}
     for pane, criterion, value in corrections:
         if not 0 <= pane < len(order):
-            raise UnknownName("candidate", str(pane), remedy=f"This assessment has {len(order)} panes, numbered from 0.")
+            raise UnknownName(
+                "candidate",
+                str(pane),
+                remedy=f"This assessment has {len(order)} panes, numbered from 0.",
+            )
         if (order[pane], criterion) in scores:
             raise InputError("corrections", "the same score is corrected twice.")
         scores[order[pane], criterion] = value
@@ -229,7 +278,9 @@ def named(row: AssessmentRow, corrections: Sequence[tuple[int, str | None, float
 
 def _head(text: str) -> str:
     """Return a text; a long text is cut at the end of a line."""
-    return text if len(text) <= MOST_TEXT else text[: text.rfind("\n", 0, MOST_TEXT) + 1 or MOST_TEXT]
+    return (
+        text if len(text) <= MOST_TEXT else text[: text.rfind("\n", 0, MOST_TEXT) + 1 or MOST_TEXT]
+    )
 
 
 def _beginning(task: Task) -> Task:
@@ -244,9 +295,19 @@ def _beginning(task: Task) -> Task:
     return task if beginning == task else beginning
 
 
-def _pane(detail: AssessmentDetail, name: str, label: str, page: Page, mask: Mask | None, *, hidden: bool, whole: bool) -> Pane:
+def _pane(
+    detail: AssessmentDetail,
+    name: str,
+    label: str,
+    page: Page,
+    mask: Mask | None,
+    *,
+    hidden: bool,
+    whole: bool,
+) -> Pane:
     response = next((response for response in detail.responses if response.candidate == name), None)
-    text = masked(response.text if response else "", mask)  # before lengths are measured, because lengths can reveal names too
+    # before lengths are measured, because lengths can reveal names too
+    text = masked(response.text if response else "", mask)
     cut = not whole and len(text) > MOST_TEXT
     return Pane(
         label=label,
@@ -260,27 +321,42 @@ def _pane(detail: AssessmentDetail, name: str, label: str, page: Page, mask: Mas
         judged=detail.judged.scores.get(name),
         form=form_of(text, detail.task.language, turns=bool(detail.task.turns)),
         verdict=detail.row.assessment.verdicts.get(name),
-        check=next((_check(each, mask) for each in detail.judged.verifications if each.candidate == name), None),
+        check=next(
+            (_check(each, mask) for each in detail.judged.verifications if each.candidate == name),
+            None,
+        ),
     )
 
 
 def _check(verification: Verification, mask: Mask | None) -> FinalAnswerCheck:
     message = masked(verification.message, mask)
-    return FinalAnswerCheck(verified=verification.verified, message=message, scorer=verification.scorer)
+    return FinalAnswerCheck(
+        verified=verification.verified, message=message, scorer=verification.scorer
+    )
 
 
 def _rubric_rows(
-    detail: AssessmentDetail, order: Sequence[str], plan: RunPlan, pages: Mapping[str, Page], mask: Mask | None
+    detail: AssessmentDetail,
+    order: Sequence[str],
+    plan: RunPlan,
+    pages: Mapping[str, Page],
+    mask: Mask | None,
 ) -> Iterable[RubricRow]:
-    rubric = {criterion.name: criterion for criterion in rubric_by_turn(detail.task, plan.rubric).criteria}
+    rubric = {
+        criterion.name: criterion for criterion in rubric_by_turn(detail.task, plan.rubric).criteria
+    }
     counted = {(grade.candidate, grade.criterion): grade for grade in detail.row.assessment.grades}
     judged = {(grade.candidate, grade.criterion): grade for grade in detail.judged.grades}
-    for criterion in dict.fromkeys((*detail.judged.weights, *(grade.criterion for grade in detail.judged.grades))):
+    for criterion in dict.fromkeys(
+        (*detail.judged.weights, *(grade.criterion for grade in detail.judged.grades))
+    ):
         grades = [counted.get((name, criterion)) for name in order]
         scale = next((grade for grade in grades if grade is not None), None)
         low, high = (scale.min_score, scale.max_score) if scale else (0.0, 1.0)
         known = rubric.get(criterion)
-        labels = known.labels if known is not None and (known.low, known.high) == (low, high) else ()
+        labels = (
+            known.labels if known is not None and (known.low, known.high) == (low, high) else ()
+        )
         yield RubricRow(
             name=criterion,
             weight=detail.judged.weights.get(criterion, 1.0),
@@ -290,14 +366,18 @@ def _rubric_rows(
             scale=_scale_in_words(low, high, labels),
             labels=labels,
             cells=tuple(
-                _cell(grade, judged.get((name, criterion), grade), pages.get(name), mask) if grade else None
+                _cell(grade, judged.get((name, criterion), grade), pages.get(name), mask)
+                if grade
+                else None
                 for name, grade in zip(order, grades, strict=True)
             ),
         )
 
 
 def _scale_in_words(low: float, high: float, labels: Sequence[tuple[str, float]]) -> str:
-    """Format a scale as `0–100`, `-1 to 1`, or as labels with their digit keys: `1 bad / 2 ok / 3 good`."""
+    """Format a scale as `0–100`, `-1 to 1`, or as labels with their digit keys: `1 bad / 2 ok / 3
+    good`.
+    """
     if labels:
         return " / ".join(f"{place} {word}" for place, (word, _) in enumerate(labels, 1))
     if low > high or low < 0:
@@ -345,7 +425,11 @@ def _linked(nodes: list[Node], pages: Mapping[str, Page], order: Sequence[str]) 
             continue
         children = node[2:]
         if node[0] == "code" and len(children) == 1 and isinstance(children[0], str):
-            places = [(place, at) for place, name in enumerate(order) if (at := pages[name].where(children[0]))]
+            places = [
+                (place, at)
+                for place, name in enumerate(order)
+                if (at := pages[name].where(children[0]))
+            ]
             if len(places) == 1:
                 (place, at) = places[0]
                 node[1] = {"pane": str(place), "from": str(at[0]), "to": str(at[1])}
@@ -361,15 +445,21 @@ def _pages(detail: AssessmentDetail) -> dict[str, Page]:
 
 def _flag(flag: Flag, order: Sequence[str], mask: Mask | None) -> ShownFlag:
     pane = order.index(flag.candidate) if flag.candidate in order else None
-    return ShownFlag(kind=str(flag.kind), detail=masked(flag.detail, mask), pane=pane, criterion=flag.criterion)
+    return ShownFlag(
+        kind=str(flag.kind), detail=masked(flag.detail, mask), pane=pane, criterion=flag.criterion
+    )
 
 
 def _missing(assessment: Assessment, order: Sequence[str]) -> Iterable[tuple[int, str | None]]:
     for place, name in enumerate(order):
         if assessment.scores.get(name) is not None:
             continue
-        graded = {grade.criterion: grade.score for grade in assessment.grades if grade.candidate == name}
-        wanted = [criterion for criterion, weight in assessment.weights.items() if weight > 0] or list(graded)
+        graded = {
+            grade.criterion: grade.score for grade in assessment.grades if grade.candidate == name
+        }
+        wanted = [
+            criterion for criterion, weight in assessment.weights.items() if weight > 0
+        ] or list(graded)
         lacking = [criterion for criterion in wanted if graded.get(criterion) is None]
         if not lacking:
             yield place, None
@@ -378,8 +468,12 @@ def _missing(assessment: Assessment, order: Sequence[str]) -> Iterable[tuple[int
 
 
 def _attempt(other: AssessmentDetail, order: Sequence[str], item: AssessmentDetail) -> Attempt:
-    raw = {(grade.candidate, grade.criterion): grade.raw_score for grade in other.row.assessment.grades}
-    criteria = dict.fromkeys((*item.judged.weights, *(grade.criterion for grade in item.judged.grades)))
+    raw = {
+        (grade.candidate, grade.criterion): grade.raw_score for grade in other.row.assessment.grades
+    }
+    criteria = dict.fromkeys(
+        (*item.judged.weights, *(grade.criterion for grade in item.judged.grades))
+    )
     return Attempt(
         id=shown_assessment(other.row.key),
         attempt=other.row.attempt,

@@ -18,7 +18,9 @@ def lottery_of(plan: RunPlan, tasks: Iterable[PlannedTask]) -> ReviewLottery | N
     sample = sample_of(plan.protocol)
     if sample is None:
         return None
-    return ReviewLottery(sample, seed=plan.seed, tasks=((planned.task.id, planned.task.tags) for planned in tasks))
+    return ReviewLottery(
+        sample, seed=plan.seed, tasks=((planned.task.id, planned.task.tags) for planned in tasks)
+    )
 
 
 def stored_lottery(workspace: Workspace, plan: RunPlan) -> ReviewLottery | None:

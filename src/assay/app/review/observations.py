@@ -12,9 +12,16 @@ if TYPE_CHECKING:
 
 
 def observation_on(
-    workspace: Workspace, detail: AssessmentDetail, reviewer: str, idempotency_key: str, body: ObservationBody
+    workspace: Workspace,
+    detail: AssessmentDetail,
+    reviewer: str,
+    idempotency_key: str,
+    body: ObservationBody,
 ) -> Observation:
-    """Create an observation with the current time. The idempotency key prevents a repeated request from counting twice."""
+    """Create an observation with the current time.
+
+    The idempotency key prevents a repeated request from counting twice.
+    """
     row = detail.row
     return Observation(
         run_id=row.run_id,
@@ -28,8 +35,16 @@ def observation_on(
 
 
 def note(
-    workspace: Workspace, detail: AssessmentDetail, reviewer: str, idempotency_key: str, body: ObservationBody
+    workspace: Workspace,
+    detail: AssessmentDetail,
+    reviewer: str,
+    idempotency_key: str,
+    body: ObservationBody,
 ) -> Observation:
-    """Store an observation with the current time and return it; for a repeated idempotency key, return the stored observation."""
-    (kept,) = workspace.observations.note([observation_on(workspace, detail, reviewer, idempotency_key, body)])
+    """Store an observation with the current time and return it; for a repeated idempotency key,
+    return the stored observation.
+    """
+    (kept,) = workspace.observations.note(
+        [observation_on(workspace, detail, reviewer, idempotency_key, body)]
+    )
     return kept

@@ -1,7 +1,7 @@
 """List one reviewer's decisions, newest first.
 
-Real assessments and control items are read together, have the same fields, and are counted together, so that neither a gap
-nor a number shows which item was a planted check.
+Real assessments and control items are read together, have the same fields, and are counted
+together, so that neither a gap nor a number shows which item was a planted check.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ class OwnDecision:
     """One decision of a reviewer.
 
     Attributes:
-        scores: score of each candidate after the decision, from 0 to 1, by the label on the review page.
+        scores: score of each candidate after the decision, from 0 to 1, by the label on the review
+            page.
         state: current state of the item.
         changed: True if a later decision by another person changed the result.
-        stated_by: the signed-in person who gave the reviewer's name; empty if this was the reviewer.
+        stated_by: the signed-in person who gave the reviewer's name; empty if this was the
+            reviewer.
     """
 
     id: str
@@ -66,9 +68,11 @@ def own_decisions(
     as_id: Callable[[AssessmentKey], str],
     before: int | None = None,
 ) -> tuple[list[OwnDecision], int | None]:
-    """Return up to `PORTION` decisions from the review page or terminal, and the `before` argument for the next page.
+    """Return up to `PORTION` decisions from the review page or terminal, and the `before` argument
+    for the next page.
 
-    `before` counts decisions from the oldest. Store keys are not used, because their gaps would reveal planted checks.
+    `before` counts decisions from the oldest. Store keys are not used, because their gaps would
+    reveal planted checks.
     """
     read = workspace.observations.read
     taken = with_body(read(kinds=(ObservationKind.DECISION,), reviewer=reviewer), DecisionTaken)
@@ -83,12 +87,18 @@ def own_decisions(
     for observation, body in shown:
         if (detail := details.get(observation.assessment)) is not None:
             item, labels = as_id(observation.assessment), showcase.labels(detail.row)
-            rows.append(_own_decision(item, detail, observation, body.verb, given.get(_name(observation)), labels))
+            rows.append(
+                _own_decision(
+                    item, detail, observation, body.verb, given.get(_name(observation)), labels
+                )
+            )
     return rows, start or None
 
 
 def _name(observation: Observation) -> str:
-    """Return the idempotency key that the page sent, without the prefix for the type of observation."""
+    """Return the idempotency key that the page sent, without the prefix for the type of
+    observation.
+    """
     return observation.idempotency_key.partition(":")[2]
 
 
@@ -107,7 +117,9 @@ def _own_decision(
         given = own.decision.corrections
         scores = (rules.with_corrections(detail.judged, given) if given else detail.judged).scores
     later = [event for event in detail.events if own is None or event.id > own.id]
-    same = row.state == _AFTER.get(verb, row.state) and (not scores or scores == row.assessment.scores)
+    same = row.state == _AFTER.get(verb, row.state) and (
+        not scores or scores == row.assessment.scores
+    )
     words = own.decision if own else opinion
     return OwnDecision(
         id=item,
@@ -119,5 +131,6 @@ def _own_decision(
         note=words.note if words else "",
         stated_by=words.stated_by if words else "",
         state=str(row.state),
-        changed=not same and any(event.decision.reviewer != observation.reviewer for event in later),
+        changed=not same
+        and any(event.decision.reviewer != observation.reviewer for event in later),
     )

@@ -1,4 +1,6 @@
-"""Review protocol of a run: its current version, the work that it requires, and changes for future reviews."""
+"""Review protocol of a run: its current version, the work that it requires, and changes for future
+reviews.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,20 @@ OF_THE_RUN = AssessmentKey(0)
 
 
 def holding(workspace: Workspace, plan: RunPlan) -> Protocol:
-    observations = workspace.observations.read(kinds=(ObservationKind.PROTOCOL,), run=plan.id, assessments=(OF_THE_RUN,))
+    observations = workspace.observations.read(
+        kinds=(ObservationKind.PROTOCOL,), run=plan.id, assessments=(OF_THE_RUN,)
+    )
     switches = with_body(observations, ProtocolSwitched)
     return switches[-1][1].protocol if switches else protocol_of(plan.protocol)
 
 
-def switches_by_run(workspace: Workspace) -> dict[RunId, list[tuple[Observation, ProtocolSwitched]]]:
+def switches_by_run(
+    workspace: Workspace,
+) -> dict[RunId, list[tuple[Observation, ProtocolSwitched]]]:
     """Return all protocol changes by run, oldest first."""
-    observations = workspace.observations.read(kinds=(ObservationKind.PROTOCOL,), assessments=(OF_THE_RUN,))
+    observations = workspace.observations.read(
+        kinds=(ObservationKind.PROTOCOL,), assessments=(OF_THE_RUN,)
+    )
     switches: defaultdict[RunId, list[tuple[Observation, ProtocolSwitched]]] = defaultdict(list)
     for observation, switch in with_body(observations, ProtocolSwitched):
         switches[observation.run_id].append((observation, switch))
@@ -65,10 +73,14 @@ class RunProtocols:
 
 
 def wished(workspace: Workspace, run: RunId, numbers: Mapping[str, float]) -> Protocol:
-    """Return a run's protocol with other numbers, as a new version if they differ; raises `InputError` or `UnknownName`."""
+    """Return a run's protocol with other numbers, as a new version if they differ; raises
+    `InputError` or `UnknownName`.
+    """
     for name, value in numbers.items():
         if name not in NUMBERS:
-            raise UnknownName("share", name, NUMBERS, remedy=f"A protocol has: {', '.join(NUMBERS)}.")
+            raise UnknownName(
+                "share", name, NUMBERS, remedy=f"A protocol has: {', '.join(NUMBERS)}."
+            )
         if not 0 <= value <= MOST[name]:
             raise InputError(name, f"is {value!r}, but must be between 0 and {MOST[name]:g}.")
     before = holding(workspace, workspace.journal.plan_of(run))
@@ -76,8 +88,12 @@ def wished(workspace: Workspace, run: RunId, numbers: Mapping[str, float]) -> Pr
     return before if after == before else replace(after, version=before.version + 1)
 
 
-def switch(workspace: Workspace, run: RunId, numbers: Mapping[str, float], *, reviewer: str | None = None) -> Protocol:
-    """Change numbers of a run's protocol for future reviews and return the new protocol; raises the errors of `wished`."""
+def switch(
+    workspace: Workspace, run: RunId, numbers: Mapping[str, float], *, reviewer: str | None = None
+) -> Protocol:
+    """Change numbers of a run's protocol for future reviews and return the new protocol; raises the
+    errors of `wished`.
+    """
     plan = workspace.journal.plan_of(run)
     after = wished(workspace, run, numbers)
     if after == holding(workspace, plan):
@@ -101,9 +117,11 @@ def switch(workspace: Workspace, run: RunId, numbers: Mapping[str, float], *, re
 
 
 def in_use(workspace: Workspace, plans: Iterable[RunPlan]) -> tuple[dict[str, Any], ...]:
-    """Return the distinct protocols of these runs, each with its `runs` and what their reviews `achieved`.
+    """Return the distinct protocols of these runs, each with its `runs` and what their reviews
+    `achieved`.
 
-    `switched` lists protocol changes made after decisions: the new `version` and the number of items `decided_before`.
+    `switched` lists protocol changes made after decisions: the new `version` and the number of
+    items `decided_before`.
     """
     switches = switches_by_run(workspace)
     in_use: dict[str, dict[str, Any]] = {}
@@ -125,14 +143,23 @@ def in_use(workspace: Workspace, plans: Iterable[RunPlan]) -> tuple[dict[str, An
     return with_achieved(workspace, in_use.values())
 
 
-def with_achieved(workspace: Workspace, protocols: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+def with_achieved(
+    workspace: Workspace, protocols: Iterable[Mapping[str, Any]]
+) -> tuple[dict[str, Any], ...]:
     """Return protocols of `in_use` with what the reviews of their runs have achieved by now."""
     protocols = tuple(protocols)
     runs = [RunId(run) for held in protocols for run in held["runs"]]
-    ordered = [RunId(run) for held in protocols if held.get("order") == RANDOM for run in held["runs"]]
+    ordered = [
+        RunId(run) for held in protocols if held.get("order") == RANDOM for run in held["runs"]
+    ]
     achieved = workspace.decisions.achieved(runs, ordered=ordered)
     return tuple(
-        {**held, "achieved": AchievedReview.total(achieved[run] for run in map(RunId, held["runs"])).as_json()}
+        {
+            **held,
+            "achieved": AchievedReview.total(
+                achieved[run] for run in map(RunId, held["runs"])
+            ).as_json(),
+        }
         for held in protocols
     )
 
@@ -145,7 +172,9 @@ def achieved_by(workspace: Workspace, plan: RunPlan) -> AchievedReview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """Number of assessments to review (the maximum if `most` is True), and their mean number of scores."""
+    """Number of assessments to review (the maximum if `most` is True), and their mean number of
+    scores.
+    """
 
     items: int
     scores: float
@@ -155,7 +184,9 @@ class Load:
 def load_of(plan: RunPlan, tasks: Iterable[PlannedTask]) -> Load:
     names = tuple(candidate.name for candidate in plan.candidates)
     criteria = len(plan.rubric.criteria) or 1
-    rotates = any(not judge.grades_trial(k) for judge in plan.judges for k in range(1, len(plan.judges) + 1))
+    rotates = any(
+        not judge.grades_trial(k) for judge in plan.judges for k in range(1, len(plan.judges) + 1)
+    )
     items = scores = 0
     for planned in tasks if plan.policy is not Policy.NONE else ():
         n = len(planned.trials)
@@ -186,7 +217,9 @@ def numbers(protocol: Protocol) -> dict[str, float]:
 
 
 def cost(protocol: Protocol, load: Load) -> dict[str, Any]:
-    """Return the decisions and key presses that a review needs under a protocol, and the key presses without a protocol."""
+    """Return the decisions and key presses that a review needs under a protocol, and the key
+    presses without a protocol.
+    """
     plain = effort(PLAIN, items=load.items, scores=load.scores)
     return {
         **asdict(effort(protocol, items=load.items, scores=load.scores)),

@@ -1,15 +1,18 @@
 """The review queue, which hands out pending assessments and leases each to one desk (browser tab).
 
-Theory. A half-reviewed queue should give the same results as a finished one, and a reviewer who becomes more lenient during
-the day should do so for all candidates equally. Items are therefore not handed out in stored order. A walk with golden ratio
-steps visits the range of keys, from a start derived from the selection. Every prefix of the walk is spread evenly over the
-keys, and so over tasks, trials, judges and candidates, because related items have neighbouring keys. One index seek at the
-walk's next point finds the next item, so a million pending items cost as much as ten. If a run's protocol has
-`order: random`, chance determines the order (`app.random_order`), because only then do the reviewed items represent the others.
+Theory. A half-reviewed queue should give the same results as a finished one, and a reviewer who
+becomes more lenient during the day should do so for all candidates equally. Items are therefore not
+handed out in stored order. A walk with golden ratio steps visits the range of keys, from a start
+derived from the selection. Every prefix of the walk is spread evenly over the keys, and so over
+tasks, trials, judges and candidates, because related items have neighbouring keys. One index seek
+at the walk's next point finds the next item, so a million pending items cost as much as ten. If a
+run's protocol has `order: random`, chance determines the order (`app.random_order`), because only
+then do the reviewed items represent the others.
 
-House rules. A lease reserves an item for one desk. It ends after a decision, a skip, the close of the tab, or a timeout.
-Leases are stored, so that two processes never show the same item; this process caches them to avoid useless requests. A desk
-is one browser tab, so that two tabs of one reviewer do not show the same item.
+House rules. A lease reserves an item for one desk. It ends after a decision, a skip, the close of
+the tab, or a timeout. Leases are stored, so that two processes never show the same item; this
+process caches them to avoid useless requests. A desk is one browser tab, so that two tabs of one
+reviewer do not show the same item.
 """
 
 from __future__ import annotations
@@ -42,10 +45,13 @@ _GOLDEN: Final = 0.6180339887498949
 _PENDING: Final = frozenset({AssessmentState.PENDING})
 _MISSES: Final = 6  # consecutive walk points without a new item before the rest is read in order
 _SCAN: Final = 500  # maximum rows read in order, if nearly all pending items are on desks
-_LOOK_S: Final = 2.0  # seconds between reads of a growing run's newest key and of other desks' items
-_ROUNDS: Final = 20  # number of lost races for a lease after which a desk gets only the items that it has
+# seconds between reads of a growing run's newest key and of other desks' items
+_LOOK_S: Final = 2.0
+# number of lost races for a lease after which a desk gets only the items that it has
+_ROUNDS: Final = 20
 _WALKS: Final = 64  # maximum number of selections whose walk is remembered
-_TRIES: Final = 200  # keys in a row of a random order that are not pending before the pending ones are sorted
+# keys in a row of a random order that are not pending before the pending ones are sorted
+_TRIES: Final = 200
 _FEW: Final = 20_000  # maximum pending rows that are read and sorted
 _SOON: Final = 100  # maximum number of new attempts remembered; the walk finds older ones
 
@@ -55,7 +61,9 @@ class Leases(Protocol):
 
     def seeker(self, selection: Selection, /) -> Callable[[int], int | None]: ...
 
-    def lease(self, keys: Collection[int], /, *, desk: str, now: float, until: float) -> frozenset[int]: ...
+    def lease(
+        self, keys: Collection[int], /, *, desk: str, now: float, until: float
+    ) -> frozenset[int]: ...
 
     def free(self, *, key: int | None = None, desk: str | None = None) -> None: ...
 
@@ -124,7 +132,8 @@ class ReviewQueue:
     def take(
         self, selection: Selection, *, desk: str, holding: Collection[int] = (), limit: int = 5
     ) -> tuple[AssessmentKey, ...]:
-        """Return up to `limit` pending items that no other desk has, in the order in which to show them.
+        """Return up to `limit` pending items that no other desk has, in the order in which to show
+        them.
 
         Args:
             selection: the runs under review.
@@ -152,7 +161,10 @@ class ReviewQueue:
             return tuple(AssessmentKey(key) for key in given)
 
     def put_back(self, key: AssessmentKey, *, desk: str) -> None:
-        """Return a skipped item to the queue. This desk gets it again only after all other items."""
+        """Return a skipped item to the queue.
+
+        This desk gets it again only after all other items.
+        """
         with self._lock:
             mine = self._desks.setdefault(desk, _Desk())
             mine.leases.pop(key, None)
@@ -175,7 +187,9 @@ class ReviewQueue:
             self._lease([key], desk, self._desk(desk, now, wall), now, wall)
 
     def claim(self, key: AssessmentKey, *, desk: str) -> bool:
-        """Lease a control item to a desk unless another desk has it; True if the desk has it now."""
+        """Lease a control item to a desk unless another desk has it; True if the desk has it
+        now.
+        """
         with self._lock:
             now, wall = self._clock.monotonic(), self._wall()
             return bool(self._lease([key], desk, self._desk(desk, now, wall), now, wall))
@@ -216,8 +230,12 @@ class ReviewQueue:
             mine = self._desks[desk] = _Desk(leases=dict.fromkeys(lying, now + LEASE_S))
         return mine
 
-    def _lease(self, keys: Collection[int], desk: str, mine: _Desk, now: float, wall: float) -> list[int]:
-        """Lease keys and return the leased ones in order; keys that another desk has are skipped for a short time."""
+    def _lease(
+        self, keys: Collection[int], desk: str, mine: _Desk, now: float, wall: float
+    ) -> list[int]:
+        """Lease keys and return the leased ones in order; keys that another desk has are skipped
+        for a short time.
+        """
         got = self._leases.lease(keys, desk=desk, now=wall, until=wall + LEASE_S)
         for key in keys:
             if key in got:
@@ -237,7 +255,9 @@ class ReviewQueue:
         for key in [key for key, until in self._elsewhere.items() if until < now]:
             del self._elsewhere[key]
 
-    def _reread(self, walk: _Walk, mine: _Desk, holding: Collection[int], given: list[int], limit: int) -> None:
+    def _reread(
+        self, walk: _Walk, mine: _Desk, holding: Collection[int], given: list[int], limit: int
+    ) -> None:
         """Add a desk's items to `given` again after a reload, in the same order."""
         for key in [key for key in mine.leases if key not in holding][:limit]:
             if walk.first(key - 1) == key:
@@ -253,7 +273,9 @@ class ReviewQueue:
                 self._soon.remove(key)
                 given.append(key)
 
-    def _take_walking(self, selection: Selection, walk: _Walk, mine: _Desk, given: list[int], limit: int) -> None:
+    def _take_walking(
+        self, selection: Selection, walk: _Walk, mine: _Desk, given: list[int], limit: int
+    ) -> None:
         if walk.shuffle is not None:
             self._take_drawn(selection, walk, walk.shuffle, mine, given, limit)
             return
@@ -273,29 +295,52 @@ class ReviewQueue:
             self._read_through(selection, mine, given, limit)
 
     def _take_drawn(
-        self, selection: Selection, walk: _Walk, shuffle: Shuffle, mine: _Desk, given: list[int], limit: int
+        self,
+        selection: Selection,
+        walk: _Walk,
+        shuffle: Shuffle,
+        mine: _Desk,
+        given: list[int],
+        limit: int,
     ) -> None:
-        """Add the next pending keys in random order to `given`; the last few keys are sorted into this order."""
+        """Add the next pending keys in random order to `given`; the last few keys are sorted into
+        this order.
+        """
         misses = 0
         while len(given) < limit and misses < _TRIES and walk.high:
             key = walk.low + shuffle.next(walk.high - walk.low + 1)
-            if key in given or key in mine.skipped or self._is_held(key) or walk.first(key - 1) != key:
+            if (
+                key in given
+                or key in mine.skipped
+                or self._is_held(key)
+                or walk.first(key - 1) != key
+            ):
                 misses += 1
             else:
                 misses = 0
                 given.append(key)
         if len(given) == limit:
             return
-        waiting = (int(row.key) for row in self._assessments.matching(selection, states=_PENDING, limit=_FEW))
-        drawn = sorted((key for key in waiting if key not in given and not self._is_held(key)), key=shuffle.rank)
+        waiting = (
+            int(row.key)
+            for row in self._assessments.matching(selection, states=_PENDING, limit=_FEW)
+        )
+        drawn = sorted(
+            (key for key in waiting if key not in given and not self._is_held(key)),
+            key=shuffle.rank,
+        )
         given += [key for key in drawn if key not in mine.skipped][: limit - len(given)]
         if not given:
             for key in drawn[:limit]:
                 mine.skipped.pop(key)
                 given.append(key)
 
-    def _read_through(self, selection: Selection, mine: _Desk, given: list[int], limit: int) -> None:
-        """Add pending items in the order of the queue to `given`; used if few items are pending and desks have most of them."""
+    def _read_through(
+        self, selection: Selection, mine: _Desk, given: list[int], limit: int
+    ) -> None:
+        """Add pending items in the order of the queue to `given`; used if few items are pending and
+        desks have most of them.
+        """
         last_resort: list[int] = []
         for row in self._assessments.matching(selection, states=_PENDING, limit=_SCAN):
             if row.key in given or self._is_held(row.key):
@@ -330,7 +375,9 @@ class ReviewQueue:
 
 
 def _last(first: Callable[[int], int | None], *, from_: int) -> int:
-    """Return the greatest pending key, found by exponential search; `from_` if no greater key is pending."""
+    """Return the greatest pending key, found by exponential search; `from_` if no greater key is
+    pending.
+    """
     if not from_:
         return 0
     reached, stride = from_, 1

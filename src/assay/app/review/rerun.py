@@ -42,13 +42,16 @@ async def rerun(
     displayed: bool = False,
     idempotency_key: str | None = None,
 ) -> tuple[AssessmentKey | None, Failure | None]:
-    """Judge the stored responses of one trial again; return the key of the new attempt, or the failure.
+    """Judge the stored responses of one trial again; return the key of the new attempt, or the
+    failure.
 
-    The rest of the run is unchanged. If the judge fails, the old attempt stays current. A repeated idempotency key calls no
-    model and returns the attempt of the earlier request. Reruns may run in parallel, because each has separate providers.
-    `stated_by`: the person who gave the reviewer's name; None for this workspace's reviewer.
+    The rest of the run is unchanged. If the judge fails, the old attempt stays current. A repeated
+    idempotency key calls no model and returns the attempt of the earlier request. Reruns may run in
+    parallel, because each has separate providers. `stated_by`: the person who gave the reviewer's
+    name; None for this workspace's reviewer.
 
-    Raises Refused if all attempts are used and `force` is False, or if the assessment is not the current attempt.
+    Raises Refused if all attempts are used and `force` is False, or if the assessment is not the
+    current attempt.
     """
     require_reason(reason or note, "a rerun")
     row, known = _checked(workspace, key, force=force, idempotency_key=idempotency_key)
@@ -58,7 +61,9 @@ async def rerun(
         assessment=key,
         verb=Verb.RERUN,
         reviewer=reviewer or workspace.reviewer,
-        stated_by=_stater(workspace, reviewer, via, displayed=displayed) if stated_by is None else stated_by,
+        stated_by=_stater(workspace, reviewer, via, displayed=displayed)
+        if stated_by is None
+        else stated_by,
         via=via,
         displayed=displayed,
         reason=reason or note,
@@ -69,33 +74,46 @@ async def rerun(
     judged = False
     try:
         async with _bench(workspace, claimed, decision) as bench:
-            # Checked again once claimed, because another process may meanwhile have judged the trial or handled this same request.
+            # Checked again once claimed, because another process may meanwhile have judged the
+            # trial or handled this same request.
             row, known = _checked(workspace, key, force=force, idempotency_key=idempotency_key)
             if known is not None:
                 return known, None
             judged = True
             slot = Slot(grader=row.grader, candidate=row.candidate, by_model=row.by_model)
             failure = await grade_again(bench, claimed, slot)
-        return (None, failure) if failure else (workspace.archive.assessments.detail(key).attempts[-1], None)
+        return (
+            (None, failure)
+            if failure
+            else (workspace.archive.assessments.detail(key).attempts[-1], None)
+        )
     except StoreError:
         # A PostgreSQL session may end after the commit but before its reply.
         detail = workspace.archive.assessments.detail(key)
         asked = [event.decision for event in detail.events if event.decision.verb is Verb.RERUN]
-        if not judged or (decision.reviewer, decision.reason) not in [(each.reviewer, each.reason) for each in asked]:
+        if not judged or (decision.reviewer, decision.reason) not in [
+            (each.reviewer, each.reason) for each in asked
+        ]:
             raise
         return detail.attempts[-1], None
 
 
 def _stater(workspace: Workspace, reviewer: str | None, via: Via, *, displayed: bool) -> str:
-    return review.stated_by(reviewer or workspace.reviewer, signed_in=workspace.login, via=via, displayed=displayed)
+    return review.stated_by(
+        reviewer or workspace.reviewer, signed_in=workspace.login, via=via, displayed=displayed
+    )
 
 
 def _checked(
     workspace: Workspace, key: AssessmentKey, *, force: bool, idempotency_key: str | None
 ) -> tuple[AssessmentRow, AssessmentKey | None]:
-    """Return the assessment to judge again, and the resulting attempt if this request was already carried out."""
+    """Return the assessment to judge again, and the resulting attempt if this request was already
+    carried out.
+    """
     detail = workspace.archive.assessments.detail(key)
-    if idempotency_key is not None and any(event.decision.key == idempotency_key for event in detail.events):
+    if idempotency_key is not None and any(
+        event.decision.key == idempotency_key for event in detail.events
+    ):
         return detail.row, detail.attempts[-1]
     check_rerun(detail.row, force=force)
     refuse_disputed(workspace, (key,))
@@ -103,8 +121,12 @@ def _checked(
 
 
 @asynccontextmanager
-async def _bench(workspace: Workspace, claimed: ClaimedTrial, decision: Decision) -> AsyncIterator[Bench]:
-    """Yield a `Bench` with separate providers, which stores the decision with each assessment; release the trial at the end."""
+async def _bench(
+    workspace: Workspace, claimed: ClaimedTrial, decision: Decision
+) -> AsyncIterator[Bench]:
+    """Yield a `Bench` with separate providers, which stores the decision with each assessment;
+    release the trial at the end.
+    """
     beside = workspace.beside()
     plan = workspace.journal.plan_of(claimed.run_id)
     engine = Engine(
@@ -138,10 +160,15 @@ async def rerun_trial(
 ) -> Failure | None:
     """Execute a trial's missing calls and grades again; return the new failure, or None.
 
-    With `responses` (for faults of the harness), the candidates also answer again as a new round, and the whole trial is graded
-    again as a new attempt. Each replaced grade has an event that records who requested the rerun, and why.
+    With `responses` (for faults of the harness), the candidates also answer again as a new round,
+    and the whole trial is graded again as a new attempt. Each replaced grade has an event that
+    records who requested the rerun, and why.
     """
-    current = [row for row in workspace.archive.assessments.matching(Selection(), trial=trial) if row.current]
+    current = [
+        row
+        for row in workspace.archive.assessments.matching(Selection(), trial=trial)
+        if row.current
+    ]
     refuse_disputed(workspace, [row.key for row in current])
     claimed = workspace.journal.claim_trial(trial)
     decision = Decision(
@@ -151,22 +178,36 @@ async def rerun_trial(
         stated_by=_stater(workspace, reviewer, via, displayed=False),
         via=via,
         displayed=False,
-        reason=reason or note or ("the candidates were asked again" if responses else "the trial was tried again"),
+        reason=reason
+        or note
+        or ("the candidates were asked again" if responses else "the trial was tried again"),
         note=note,
     )
     async with _bench(workspace, claimed, decision) as bench:
         if responses:
-            asked = {candidate.name for candidate in bench.plan.candidates if candidate.model is not None}
-            kept = {name: response for name, response in claimed.responses.items() if name not in asked}
+            asked = {
+                candidate.name for candidate in bench.plan.candidates if candidate.model is not None
+            }
+            kept = {
+                name: response for name, response in claimed.responses.items() if name not in asked
+            }
             claimed = replace(claimed, responses=kept, done=frozenset(), graded={})
         return await carry_out(bench, claimed)
 
 
 def rerun_now(
-    workspace: Workspace, key: AssessmentKey, *, reason: str, note: str = "", force: bool = False, reviewer: str | None = None
+    workspace: Workspace,
+    key: AssessmentKey,
+    *,
+    reason: str,
+    note: str = "",
+    force: bool = False,
+    reviewer: str | None = None,
 ) -> tuple[AssessmentKey | None, Failure | None]:
     """Run `rerun` for callers without an event loop."""
-    return asyncio.run(rerun(workspace, key, reason=reason, note=note, force=force, reviewer=reviewer))
+    return asyncio.run(
+        rerun(workspace, key, reason=reason, note=note, force=force, reviewer=reviewer)
+    )
 
 
 def check_rerun(row: AssessmentRow, *, force: bool = False) -> None:
@@ -178,7 +219,9 @@ def check_rerun(row: AssessmentRow, *, force: bool = False) -> None:
         raise Refused(shown, "is a deterministic score, so a rerun would give the same result.")
     if row.grader == PERSON:
         raise Refused(
-            shown, "is graded by people, so there is no judge to rerun.", remedy="Undo the decision to grade it again."
+            shown,
+            "is graded by people, so there is no judge to rerun.",
+            remedy="Undo the decision to grade it again.",
         )
     if row.attempt >= MAX_ATTEMPTS and not force:
         problem = f"is attempt {row.attempt} of at most {MAX_ATTEMPTS}."

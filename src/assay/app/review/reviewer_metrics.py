@@ -1,4 +1,6 @@
-"""Metrics of each reviewer: decisions, agreement with themselves and others, and responses to planted checks."""
+"""Metrics of each reviewer: decisions, agreement with themselves and others, and responses to
+planted checks.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from assay.analysis.reviewers import Pairs, Reviewer, ReviewerDecision, ReviewerEvidence, quickest, reviewer_of
+from assay.analysis.reviewers import (
+    Pairs,
+    Reviewer,
+    ReviewerDecision,
+    ReviewerEvidence,
+    quickest,
+    reviewer_of,
+)
 from assay.app.review.protocol import OF_THE_RUN
 from assay.domain.control_items import ControlItem, RepeatOrigin
 from assay.domain.errors import UnknownName
@@ -41,43 +50,65 @@ SESSION_S: Final = 1800.0
 """Seconds without activity after which a reviewer's session ends."""
 
 
-def reviewers(workspace: Workspace, *, run: RunId | None = None, covered: Collection[RunId] = ()) -> dict[str, Reviewer]:
+def reviewers(
+    workspace: Workspace, *, run: RunId | None = None, covered: Collection[RunId] = ()
+) -> dict[str, Reviewer]:
     """Return metrics by name for each reviewer who decided an item in the web app.
 
-    A session with control items of `covered` runs is included only after it ends, because a figure that changes, or does not
-    change, after one decision would reveal whether the item was real. An opinion is included only after the second reviewer's
-    opinion, because the figures would otherwise show the first opinion.
+    A session with control items of `covered` runs is included only after it ends, because a figure
+    that changes, or does not change, after one decision would reveal whether the item was real. An
+    opinion is included only after the second reviewer's opinion, because the figures would
+    otherwise show the first opinion.
     """
     observations = _without_open_opinions(workspace.observations.read(run=run))
     decided = (ObservationKind.DECISION, ObservationKind.VERDICT, ObservationKind.OPINION)
-    names = sorted({observation.reviewer for observation in observations if observation.kind in decided})
+    names = sorted(
+        {observation.reviewer for observation in observations if observation.kind in decided}
+    )
     if covered:
         observations = _of_sessions_over(workspace, observations, names, covered)
     rng = np.random.default_rng(_DRAWS_SEED)
     pairs = _opinion_pairs(observations)
     real = [taken for _, taken in _real_decisions(observations) if taken.verb is not Verb.UNDO]
-    limit = quickest([pace for taken in real if (pace := _reviewer_decision(taken, None).pace) is not None])
+    limit = quickest(
+        [pace for taken in real if (pace := _reviewer_decision(taken, None).pace) is not None]
+    )
     return {
-        name: reviewer_of(replace(_evidence(workspace, name, observations, pairs), quickest=limit), rng=rng) for name in names
+        name: reviewer_of(
+            replace(_evidence(workspace, name, observations, pairs), quickest=limit), rng=rng
+        )
+        for name in names
     }
 
 
-def reviewer(workspace: Workspace, name: str, *, run: RunId | None = None, covered: Collection[RunId] = ()) -> Reviewer:
+def reviewer(
+    workspace: Workspace, name: str, *, run: RunId | None = None, covered: Collection[RunId] = ()
+) -> Reviewer:
     """Return the metrics of one reviewer, as `reviewers` does; raises `UnknownName`."""
     known = reviewers(workspace, run=run, covered=covered)
     if name not in known:
-        raise UnknownName("reviewer", name, known, remedy="/reviewers lists the people who reviewed in the browser.")
+        raise UnknownName(
+            "reviewer",
+            name,
+            known,
+            remedy="/reviewers lists the people who reviewed in the browser.",
+        )
     return known[name]
 
 
 def _without_open_opinions(observations: Sequence[Observation]) -> list[Observation]:
-    opinions = [observation for observation in observations if observation.kind is ObservationKind.OPINION]
+    opinions = [
+        observation for observation in observations if observation.kind is ObservationKind.OPINION
+    ]
     alone = {key for key, standing in standing_by_item(opinions).items() if len(standing) == 1}
     return [observation for observation in observations if observation.assessment not in alone]
 
 
 def _of_sessions_over(
-    workspace: Workspace, observations: Sequence[Observation], names: Sequence[str], covered: Collection[RunId]
+    workspace: Workspace,
+    observations: Sequence[Observation],
+    names: Sequence[str],
+    covered: Collection[RunId],
 ) -> list[Observation]:
     now = workspace.clock.now()
     by_name = {name: [each for each in observations if each.reviewer == name] for name in names}
@@ -85,17 +116,24 @@ def _of_sessions_over(
     return [
         observation
         for observation in observations
-        if observation.run_id not in covered or observation.id <= until.get(observation.reviewer, observation.id)
+        if observation.run_id not in covered
+        or observation.id <= until.get(observation.reviewer, observation.id)
     ]
 
 
 def document(name: str, figures: Reviewer, stated_by: Mapping[str, int]) -> dict[str, Any]:
-    """Return a reviewer's figures as JSON; `stated_by` counts the decisions by the other person who gave the name."""
+    """Return a reviewer's figures as JSON; `stated_by` counts the decisions by the other person who
+    gave the name.
+    """
     return {"reviewer": name, "stated_by": dict(stated_by), **asdict(figures)}
 
 
-def stated_reviewers(workspace: Workspace, *, run: RunId | None = None) -> dict[str, dict[str, int]]:
-    """Count the decisions under each reviewer's name that another signed-in person gave, by that person's name."""
+def stated_reviewers(
+    workspace: Workspace, *, run: RunId | None = None
+) -> dict[str, dict[str, int]]:
+    """Count the decisions under each reviewer's name that another signed-in person gave, by that
+    person's name.
+    """
     counts: dict[str, dict[str, int]] = {}
     for (name, stater), n in workspace.archive.assessments.stated_reviewers(run).items():
         counts.setdefault(name, {})[stater] = n
@@ -110,8 +148,15 @@ def _evidence(
 ) -> ReviewerEvidence:
     own = [observation for observation in observations if observation.reviewer == name]
     verdicts = with_body(own, BlindVerdict)
-    real = {verdict.assessment: body.overall for verdict, body in verdicts if verdict.purpose is AssessmentPurpose.WORK}
-    judged = {detail.row.key: detail.judged.scores for detail in workspace.archive.assessments.details(list(real))}
+    real = {
+        verdict.assessment: body.overall
+        for verdict, body in verdicts
+        if verdict.purpose is AssessmentPurpose.WORK
+    }
+    judged = {
+        detail.row.key: detail.judged.scores
+        for detail in workspace.archive.assessments.details(list(real))
+    }
     # For each item, the reviewer's own score and the judge's score for each candidate.
     beside = {
         key: [
@@ -121,7 +166,11 @@ def _evidence(
         ]
         for key, overall in real.items()
     }
-    before = {key: sum(abs(a - b) for a, b in pairs) / len(pairs) for key, pairs in beside.items() if pairs}
+    before = {
+        key: sum(abs(a - b) for a, b in pairs) / len(pairs)
+        for key, pairs in beside.items()
+        if pairs
+    }
     taken: dict[AssessmentKey, list[ReviewerDecision]] = defaultdict(list)
     reruns = 0
     for observation, decision in _real_decisions(own):
@@ -139,7 +188,11 @@ def _evidence(
     for first, second in both:
         mine, other = (first, second) if name == first.reviewer else (second, first)
         scores, other_scores = mine.given.result, other.given.result
-        others += [(scores[candidate], other_scores[candidate]) for candidate in scores if candidate in other_scores]
+        others += [
+            (scores[candidate], other_scores[candidate])
+            for candidate in scores
+            if candidate in other_scores
+        ]
     return ReviewerEvidence(
         taken=[decision for of_item in taken.values() for decision in of_item],
         plants=[(result.how, result.caught) for result in checks if result.how != GOOD],
@@ -155,15 +208,25 @@ def _evidence(
 
 def _real_decisions(observations: Iterable[Observation]) -> list[tuple[Observation, DecisionTaken]]:
     decisions = with_body(observations, DecisionTaken)
-    return [(observation, taken) for observation, taken in decisions if observation.purpose is AssessmentPurpose.WORK]
+    return [
+        (observation, taken)
+        for observation, taken in decisions
+        if observation.purpose is AssessmentPurpose.WORK
+    ]
 
 
-def _repeated(own: Sequence[Observation], control: Mapping[AssessmentKey, ControlItem]) -> list[tuple[float, float]]:
+def _repeated(
+    own: Sequence[Observation], control: Mapping[AssessmentKey, ControlItem]
+) -> list[tuple[float, float]]:
     results: dict[AssessmentKey, Mapping[str, float | None]] = {
         observation.assessment: taken.result for observation, taken in with_body(own, DecisionTaken)
     }
-    # A verdict given before the judge's grades were shown is better evidence than the decision that followed.
-    results |= {observation.assessment: verdict.overall for observation, verdict in with_body(own, BlindVerdict)}
+    # A verdict given before the judge's grades were shown is better evidence than the decision that
+    # followed.
+    results |= {
+        observation.assessment: verdict.overall
+        for observation, verdict in with_body(own, BlindVerdict)
+    }
     pairs: list[tuple[float, float]] = []
     for key, result in results.items():
         origin = control[key].origin if key in control else None
@@ -191,11 +254,14 @@ def _pairs(scores: Sequence[tuple[float, float]]) -> Pairs:
     return Pairs(first=[first for first, _ in scores], second=[second for _, second in scores])
 
 
-def _opinion_pairs(observations: Sequence[Observation]) -> list[tuple[StandingOpinion, StandingOpinion]]:
+def _opinion_pairs(
+    observations: Sequence[Observation],
+) -> list[tuple[StandingOpinion, StandingOpinion]]:
     opinions = [
         observation
         for observation in observations
-        if observation.kind is ObservationKind.OPINION and observation.purpose is AssessmentPurpose.WORK
+        if observation.kind is ObservationKind.OPINION
+        and observation.purpose is AssessmentPurpose.WORK
     ]
     standing = [[*given.values()] for given in standing_by_item(opinions).values()]
     pairs = [(given[0], given[1]) for given in standing if len(given) > 1]
@@ -209,13 +275,20 @@ def _opinion_pairs(observations: Sequence[Observation]) -> list[tuple[StandingOp
 def shown_answers(
     workspace: Workspace, own: Sequence[Observation], control: Mapping[AssessmentKey, ControlItem]
 ) -> list[tuple[Observation, CheckAnswered]]:
-    """Return the last response to each planted check, if the reviewer's session or the whole run has ended.
+    """Return the last response to each planted check, if the reviewer's session or the whole run
+    has ended.
 
-    A session ends at its reviewer's request or after half an hour without activity. Before that, a changing figure would reveal
-    which item was a planted check.
+    A session ends at its reviewer's request or after half an hour without activity. Before that, a
+    changing figure would reveal which item was a planted check.
     """
-    opinions = standing_by_item(observation for observation in own if observation.kind is ObservationKind.OPINION)
-    pending = {key for key, item in control.items() if item.state is AssessmentState.PENDING and not opinions.get(key)}
+    opinions = standing_by_item(
+        observation for observation in own if observation.kind is ObservationKind.OPINION
+    )
+    pending = {
+        key
+        for key, item in control.items()
+        if item.state is AssessmentState.PENDING and not opinions.get(key)
+    }
     last = {
         observation.assessment: (observation, result)
         for observation, result in with_body(own, CheckAnswered)
@@ -231,12 +304,16 @@ def shown_answers(
     }
     until = _over_until(own, now=workspace.clock.now())
     return [
-        (observation, result) for observation, result in last.values() if observation.id <= until or observation.run_id in over
+        (observation, result)
+        for observation, result in last.values()
+        if observation.id <= until or observation.run_id in over
     ]
 
 
 def _over_until(own: Sequence[Observation], *, now: str) -> int:
-    """Return the id of the last observation in the newest ended session; 0 if no session has ended."""
+    """Return the id of the last observation in the newest ended session; 0 if no session has
+    ended.
+    """
     until, before = 0, None
     for observation in own:
         if observation.kind is ObservationKind.PROTOCOL:
@@ -246,7 +323,9 @@ def _over_until(own: Sequence[Observation], *, now: str) -> int:
         if observation.kind is ObservationKind.ENDED:
             until = observation.id
         before = observation
-    return before.id if before is not None and _seconds_between(before.at, now) >= SESSION_S else until
+    return (
+        before.id if before is not None and _seconds_between(before.at, now) >= SESSION_S else until
+    )
 
 
 def _seconds_between(earlier: str, later: str) -> float:
@@ -254,7 +333,9 @@ def _seconds_between(earlier: str, later: str) -> float:
 
 
 def end_session(workspace: Workspace, name: str, *, idempotency_key: str) -> None:
-    """Record that a reviewer's session has ended, so that results of its planted checks may be shown."""
+    """Record that a reviewer's session has ended, so that results of its planted checks may be
+    shown.
+    """
     decisions = workspace.observations.read(kinds=(ObservationKind.DECISION,), reviewer=name)
     at = workspace.clock.now()
     workspace.observations.note(
@@ -279,8 +360,10 @@ class Answered:
     Attributes:
         how: the alteration; `known_good` for an unaltered check.
         right: True if the reviewer found the alteration, or accepted an unaltered check.
-        changed: (candidate, criterion, score by the judge, score shown) of each altered score, on the judge's scale.
-        words: (candidate, criterion, text by the judge, text shown) of each altered reason or quotation.
+        changed: (candidate, criterion, score by the judge, score shown) of each altered score, on
+            the judge's scale.
+        words: (candidate, criterion, text by the judge, text shown) of each altered reason or
+            quotation.
     """
 
     detail: AssessmentDetail
@@ -292,14 +375,22 @@ class Answered:
     words: tuple[tuple[str, str, str, str], ...]
 
 
-def answered(workspace: Workspace, name: str, *, run: RunId | None = None, limit: int = 200) -> tuple[Answered, ...]:
-    """Return a reviewer's responses to planted checks in ended sessions, newest first; raises `UnknownName`."""
+def answered(
+    workspace: Workspace, name: str, *, run: RunId | None = None, limit: int = 200
+) -> tuple[Answered, ...]:
+    """Return a reviewer's responses to planted checks in ended sessions, newest first; raises
+    `UnknownName`.
+    """
     own = workspace.observations.read(run=run, reviewer=name)
     control = {item.key: item for item in workspace.control_items.read(reviewer=name)}
     if not own and not control:
-        raise UnknownName("reviewer", name, remedy="/reviewers lists the people who reviewed in the browser.")
+        raise UnknownName(
+            "reviewer", name, remedy="/reviewers lists the people who reviewed in the browser."
+        )
     shown = sorted(shown_answers(workspace, own, control), key=lambda answer: -answer[0].id)[:limit]
-    sources = workspace.archive.assessments.details([control[observation.assessment].source for observation, _ in shown])
+    sources = workspace.archive.assessments.details(
+        [control[observation.assessment].source for observation, _ in shown]
+    )
     details = {detail.row.key: detail for detail in sources}
     answers = []
     for observation, result in shown:
@@ -321,16 +412,28 @@ def answered(workspace: Workspace, name: str, *, run: RunId | None = None, limit
                 at=observation.at,
                 right=result.caught == (result.how != GOOD),
                 changed=tuple(
-                    (a.candidate, a.criterion, a.raw_score, b.raw_score) for a, b in pairs if a.raw_score != b.raw_score
+                    (a.candidate, a.criterion, a.raw_score, b.raw_score)
+                    for a, b in pairs
+                    if a.raw_score != b.raw_score
                 ),
-                words=tuple((a.candidate, a.criterion, *texts) for a, b in pairs if (texts := _words(a, b)) is not None),
+                words=tuple(
+                    (a.candidate, a.criterion, *texts)
+                    for a, b in pairs
+                    if (texts := _words(a, b)) is not None
+                ),
             )
         )
     return tuple(answers)
 
 
 def _words(wrote: Grade, shown: Grade) -> tuple[str, str] | None:
-    """Return the judge's reason, or otherwise its quotations, before and after the alteration; None if unaltered."""
+    """Return the judge's reason, or otherwise its quotations, before and after the alteration; None
+    if unaltered.
+    """
     if wrote.reason != shown.reason:
         return wrote.reason, shown.reason
-    return None if wrote.evidence == shown.evidence else ("\n".join(wrote.evidence), "\n".join(shown.evidence))
+    return (
+        None
+        if wrote.evidence == shown.evidence
+        else ("\n".join(wrote.evidence), "\n".join(shown.evidence))
+    )

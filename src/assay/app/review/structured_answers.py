@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 def structured_answer(
     journal: StoreJournal, structuring: Structuring, task: Task, text: str, *, candidate: str | None
 ) -> StructuredAnswer | None:
-    """Return the stored structure of a response, or of the model solution if `candidate` is None; None if not stored."""
-    kept = journal.structured(structuring_request(structuring, Sitting(task=task, responses=()), text, candidate=candidate))
+    """Return the stored structure of a response, or of the model solution if `candidate` is None;
+    None if not stored.
+    """
+    kept = journal.structured(
+        structuring_request(
+            structuring, Sitting(task=task, responses=()), text, candidate=candidate
+        )
+    )
     return None if kept is None else read_structure(Reply(text=kept))

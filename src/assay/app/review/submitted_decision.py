@@ -27,10 +27,12 @@ class SubmittedDecision:
 
     Attributes:
         idempotency_key: prevents a decision that is sent twice from counting twice.
-        corrections: (pane, criterion or None for the overall score, score from 0 to 1); panes count from 0.
+        corrections: (pane, criterion or None for the overall score, score from 0 to 1); panes count
+            from 0.
         active_ms: milliseconds that the reviewer spent on the item.
         run: run that must contain the item; None to accept any run.
-        signed_in: the person whose invitation, token or login sent the decision; empty if this is the reviewer.
+        signed_in: the person whose invitation, token or login sent the decision; empty if this is
+            the reviewer.
     """
 
     verb: Verb
@@ -49,8 +51,8 @@ class SubmittedDecision:
 class ResolvedDecision:
     """A submitted decision with candidates instead of panes.
 
-    `decision` is what the store applies. `result` contains the scores that would count; empty unless the decision approves or
-    corrects.
+    `decision` is what the store applies. `result` contains the scores that would count; empty
+    unless the decision approves or corrects.
     """
 
     decision: Decision
@@ -63,19 +65,26 @@ class ResolvedDecision:
 
 
 def resolve(
-    detail: AssessmentDetail, submitted: SubmittedDecision, *, labels: Mapping[str, str], displayed: bool
+    detail: AssessmentDetail,
+    submitted: SubmittedDecision,
+    *,
+    labels: Mapping[str, str],
+    displayed: bool,
 ) -> ResolvedDecision:
     """Convert a submitted decision to candidates and scores, regardless of the item's state.
 
-    Real items, opinions and control items all use this function, so that the same mistake always gets the same message.
-    `labels` are the candidates' names for messages. `displayed`: True if the service sent the item to this reviewer.
+    Real items, opinions and control items all use this function, so that the same mistake always
+    gets the same message. `labels` are the candidates' names for messages. `displayed`: True if the
+    service sent the item to this reviewer.
 
-    Raises InputError or UnknownName for a missing reason or score, or for a score that the item does not have. Raises Refused
-    if a candidate would have no score.
+    Raises InputError or UnknownName for a missing reason or score, or for a score that the item
+    does not have. Raises Refused if a candidate would have no score.
     """
     verb, reason, note = submitted.verb, submitted.reason, submitted.note
     corrections = named(detail.row, submitted.corrections if verb is Verb.CORRECT else ())
-    check_words(verb, reason=reason if verb is Verb.REJECT else reason or note, corrections=corrections)
+    check_words(
+        verb, reason=reason if verb is Verb.REJECT else reason or note, corrections=corrections
+    )
     if verb is Verb.CORRECT:  # the store keeps a single text for a correction
         reason, note = f"{reason}: {note}" if reason and note else reason or note, ""
     if verb not in (Verb.CORRECT, Verb.REJECT):
@@ -87,7 +96,10 @@ def resolve(
         via=submitted.via,
         displayed=displayed and verb is not Verb.UNDO,
         stated_by=stated_by(
-            submitted.reviewer, signed_in=submitted.signed_in or submitted.reviewer, via=submitted.via, displayed=displayed
+            submitted.reviewer,
+            signed_in=submitted.signed_in or submitted.reviewer,
+            via=submitted.via,
+            displayed=displayed,
         ),
         reason=reason,
         note=note,
@@ -109,7 +121,9 @@ def decision_taken(
 ) -> DecisionTaken:
     """Record how a decision was made and how far it differs from the judge's grades."""
     result, judged = resolved.result, detail.judged.scores
-    differences = [result[name] - score for name in result if (score := judged.get(name)) is not None]
+    differences = [
+        result[name] - score for name in result if (score := judged.get(name)) is not None
+    ]
     order = [name for name in panes_of(detail.row) if name in result]
     first, last = (result[order[0]], result[order[-1]]) if len(order) > 1 else (0.0, 0.0)
     return DecisionTaken(
@@ -127,34 +141,59 @@ def decision_taken(
     )
 
 
-def candidate_scores(detail: AssessmentDetail, scores: Mapping[Place, float]) -> dict[str, float | None]:
-    """Return each candidate's score from 0 to 1: the overall score, otherwise the weighted mean of the criteria, or None."""
+def candidate_scores(
+    detail: AssessmentDetail, scores: Mapping[Place, float]
+) -> dict[str, float | None]:
+    """Return each candidate's score from 0 to 1: the overall score, otherwise the weighted mean of
+    the criteria, or None.
+    """
     criteria = [criterion for _, criterion in scores if criterion is not None]
     weights = dict(detail.judged.weights) or dict.fromkeys(criteria, 1.0)
     overall: dict[str, float | None] = {}
     for name in detail.row.candidates:
         given = scores.get((name, None))
-        graded = {criterion: score for (of, criterion), score in scores.items() if of == name and criterion}
+        graded = {
+            criterion: score
+            for (of, criterion), score in scores.items()
+            if of == name and criterion
+        }
         overall[name] = weighted_score(graded, weights) if given is None else given
     return overall
 
 
-def by_pane(verdict: BlindVerdict, detail: AssessmentDetail) -> tuple[tuple[int, str | None, float], ...]:
+def by_pane(
+    verdict: BlindVerdict, detail: AssessmentDetail
+) -> tuple[tuple[int, str | None, float], ...]:
     order = panes_of(detail.row)
     scores = verdict.scores.items()
-    return tuple((order.index(name), criterion, value) for (name, criterion), value in scores if name in order)
+    return tuple(
+        (order.index(name), criterion, value)
+        for (name, criterion), value in scores
+        if name in order
+    )
 
 
-def _result(detail: AssessmentDetail, decision: Decision, label_of: Mapping[str, str]) -> dict[str, float]:
-    """Return the candidates' scores after this decision; errors use the names that the page shows."""
+def _result(
+    detail: AssessmentDetail, decision: Decision, label_of: Mapping[str, str]
+) -> dict[str, float]:
+    """Return the candidates' scores after this decision; errors use the names that the page
+    shows.
+    """
     judged = rules.grading_of(detail.judged)
     labelled = rules.Grading(
         scores={label_of[name]: score for name, score in judged.scores.items()},
-        grades={(label_of[name], criterion): score for (name, criterion), score in judged.grades.items()},
+        grades={
+            (label_of[name], criterion): score for (name, criterion), score in judged.grades.items()
+        },
         weights=judged.weights,
     )
-    corrections = {(label_of[name], criterion): value for (name, criterion), value in decision.corrections.items()}
-    counted = rules.counted(decision.verb, labelled, corrections, where=shown_assessment(detail.row.key))
+    corrections = {
+        (label_of[name], criterion): value
+        for (name, criterion), value in decision.corrections.items()
+    }
+    counted = rules.counted(
+        decision.verb, labelled, corrections, where=shown_assessment(detail.row.key)
+    )
     if counted is None:
         return {}
     scores = ((name, counted.scores[label_of[name]]) for name in judged.scores)

@@ -25,9 +25,10 @@ _MOST_TRIES: Final = 10
 class AgentStandingDocument:
     """An agent's results at one tier of the prompts, over the trials that count.
 
-    `mean` with `ci95` is the score over scenarios; `reason` says why one of them is null. `pass_at` and `pass_all` map k to the
-    mean probability over scenarios that at least one of k trials, or all of them, succeed; k goes up to the fewest trials of a
-    scenario. Seconds, tool calls, tokens and cost are means per trial, null if unknown for any trial.
+    `mean` with `ci95` is the score over scenarios; `reason` says why one of them is null. `pass_at`
+    and `pass_all` map k to the mean probability over scenarios that at least one of k trials, or
+    all of them, succeed; k goes up to the fewest trials of a scenario. Seconds, tool calls, tokens
+    and cost are means per trial, null if unknown for any trial.
     """
 
     agent: str
@@ -49,7 +50,9 @@ class AgentStandingDocument:
 
 @document
 class AgentPairDocument:
-    """Two agents at one tier, or two tiers of one agent; `p_holm` and `decision` are adjusted for all pairs."""
+    """Two agents at one tier, or two tiers of one agent; `p_holm` and `decision` are adjusted for
+    all pairs.
+    """
 
     a: str
     b: str
@@ -72,7 +75,8 @@ class AgentComparisonDocument:
 def compare_agents(trials: Sequence[AgentTrialDocument]) -> AgentComparisonDocument:
     """Compare the agents of graded trials; a trial without a grade that counts is left out.
 
-    All tiers use the same scenarios, so two tiers of an agent are compared scenario by scenario, like two agents.
+    All tiers use the same scenarios, so two tiers of an agent are compared scenario by scenario,
+    like two agents.
     """
     grouped: dict[tuple[str, str], list[tuple[AgentTrialDocument, float]]] = defaultdict(list)
     for trial in trials:
@@ -81,7 +85,8 @@ def compare_agents(trials: Sequence[AgentTrialDocument]) -> AgentComparisonDocum
     if not grouped:
         return AgentComparisonDocument(agents=(), pairs=())
     rows = [(key, trial, score) for key, scored in grouped.items() for trial, score in scored]
-    keys: dict[Hashable, tuple[str, str]] = {key: key for key in grouped}  # labels of a table have no type of their own
+    # labels of a table have no type of their own
+    keys: dict[Hashable, tuple[str, str]] = {key: key for key in grouped}
     table = ScoreTable.from_columns(
         task=[trial.scenario for _, trial, _ in rows],
         candidate=[key for key, _, _ in rows],
@@ -127,8 +132,12 @@ def compare_agents(trials: Sequence[AgentTrialDocument]) -> AgentComparisonDocum
     return AgentComparisonDocument(agents=tuple(agents), pairs=tuple(pairs))
 
 
-def _in_tries(trials: Sequence[AgentTrialDocument], probability: Callable[[int, int, int], float]) -> dict[str, float]:
-    """Return a probability's mean over scenarios, for each number of tries that every scenario has."""
+def _in_tries(
+    trials: Sequence[AgentTrialDocument], probability: Callable[[int, int, int], float]
+) -> dict[str, float]:
+    """Return a probability's mean over scenarios, for each number of tries that every scenario
+    has.
+    """
     by_scenario: dict[str, list[bool]] = defaultdict(list)
     for trial in trials:
         by_scenario[trial.scenario].append(bool(trial.success))

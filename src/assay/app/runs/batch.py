@@ -1,4 +1,6 @@
-"""Execute runs through batch APIs: submit requests, check jobs, and collect answers, in one process or several."""
+"""Execute runs through batch APIs: submit requests, check jobs, and collect answers, in one process
+or several.
+"""
 
 from __future__ import annotations
 
@@ -67,8 +69,12 @@ def batch_document(batch: BatchResult) -> RunInBatchesDocument:
     )
 
 
-def submit(workspace: Workspace, plan: RunPlan, tasks: Iterable[PlannedTask], **how: Any) -> BatchResult:
-    """Store a run and submit its first requests, with the arguments of `begin`; `collect` continues the run."""
+def submit(
+    workspace: Workspace, plan: RunPlan, tasks: Iterable[PlannedTask], **how: Any
+) -> BatchResult:
+    """Store a run and submit its first requests, with the arguments of `begin`; `collect` continues
+    the run.
+    """
     return begin(workspace, plan, tasks, **how)()
 
 
@@ -82,7 +88,10 @@ def begin(
     only_structure: bool = False,
     listener: Listener = nobody,
 ) -> Callable[[], BatchResult]:
-    """Store a run as submitted; return the function that sends its first requests. `only_structure` stops before judging."""
+    """Store a run as submitted; return the function that sends its first requests.
+
+    `only_structure` stops before judging.
+    """
     workspace.directory.batch_files = by_files or to_file is not None
     check_batchable(workspace, plan)
     plan = _staged(plan, only_structure=only_structure)
@@ -94,7 +103,9 @@ def begin(
         outbox.discard()
         raise
     workspace.results.begin(plan.id)
-    return lambda: collect(workspace, plan.id, to_file=to_file, by_files=by_files, listener=listener, outbox=outbox)
+    return lambda: collect(
+        workspace, plan.id, to_file=to_file, by_files=by_files, listener=listener, outbox=outbox
+    )
 
 
 def submit_stored(
@@ -107,18 +118,23 @@ def submit_stored(
     budget_usd: float | None = None,
     listener: Listener = nobody,
 ) -> BatchResult:
-    """Submit the pending and failed trials of a stored run; with `only_structure`, no judge is called.
+    """Submit the pending and failed trials of a stored run; with `only_structure`, no judge is
+    called.
 
     `budget_usd` replaces the run's budget and includes its cost so far.
 
-    Models without a batch API get their requests in the file `to_file`; `by_files` writes these files below `.assay` instead.
-    Raises `Refused` if another process executes the run.
+    Models without a batch API get their requests in the file `to_file`; `by_files` writes these
+    files below `.assay` instead. Raises `Refused` if another process executes the run.
     """
     plan = resumable(workspace, run_id)
     workspace.directory.batch_files = by_files or to_file is not None
     check_batchable(workspace, plan)
     if workspace.journal.is_carried_out(plan.id):
-        raise Refused(plan.id, "is being executed by another process.", remedy=f"Pause it first: assay pause {plan.id}")
+        raise Refused(
+            plan.id,
+            "is being executed by another process.",
+            remedy=f"Pause it first: assay pause {plan.id}",
+        )
     staged = _staged(plan, only_structure=only_structure)
     if budget_usd is not None:
         staged = with_budget(workspace, staged, result_of(workspace, plan.id).summary, budget_usd)
@@ -160,21 +176,33 @@ def collect(
     listener: Listener = nobody,
     outbox: Outbox | None = None,
 ) -> BatchResult:
-    """Store the answers of finished jobs (or those in the files `results`), then submit the trials' next requests."""
+    """Store the answers of finished jobs (or those in the files `results`), then submit the trials'
+    next requests.
+    """
     plan = workspace.journal.plan_of(run_named(workspace, run_id))
     jobs = workspace.jobs.of_runs([plan.id])
-    workspace.directory.batch_files = by_files or to_file is not None or any(job.place == FILE for job in jobs)
+    workspace.directory.batch_files = (
+        by_files or to_file is not None or any(job.place == FILE for job in jobs)
+    )
     for path in results:
         if not path.is_file():
             raise InputError(str(path), "there is no such file.")
     if results and not any(job.place == FILE and job.state is JobState.SENT for job in jobs):
-        raise InputError(plan.id, "is not waiting for answers from files.", remedy=f"See assay batch status {plan.id}")
+        raise InputError(
+            plan.id,
+            "is not waiting for answers from files.",
+            remedy=f"See assay batch status {plan.id}",
+        )
     before = result_of(workspace, plan.id).summary
     listener, watch = workspace.notices.watch(plan, before, listener)
-    known = {job.token: Path(job.input_file) for job in jobs if job.place == FILE and job.input_file}
+    known = {
+        job.token: Path(job.input_file) for job in jobs if job.place == FILE and job.input_file
+    }
     outbox = outbox or _outbox(workspace, plan, _JobFiles(workspace, known, to_file=to_file))
     collector = Collector(
-        engine=engine_of(workspace, plan, listener, only_structure=plan.environment.get(_STAGE) == "structure"),
+        engine=engine_of(
+            workspace, plan, listener, only_structure=plan.environment.get(_STAGE) == "structure"
+        ),
         jobs=workspace.jobs,
         path=outbox.path,
         results=results,
@@ -186,7 +214,11 @@ def collect(
     listener(RunStarted(run=plan.id, suite=plan.suite, total=total, left=left))
     collected = asyncio.run(_until_done(workspace, collector, plan, outbox))
     result = result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
-    if plan.regrade_of is not None and result.summary.state is RunState.FINISHED and keep_reviews(workspace, plan):
+    if (
+        plan.regrade_of is not None
+        and result.summary.state is RunState.FINISHED
+        and keep_reviews(workspace, plan)
+    ):
         result = replace(result_of(workspace, plan.id), seconds=result.seconds)
     if before.state is not result.summary.state or collected.answered:
         workspace.results.end(plan.id)
@@ -212,21 +244,28 @@ def collect_all(
     results: Sequence[Path] = (),
     listening: Callable[[], AbstractContextManager[Listener]] = lambda: nullcontext(nobody),
 ) -> tuple[BatchResult, ...]:
-    """Collect the named runs, or all runs with open jobs. With `watch`, repeat until the runs are done."""
+    """Collect the named runs, or all runs with open jobs.
+
+    With `watch`, repeat until the runs are done.
+    """
     interval_s = _positive(workspace, "batch_interval") if every_s is None else every_s
     done: dict[str, BatchResult] = {}
     runs: Sequence[str] = run_ids or waiting_runs(workspace)
     while True:
         with listening() as listener:
             for run in runs:
-                done[run] = collect(workspace, run, to_file=to_file, results=results, listener=listener)
+                done[run] = collect(
+                    workspace, run, to_file=to_file, results=results, listener=listener
+                )
         runs = [run for run in runs if waits(done[run].result.summary)]
         if not watch or not runs:
             return tuple(done.values())
         time.sleep(interval_s)
 
 
-async def _until_done(workspace: Workspace, collector: Collector, plan: RunPlan, outbox: Outbox) -> Collected:
+async def _until_done(
+    workspace: Workspace, collector: Collector, plan: RunPlan, outbox: Outbox
+) -> Collected:
     try:
         return await collector.collect(plan, outbox)
     finally:
@@ -234,14 +273,22 @@ async def _until_done(workspace: Workspace, collector: Collector, plan: RunPlan,
         await workspace.directory.close()
 
 
-def execute(workspace: Workspace, run_id: str, command: Sequence[str], *, listener: Listener = nobody) -> BatchResult:
-    """Let a command answer a run's batch files, stage after stage, until the run is done or the command fails.
+def execute(
+    workspace: Workspace, run_id: str, command: Sequence[str], *, listener: Listener = nobody
+) -> BatchResult:
+    """Let a command answer a run's batch files, stage after stage, until the run is done or the
+    command fails.
 
-    `{input}` and `{output}` in the command stand for the two files; a command without them gets `-i INPUT -o OUTPUT`.
+    `{input}` and `{output}` in the command stand for the two files; a command without them gets `-i
+    INPUT -o OUTPUT`.
     """
     result = status(workspace, run_id)[0]
     run = result.result.summary.id
-    while jobs := [job for job in workspace.jobs.of_runs([run]) if job.place == FILE and job.state is JobState.SENT]:
+    while jobs := [
+        job
+        for job in workspace.jobs.of_runs([run])
+        if job.place == FILE and job.state is JobState.SENT
+    ]:
         failed = []
         outputs = []
         for job in jobs:
@@ -259,13 +306,17 @@ def _answered_by(workspace: Workspace, job: BatchJob, command: Sequence[str]) ->
     """Run a command on the file of a job; return (file with answers, reason for a failure)."""
     source = Path(job.input_file or "")
     output, log = source.with_suffix(".answers-0"), source.with_suffix(".log")
-    words = [word.replace("{input}", str(source)).replace("{output}", str(output)) for word in command]
+    words = [
+        word.replace("{input}", str(source)).replace("{output}", str(output)) for word in command
+    ]
     if words == list(command):
         words += ["-i", str(source), "-o", str(output)]
     started, began = workspace.clock.now(), workspace.clock.monotonic()
     with log.open("wb") as out:
         try:
-            code = subprocess.run(words, stdout=out, stderr=subprocess.STDOUT, check=False).returncode
+            code = subprocess.run(
+                words, stdout=out, stderr=subprocess.STDOUT, check=False
+            ).returncode
         except OSError as error:
             raise InputError(words[0], f"cannot be executed: {error.strerror}.") from error
     seconds = workspace.clock.monotonic() - began
@@ -296,18 +347,24 @@ def _note_carried(workspace: Workspace, run: RunId, carried: JsonValue) -> None:
     before = plan.environment.get("batch")
     batch: JsonValue = [*(before if isinstance(before, list) else ()), carried]
     state = workspace.journal.state_of(run)
-    workspace.journal.extend_run(replace(plan, environment={**plan.environment, "batch": batch}), ())
+    workspace.journal.extend_run(
+        replace(plan, environment={**plan.environment, "batch": batch}), ()
+    )
     workspace.journal.set_state(run, state)
 
 
 def status(workspace: Workspace, run_id: str | None = None) -> tuple[BatchResult, ...]:
-    """Return the runs with open jobs, or one run with all of its jobs, without calling a provider."""
+    """Return the runs with open jobs, or one run with all of its jobs, without calling a
+    provider.
+    """
     if run_id is not None:
         run = run_named(workspace, run_id)
         return (BatchResult(result=result_of(workspace, run), jobs=workspace.jobs.of_runs([run])),)
     jobs = workspace.jobs.of_runs(only_open=True)
     return tuple(
-        BatchResult(result=result_of(workspace, run), jobs=tuple(job for job in jobs if job.run == run))
+        BatchResult(
+            result=result_of(workspace, run), jobs=tuple(job for job in jobs if job.run == run)
+        )
         for run in waiting_runs(workspace)
     )
 
@@ -321,12 +378,16 @@ def waiting_runs(workspace: Workspace) -> tuple[RunId, ...]:
     """Return the runs in use that have trials or jobs at a provider, newest first."""
     open_ = {job.run for job in workspace.jobs.of_runs(only_open=True)}
     return tuple(
-        summary.id for summary in workspace.archive.runs.matching(Selection()) if summary.id in open_ or waits(summary)
+        summary.id
+        for summary in workspace.archive.runs.matching(Selection())
+        if summary.id in open_ or waits(summary)
     )
 
 
 def _staged(plan: RunPlan, *, only_structure: bool) -> RunPlan:
-    """Return the plan with the stage after which batches stop, so that later processes stop there too."""
+    """Return the plan with the stage after which batches stop, so that later processes stop there
+    too.
+    """
     environment = {name: value for name, value in plan.environment.items() if name != _STAGE}
     if only_structure:
         environment[_STAGE] = "structure"
@@ -336,21 +397,31 @@ def _staged(plan: RunPlan, *, only_structure: bool) -> RunPlan:
 def _outbox(workspace: Workspace, plan: RunPlan, files: _JobFiles) -> Outbox:
     most = workspace.settings.values["batch_requests"]
     most = None if most is None else int(_positive(workspace, "batch_requests"))
-    return Outbox(workspace.jobs, plan, name=lambda: secrets.token_hex(6), path=files.path, most_requests=most)
+    return Outbox(
+        workspace.jobs, plan, name=lambda: secrets.token_hex(6), path=files.path, most_requests=most
+    )
 
 
 def _positive(workspace: Workspace, key: str) -> float:
     value = float(workspace.settings.values[key])
     if not value > 0:
-        raise SettingsError(key, f"is {value:g}, but must be more than 0.", remedy="Correct it in assay.yaml.")
+        raise SettingsError(
+            key, f"is {value:g}, but must be more than 0.", remedy="Correct it in assay.yaml."
+        )
     return value
 
 
 class _JobFiles:
-    """Paths of the files of batch jobs: below the project's `.assay`, or in the folder that the user chose."""
+    """Paths of the files of batch jobs: below the project's `.assay`, or in the folder that the
+    user chose.
+    """
 
     def __init__(
-        self, workspace: Workspace, known: Mapping[str, Path] = MappingProxyType({}), *, to_file: Path | None = None
+        self,
+        workspace: Workspace,
+        known: Mapping[str, Path] = MappingProxyType({}),
+        *,
+        to_file: Path | None = None,
     ) -> None:
         self._folder = workspace.settings.folder / ".assay" / "batches"
         self._known = dict(known)
@@ -362,6 +433,10 @@ class _JobFiles:
             self._known[token] = self._folder / f"{token}.jsonl"
             if self._next is not None:
                 self._given += 1
-                name = self._next.name if self._given == 1 else f"{self._next.stem}-{self._given}{self._next.suffix}"
+                name = (
+                    self._next.name
+                    if self._given == 1
+                    else f"{self._next.stem}-{self._given}{self._next.suffix}"
+                )
                 self._known[token] = self._next.absolute().with_name(name)
         return self._known[token]

@@ -1,4 +1,6 @@
-"""Run agents on scenarios: builds a suite of scenarios, tiers and agents, and returns each trial's outcome."""
+"""Run agents on scenarios: builds a suite of scenarios, tiers and agents, and returns each trial's
+outcome.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +40,11 @@ _AT_ONCE: Final = 20
 
 @document
 class AgentTrialDocument:
-    """The outcome of an agent's trial; score and success are null for a trial without a grade that counts.
+    """The outcome of an agent's trial; score and success are null for a trial without a grade that
+    counts.
 
-    `specialist` has the name, version and digest of the template that the agent used; null for a baseline.
+    `specialist` has the name, version and digest of the template that the agent used; null for a
+    baseline.
     """
 
     id: str
@@ -74,34 +78,57 @@ def scenario_suite(
     """Build a suite from scenarios below `suites/SUITE/scenarios`, with agents as its candidates.
 
     Args:
-        agents: each as `AGENT` or `NAME=AGENT`, such as `echo`, `openai/gpt-5` or `mine=cmd: ./agent.sh`.
+        agents: each as `AGENT` or `NAME=AGENT`, such as `echo`, `openai/gpt-5` or `mine=cmd:
+            ./agent.sh`.
         tiers: tiers to use; by default, all tiers of each scenario.
         skip_warmup: True to skip the baseline commands; such trials are not pooled with others.
 
-    Raises InputError if a scenario, tier or agent is unknown, or if a scenario's files have problems.
+    Raises InputError if a scenario, tier or agent is unknown, or if a scenario's files have
+    problems.
     """
     base = workspace.folder
     loaded = [
-        load_scenario(scenario_folder(base, suite, name), base=base, tiers=tuple(tiers)) for name in dict.fromkeys(scenarios)
+        load_scenario(scenario_folder(base, suite, name), base=base, tiers=tuple(tiers))
+        for name in dict.fromkeys(scenarios)
     ]
     copies = [each.copy for each in loaded]
     whole = copies[0]
     if len(copies) > 1:
-        text, path = "\n---\n".join(copy.text for copy in copies), str(Path("suites") / suite / "scenarios")
-        whole = replace(whole, path=path, text=text, digest=digest([copy.digest for copy in copies]))
+        text, path = (
+            "\n---\n".join(copy.text for copy in copies),
+            str(Path("suites") / suite / "scenarios"),
+        )
+        whole = replace(
+            whole, path=path, text=text, digest=digest([copy.digest for copy in copies])
+        )
     candidates = tuple(_candidate(workspace, agent) for agent in dict.fromkeys(agents))
     tasks = [task for each in loaded for task in each.tasks]
     if skip_warmup:
-        tasks = [replace(task, scenario=task.scenario and replace(task.scenario, baseline=())) for task in tasks]
-    named = {each.name: each for task in tasks if task.scenario for each in scenario_rubric(task.scenario).criteria}
+        tasks = [
+            replace(task, scenario=task.scenario and replace(task.scenario, baseline=()))
+            for task in tasks
+        ]
+    named = {
+        each.name: each
+        for task in tasks
+        if task.scenario
+        for each in scenario_rubric(task.scenario).criteria
+    }
     rubric = Rubric(criteria=tuple(named.values()))
     return Suite(
-        name=suite, candidates=candidates, judges=_judges(workspace, tasks), rubric=rubric, tasks=tuple(tasks), copy=whole
+        name=suite,
+        candidates=candidates,
+        judges=_judges(workspace, tasks),
+        rubric=rubric,
+        tasks=tuple(tasks),
+        copy=whole,
     )
 
 
 def _judges(workspace: Workspace, tasks: Sequence[Task]) -> tuple[JudgeSpec, ...]:
-    """Return the judge that the scenarios share, with the model from the setting `judge` if they set no model."""
+    """Return the judge that the scenarios share, with the model from the setting `judge` if they
+    set no model.
+    """
     judges: list[tuple[str, JudgeSpec]] = []
     for task in tasks:
         if task.scenario is None or task.scenario.judge is None:
@@ -110,16 +137,22 @@ def _judges(workspace: Workspace, tasks: Sequence[Task]) -> tuple[JudgeSpec, ...
         ref = options.get("model") or next(iter(workspace.settings.judge_refs), None)
         if not isinstance(ref, str):
             remedy = "Write `model: provider/name` under `llm_judge`, or set `judge` in assay.yaml."
-            raise InputError(task.id, "is graded by `llm_judge`, which has no model.", remedy=remedy)
+            raise InputError(
+                task.id, "is graded by `llm_judge`, which has no model.", remedy=remedy
+            )
         model = model_candidate(workspace, ref).model
         if model is None:
             continue
         name = PERSON if model.provider == PERSON else EVALUATORS
         parameters = judge_parameters(options)
-        judge = JudgeSpec(name=name, model=model, mode=JudgeMode.EACH, parameters=parameters, persona="code")
+        judge = JudgeSpec(
+            name=name, model=model, mode=JudgeMode.EACH, parameters=parameters, persona="code"
+        )
         if any(judge != other for _, other in judges):
             problem = f"and {judges[0][0]} have judges with different models or parameters, but a run can have only one judge."
-            raise InputError(task.id, problem, remedy="Bench each scenario separately, with the same --batch-id.")
+            raise InputError(
+                task.id, problem, remedy="Bench each scenario separately, with the same --batch-id."
+            )
         judges.append((task.id, judge))
     return tuple(judge for _, judge in judges[:1])
 
@@ -130,16 +163,22 @@ def _candidate(workspace: Workspace, agent: str) -> CandidateSpec:
         name, target = agent, agent
     target = target.strip()
     if problem := name_problem(name):
-        raise InputError("--agent", f"is {agent!r}, {problem}", remedy="Give it a name: --agent 'NAME=cmd: …'")
+        raise InputError(
+            "--agent", f"is {agent!r}, {problem}", remedy="Give it a name: --agent 'NAME=cmd: …'"
+        )
     if "/" in target and not is_workspace_agent(target):
         return replace(model_candidate(workspace, target), name=name)
     return CandidateSpec(name=name, model=of_program(Agent(target=target)))
 
 
 def count_runs(workspace: Workspace, summaries: Sequence[RunSummary]) -> int:
-    """Count runs as agent harnesses do: each trial of an agent on a scenario counts as a run, and so does any other run."""
+    """Count runs as agent harnesses do: each trial of an agent on a scenario counts as a run, and
+    so does any other run.
+    """
     return sum(
-        sum(run.trials.values()) * len(run.candidates) if not run.imported and _is_on_scenarios(workspace, run.id) else 1
+        sum(run.trials.values()) * len(run.candidates)
+        if not run.imported and _is_on_scenarios(workspace, run.id)
+        else 1
         for run in summaries
     )
 
@@ -150,7 +189,9 @@ def _is_on_scenarios(workspace: Workspace, run: RunId) -> bool:
 
 
 def outcomes(workspace: Workspace, run: RunId) -> tuple[AgentTrialDocument, ...]:
-    """Return the outcome of each graded trial of a run, local or received, in the order of its assessments."""
+    """Return the outcome of each graded trial of a run, local or received, in the order of its
+    assessments.
+    """
     trials: list[AgentTrialDocument | None] = []
     plan = workspace.journal.plan_of(run)
     received = plan.environment.get("agent_run")
@@ -160,7 +201,9 @@ def outcomes(workspace: Workspace, run: RunId) -> tuple[AgentTrialDocument, ...]
         return ()
     keys = [row.key for row in decisions.assessments(workspace, Selection(runs=(run,)))]
     by_trial = workspace.archive.calls.by_trial(run)
-    calls = {(calls.trial, calls.candidate): calls for calls in by_trial if calls.role is Role.CANDIDATE}
+    calls = {
+        (calls.trial, calls.candidate): calls for calls in by_trial if calls.role is Role.CANDIDATE
+    }
     for at in range(0, len(keys), _AT_ONCE):
         trials += [
             _outcome(detail, calls, received, specialists)
@@ -199,15 +242,23 @@ def _outcome(
         agent=response.candidate,
         trial=row.k,
         score=score,
-        success=stated if isinstance(stated, bool) and counts else succeeded(scenario, report, score),
+        success=stated
+        if isinstance(stated, bool) and counts
+        else succeeded(scenario, report, score),
         ended=report.end,
         seconds=None if received is not None else report.seconds,
-        tool_calls=None if received is not None else sum(step.kind == "tool" for step in report.steps),
+        tool_calls=None
+        if received is not None
+        else sum(step.kind == "tool" for step in report.steps),
         input_tokens=None if own is None else own.input_tokens,
         output_tokens=None if own is None else own.output_tokens,
         cost_usd=None if own is None else own.cost_usd,
         reviewed=row.state in (AssessmentState.APPROVED, AssessmentState.CORRECTED),
-        weights={criterion.name: criterion.weight for criterion in scenario_rubric(scenario).criteria},
-        evaluators={grade.criterion: grade.score if counts else None for grade in row.assessment.grades},
+        weights={
+            criterion.name: criterion.weight for criterion in scenario_rubric(scenario).criteria
+        },
+        evaluators={
+            grade.criterion: grade.score if counts else None for grade in row.assessment.grades
+        },
         specialist=None if specialist is None else asdict(specialist),
     )

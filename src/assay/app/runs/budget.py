@@ -1,4 +1,6 @@
-"""Change a stored run's budget, and suggest a budget that covers the trials that a spent budget left undone."""
+"""Change a stored run's budget, and suggest a budget that covers the trials that a spent budget
+left undone.
+"""
 
 from __future__ import annotations
 
@@ -27,28 +29,47 @@ _MARGIN: Final = 1.1
 """Allowance for remaining calls that cost more than the calls so far did on average."""
 
 
-def with_budget(workspace: Workspace, plan: RunPlan, summary: RunSummary, budget_usd: float | None) -> RunPlan:
-    """Return the plan with this budget (None keeps the current one); raises `InputError` if the run cannot have it."""
+def with_budget(
+    workspace: Workspace, plan: RunPlan, summary: RunSummary, budget_usd: float | None
+) -> RunPlan:
+    """Return the plan with this budget (None keeps the current one); raises `InputError` if the run
+    cannot have it.
+    """
     if budget_usd is None:
         return plan
     models = [candidate.model for candidate in plan.candidates] if plan.regrade_of is None else []
-    asked = [model for model in (*models, *(judge.model for judge in plan.judges)) if model is not None]
-    unpriced = [model.ref for model in asked if workspace.directory.cost_usd(model, input_tokens=1, output_tokens=1) is None]
-    check_cap(CostEstimate(calls=0, likely_usd=None, most_usd=None, unpriced=tuple(dict.fromkeys(unpriced))), budget_usd)
+    asked = [
+        model for model in (*models, *(judge.model for judge in plan.judges)) if model is not None
+    ]
+    unpriced = [
+        model.ref
+        for model in asked
+        if workspace.directory.cost_usd(model, input_tokens=1, output_tokens=1) is None
+    ]
+    check_cap(
+        CostEstimate(
+            calls=0, likely_usd=None, most_usd=None, unpriced=tuple(dict.fromkeys(unpriced))
+        ),
+        budget_usd,
+    )
     spent = max(summary.booked_usd, summary.cost_usd or 0.0)
     if spent >= budget_usd:
         problem = f"is {money(budget_usd)}, but run {plan.id} has already cost {money(spent)}."
-        remedy = "The budget covers the whole run, including what it has cost so far. Set a larger one."
+        remedy = (
+            "The budget covers the whole run, including what it has cost so far. Set a larger one."
+        )
         raise InputError("--budget", problem, remedy=remedy)
     return replace(plan, budget_usd=budget_usd)
 
 
 def enough_usd(workspace: Workspace, plan: RunPlan, summary: RunSummary) -> float | None:
-    """Return a budget for the whole run that probably covers the trials that its budget left undone.
+    """Return a budget for the whole run that probably covers the trials that its budget left
+    undone.
 
-    It adds to the cost so far what the remaining calls cost if they cost what this run's calls of the same model and role really
-    cost, plus the reservation of one call. A model that has not answered yet counts with its estimate. None if a price is
-    unknown, or if the budget has not stopped the run.
+    It adds to the cost so far what the remaining calls cost if they cost what this run's calls of
+    the same model and role really cost, plus the reservation of one call. A model that has not
+    answered yet counts with its estimate. None if a price is unknown, or if the budget has not
+    stopped the run.
     """
     if summary.budget_usd is None:
         return None
@@ -76,7 +97,9 @@ def _left_by_budget(workspace: Workspace, summary: RunSummary) -> dict[str, list
     left: dict[str, list[int]] = {}
     if not paused and not summary.trials.get(TrialState.FAILED):
         return left
-    for row in workspace.archive.trials.matching(Selection(runs=(summary.id,)), failed_only=not paused):
+    for row in workspace.archive.trials.matching(
+        Selection(runs=(summary.id,)), failed_only=not paused
+    ):
         failed = row.failure is not None and (paused or row.failure.fault is Fault.BUDGET)
         if failed or row.state is TrialState.PENDING:
             left.setdefault(row.task, []).append(row.k)
@@ -84,7 +107,9 @@ def _left_by_budget(workspace: Workspace, summary: RunSummary) -> dict[str, list
 
 
 def paid_per_call(workspace: Workspace, run: RunId) -> dict[tuple[str, str], float]:
-    """Return the mean cost of the run's calls so far by role and model; models with a call of unknown cost are left out."""
+    """Return the mean cost of the run's calls so far by role and model; models with a call of
+    unknown cost are left out.
+    """
     paid: dict[tuple[str, str], list[CallTotals]] = {}
     for totals in workspace.archive.calls.totals(run):
         paid.setdefault((totals.role, totals.model), []).append(totals)

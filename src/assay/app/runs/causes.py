@@ -22,7 +22,9 @@ _VARYING: Final = re.compile(r"\b(?=\w*\d)[\w-]{6,}\b|\d+(?:[.,:]\d+)*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """One cause of failures: its kind and fault, the message of its most frequent case, and the number of trials."""
+    """One cause of failures: its kind and fault, the message of its most frequent case, and the
+    number of trials.
+    """
 
     kind: str
     fault: Fault
@@ -32,7 +34,10 @@ class Cause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """The reason why a run paused itself; its trials are pending. `trials` is the number of trials that met the reason."""
+    """The reason why a run paused itself; its trials are pending.
+
+    `trials` is the number of trials that met the reason.
+    """
 
     kind: str
     fault: Fault
@@ -52,15 +57,15 @@ class Pause:
         return f"paused, because further calls would probably fail as {calls} did: {self.detail}"
 
     def remedy(self, run: RunId, enough_usd: float | None) -> str:
-        """Return the command that continues the run; `enough_usd` is a budget that probably covers the rest."""
+        """Return the command that continues the run; `enough_usd` is a budget that probably covers
+        the rest.
+        """
         if not self.by_budget:
             resume = f"After fixing it, continue with: assay resume {run}"
             if self.kind.startswith("exit_"):
                 return f"{resume} (a resumed run keeps its commands; if you change the suite, run it again with: assay run)"
             return resume
-        return (
-            f"Continue with a larger budget: assay resume {run} --budget {'USD' if enough_usd is None else f'{enough_usd:g}'}"
-        )
+        return f"Continue with a larger budget: assay resume {run} --budget {'USD' if enough_usd is None else f'{enough_usd:g}'}"
 
 
 def causes_of(workspace: Workspace, summary: RunSummary) -> tuple[Cause, ...]:
@@ -90,27 +95,47 @@ def merged(counts: Sequence[FailureCount]) -> tuple[Cause, ...]:
 
 
 def pause_of(workspace: Workspace, summary: RunSummary) -> Pause | None:
-    """Return the reason why the run paused itself; None if it is not paused, or if a person paused it."""
+    """Return the reason why the run paused itself; None if it is not paused, or if a person paused
+    it.
+    """
     if summary.state is not RunState.PAUSED:
         return None
     counts = workspace.archive.trials.calls_that_paused(summary.id)
     newest = next((count for count in counts if count.pauses), None)
     if newest is None:
         return _pause_by_first_trial(workspace, summary)
-    trials = sum(count.trials for count in counts if (count.kind, count.model) == (newest.kind, newest.model))
-    return Pause(kind=newest.kind, fault=newest.fault, detail=newest.detail, model=newest.model, trials=trials)
+    trials = sum(
+        count.trials for count in counts if (count.kind, count.model) == (newest.kind, newest.model)
+    )
+    return Pause(
+        kind=newest.kind,
+        fault=newest.fault,
+        detail=newest.detail,
+        model=newest.model,
+        trials=trials,
+    )
 
 
 def _pause_by_first_trial(workspace: Workspace, summary: RunSummary) -> Pause | None:
-    """Return the fatal failure of the only trials that ended, such as an agent's; its calls are not calls of the run.
+    """Return the fatal failure of the only trials that ended, such as an agent's; its calls are not
+    calls of the run.
 
     None if any trial succeeded: then the run went on after its first trial, and a person paused it.
     """
     ended = {state for state, n in summary.trials.items() if n and state not in TO_COME}
     if ended != {TrialState.FAILED}:
         return None
-    fatal = next((count for count in workspace.archive.trials.failure_counts(summary.id) if count.pauses), None)
+    fatal = next(
+        (count for count in workspace.archive.trials.failure_counts(summary.id) if count.pauses),
+        None,
+    )
     if fatal is None:
         return None
     asked = ", ".join(summary.candidates)
-    return Pause(kind=fatal.kind, fault=fatal.fault, detail=fatal.detail, model=fatal.model or asked, trials=fatal.trials)
+    return Pause(
+        kind=fatal.kind,
+        fault=fatal.fault,
+        detail=fatal.detail,
+        model=fatal.model or asked,
+        trials=fatal.trials,
+    )

@@ -1,8 +1,9 @@
 """Pause, resume and cancel runs from any process, and list the actions that a run's state allows.
 
-Pause and cancel are requests in the store. The process that executes the run checks for them: it finishes the trials in
-progress, releases the others, and then waits (pause) or exits (cancel). Resume withdraws the request if a process is still
-waiting; otherwise it returns the run, which the caller must then execute.
+Pause and cancel are requests in the store. The process that executes the run checks for them: it
+finishes the trials in progress, releases the others, and then waits (pause) or exits (cancel).
+Resume withdraws the request if a process is still waiting; otherwise it returns the run, which the
+caller must then execute.
 """
 
 from __future__ import annotations
@@ -38,14 +39,22 @@ def moves(summary: RunSummary) -> tuple[str, ...]:
         return ()
     if summary.state is RunState.FINISHED and summary.trials.get(TrialState.FAILED):
         return (RESUME, EXTEND)
-    if summary.state is RunState.CANCELLED and not any(summary.trials.get(state) for state in _OPEN):
+    if summary.state is RunState.CANCELLED and not any(
+        summary.trials.get(state) for state in _OPEN
+    ):
         return (EXTEND,)
     known = _MOVES.get(summary.state, ())
-    return (COLLECT, *known) if summary.trials.get(TrialState.SUBMITTED) and COLLECT not in known else known
+    return (
+        (COLLECT, *known)
+        if summary.trials.get(TrialState.SUBMITTED) and COLLECT not in known
+        else known
+    )
 
 
 def pause(workspace: Workspace, run_id: str) -> RunSummary:
-    """Request that no new trial starts until the run is resumed; raises `Refused` for a run that is not executing."""
+    """Request that no new trial starts until the run is resumed; raises `Refused` for a run that is
+    not executing.
+    """
     return _wish(workspace, run_id, PAUSE, RunState.PAUSED)
 
 
@@ -63,7 +72,10 @@ def collectable(workspace: Workspace, run_id: str) -> RunId:
 
 
 def needs_somebody(workspace: Workspace, run_id: str) -> RunSummary | None:
-    """Resume a run; return the run if the caller must execute it, None if a waiting process does. Raises `Refused`."""
+    """Resume a run; return the run if the caller must execute it, None if a waiting process does.
+
+    Raises `Refused`.
+    """
     summary = named(workspace, run_id)
     if summary.imported:
         resumable(workspace, summary.id)  # raises the reason
@@ -97,4 +109,10 @@ def _refuse(summary: RunSummary, move: str) -> None:
     raise Refused(summary.id, f"is {summary.state} and cannot be {_DONE[move]}.", remedy=remedy)
 
 
-_DONE: Final = {PAUSE: "paused", RESUME: "resumed", CANCEL: "cancelled", EXTEND: "extended", COLLECT: "collected"}
+_DONE: Final = {
+    PAUSE: "paused",
+    RESUME: "resumed",
+    CANCEL: "cancelled",
+    EXTEND: "extended",
+    COLLECT: "collected",
+}

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def check_cap(estimate: CostEstimate, budget_usd: float | None) -> None:
-    """Raise `InputError` for a budget that is not positive, or that cannot be enforced because a price is unknown."""
+    """Raise `InputError` for a budget that is not positive, or that cannot be enforced because a
+    price is unknown.
+    """
     if budget_usd is None:
         return
     # Written with `not`, so that NaN is refused too.
@@ -33,22 +35,28 @@ def check_cap(estimate: CostEstimate, budget_usd: float | None) -> None:
 
 
 def over_budget(estimate: CostEstimate, budget_usd: float | None) -> tuple[str, ...]:
-    """Return a warning if the calls will probably cost more than the budget, otherwise an empty result."""
+    """Return a warning if the calls will probably cost more than the budget, otherwise an empty
+    result.
+    """
     if budget_usd is None or estimate.likely_usd is None or estimate.likely_usd <= budget_usd:
         return ()
 
     likely, budget = money(estimate.likely_usd), money(budget_usd)
-    return (f"The estimate, about {likely}, is over the budget of {budget}; the run pauses when the budget is reached.",)
+    return (
+        f"The estimate, about {likely}, is over the budget of {budget}; the run pauses when the budget is reached.",
+    )
 
 
 class Tally:
     """Running total of the number and cost of calls.
 
-    `paid`: what a call to a model really cost so far, by role and model. Such calls are counted with that cost, not with an
-    estimate.
+    `paid`: what a call to a model really cost so far, by role and model. Such calls are counted
+    with that cost, not with an estimate.
     """
 
-    def __init__(self, workspace: Workspace, *, paid: Mapping[tuple[str, str], float] | None = None) -> None:
+    def __init__(
+        self, workspace: Workspace, *, paid: Mapping[tuple[str, str], float] | None = None
+    ) -> None:
         self._workspace = workspace
         self._paid = paid or {}
         self._calls = 0
@@ -83,11 +91,18 @@ class Tally:
             most_usd=self._most if known else None,
             unpriced=tuple(self._unpriced),
             ahead=tuple(
-                CallsAhead(role=role, model=model, calls=calls, usd_per_call=None if model in self._unpriced else usd / calls)
+                CallsAhead(
+                    role=role,
+                    model=model,
+                    calls=calls,
+                    usd_per_call=None if model in self._unpriced else usd / calls,
+                )
                 for (role, model), (calls, usd) in self._by_role.items()
                 if calls
             ),
         )
 
     def _cost(self, model: ModelSpec, input_tokens: int, output_tokens: int) -> float | None:
-        return self._workspace.directory.cost_usd(model, input_tokens=input_tokens, output_tokens=output_tokens)
+        return self._workspace.directory.cost_usd(
+            model, input_tokens=input_tokens, output_tokens=output_tokens
+        )

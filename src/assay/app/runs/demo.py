@@ -1,4 +1,6 @@
-"""The demo: a real set of Things with recorded judge replies and a recorded review; needs no API key."""
+"""The demo: a real set of Things with recorded judge replies and a recorded review; needs no API
+key.
+"""
 
 from __future__ import annotations
 
@@ -38,29 +40,50 @@ class Reviewed:
 
 
 def run_demo(workspace: Workspace, *, listener: Listener = nobody) -> RunResult:
-    """Run the demo's set: 7 Things, 3 candidates, 5 trials each, graded by recorded judge replies."""
+    """Run the demo's set: 7 Things, 3 candidates, 5 trials each, graded by recorded judge
+    replies.
+    """
     suite = read_suite(workspace, content("architects.json"), judge=JUDGE)
     return execution.run(workspace, suite, RunOptions(), listener=listener)
 
 
 def write_down_demo(workspace: Workspace) -> RunPlan:
-    """Store the demo run without executing the run; raises `Refused` if the store already has runs."""
+    """Store the demo run without executing the run; raises `Refused` if the store already has
+    runs.
+    """
     if workspace.archive.runs.newest(limit=1):
-        raise Refused("the demo", "is for a store without runs.", remedy="`assay demo` creates a separate store.")
+        raise Refused(
+            "the demo",
+            "is for a store without runs.",
+            remedy="`assay demo` creates a separate store.",
+        )
     suite = read_suite(workspace, content("architects.json"), judge=JUDGE)
     options = preflight.options_for(workspace, suite, RunOptions())
-    return execution.write_down(workspace, suite, options, preflight.look_ahead(workspace, suite, options))
+    return execution.write_down(
+        workspace, suite, options, preflight.look_ahead(workspace, suite, options)
+    )
 
 
 def review_demo(workspace: Workspace, run: RunId) -> Reviewed:
-    """Apply the recorded review, which approves, corrects, rejects and reruns assessments; its decisions count as imported."""
+    """Apply the recorded review, which approves, corrects, rejects and reruns assessments; its
+    decisions count as imported.
+    """
     taken = {"approve": 0, "correct": 0, "reject": 0, "rerun": 0}
     for decision in json.loads(content("review.json").read_text("utf-8")):
         # Read again for each decision, because a rerun replaces the assessment.
-        current = {(row.task, row.k): row for row in decisions.assessments(workspace, Selection(runs=(run,))) if row.current}
+        current = {
+            (row.task, row.k): row
+            for row in decisions.assessments(workspace, Selection(runs=(run,)))
+            if row.current
+        }
         _apply(workspace, current[decision["task"], decision["trial"]], decision)
         taken[decision["decision"]] += 1
-    return Reviewed(approved=taken["approve"], corrected=taken["correct"], rejected=taken["reject"], rerun=taken["rerun"])
+    return Reviewed(
+        approved=taken["approve"],
+        corrected=taken["correct"],
+        rejected=taken["reject"],
+        rerun=taken["rerun"],
+    )
 
 
 def content(name: str) -> Path:
@@ -76,10 +99,14 @@ def _apply(workspace: Workspace, row: AssessmentRow, decision: dict[str, Any]) -
             corrections = decisions.parsed_corrections(
                 (f"{name}={value}" for name, value in decision["corrections"].items()), row
             )
-            decisions.correct(workspace, row.key, corrections, reason=reason, reviewer=REVIEWER, via=Via.IMPORT)
+            decisions.correct(
+                workspace, row.key, corrections, reason=reason, reviewer=REVIEWER, via=Via.IMPORT
+            )
         case "reject":
             decisions.reject(workspace, [row.key], reason=reason, reviewer=REVIEWER, via=Via.IMPORT)
         case "rerun":
-            rerun_.rerun_now(workspace, row.key, reason=reason, note=decision["note"], reviewer=REVIEWER)
+            rerun_.rerun_now(
+                workspace, row.key, reason=reason, note=decision["note"], reviewer=REVIEWER
+            )
         case other:
             raise ValueError(f"the recorded review says {other!r}")

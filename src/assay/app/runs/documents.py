@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from assay.app.review.documents import ApprovalsDocument, CalibrationStampDocument, MessageDocument, assessment_counts
+from assay.app.review.documents import (
+    ApprovalsDocument,
+    CalibrationStampDocument,
+    MessageDocument,
+    assessment_counts,
+)
 from assay.app.runs.counts import trial_counts
-from assay.app.statistics.diagnostic_documents import ReferenceAgreementDocument, reference_agreement
+from assay.app.statistics.diagnostic_documents import (
+    ReferenceAgreementDocument,
+    reference_agreement,
+)
 from assay.app.wire import attributes, document, fill, source
 from assay.domain.identifiers import shown_assessment, shown_trial
 
@@ -40,7 +48,9 @@ class TokensDocument:
 
 @document
 class CostEstimateDocument:
-    """JSON of the number of planned calls and their cost; an amount is null if a price is unknown."""
+    """JSON of the number of planned calls and their cost; an amount is null if a price is
+    unknown.
+    """
 
     calls: int
     likely_usd: float | None
@@ -71,7 +81,8 @@ class JudgeStampDocument:
 
 @document
 class BudgetDocument:
-    """JSON of a run's budget and cost; `over_usd` is above 0 if calls cost more than was reserved for them.
+    """JSON of a run's budget and cost; `over_usd` is above 0 if calls cost more than was reserved
+    for them.
 
     `enough_usd` is a budget that probably covers the trials that the budget left undone.
     """
@@ -84,7 +95,9 @@ class BudgetDocument:
 
 @document
 class SampleAnswerDocument:
-    """JSON of one answer of a candidate, shortened; `score` is null if no score of it counts yet."""
+    """JSON of one answer of a candidate, shortened; `score` is null if no score of it counts
+    yet.
+    """
 
     candidate: str
     task: str
@@ -96,7 +109,9 @@ class SampleAnswerDocument:
 
 @document
 class SignDocument:
-    """JSON of a sign that a run's scores deserve a look; `command` applies the remedy, if a command does."""
+    """JSON of a sign that a run's scores deserve a look; `command` applies the remedy, if a command
+    does.
+    """
 
     code: str
     candidate: str | None
@@ -106,7 +121,9 @@ class SignDocument:
 
 @document
 class CauseDocument:
-    """JSON of one cause of failed trials: its kind and fault, the message of one case, and the number of trials."""
+    """JSON of one cause of failed trials: its kind and fault, the message of one case, and the
+    number of trials.
+    """
 
     kind: str
     fault: str
@@ -116,7 +133,9 @@ class CauseDocument:
 
 @document
 class PauseDocument(CauseDocument):
-    """JSON of the reason why a run paused itself, with the model whose calls failed; `trials` are pending, not failed."""
+    """JSON of the reason why a run paused itself, with the model whose calls failed; `trials` are
+    pending, not failed.
+    """
 
     model: str
     remedy: str
@@ -124,7 +143,9 @@ class PauseDocument(CauseDocument):
 
 @document
 class RemainingCostDocument:
-    """JSON of what an unfinished run will probably cost, from what its `answered_calls` really cost, by role and model."""
+    """JSON of what an unfinished run will probably cost, from what its `answered_calls` really
+    cost, by role and model.
+    """
 
     answered_calls: int
     paid_usd: float
@@ -177,7 +198,9 @@ class BatchJobDocument:
 
 @document
 class RunInBatchesDocument:
-    """JSON of a run in batch mode: its result so far, its jobs, and the counts of the last check for answers."""
+    """JSON of a run in batch mode: its result so far, its jobs, and the counts of the last check
+    for answers.
+    """
 
     run: RunResultDocument
     jobs: tuple[BatchJobDocument, ...]
@@ -190,7 +213,9 @@ class RunInBatchesDocument:
 
 @document
 class GradeChangesDocument:
-    """JSON of the number of scores that a regrade changed or kept, and of the assessments that kept their review."""
+    """JSON of the number of scores that a regrade changed or kept, and of the assessments that kept
+    their review.
+    """
 
     changed: int
     unchanged: int
@@ -250,7 +275,10 @@ class RegradeDocument(RunResultDocument):
 
 @document
 class RunSummaryDocument:
-    """JSON of one row of `assay runs`. `approvals` counts its grades that people approved or corrected."""
+    """JSON of one row of `assay runs`.
+
+    `approvals` counts its grades that people approved or corrected.
+    """
 
     run_id: str
     suite: str
@@ -281,7 +309,9 @@ class PromptDocument:
 
 @document
 class DryRunDocument(CostEstimateDocument):
-    """JSON of `assay run --dry-run`; `reviews` counts the assessments that will or may await review."""
+    """JSON of `assay run --dry-run`; `reviews` counts the assessments that will or may await
+    review.
+    """
 
     suite: str
     tasks: int
@@ -343,7 +373,8 @@ def job_document(job: BatchJob) -> BatchJobDocument:
 
 def criteria(rubric: Rubric) -> tuple[GuidedCriterionDocument, ...]:
     return tuple(
-        fill(GuidedCriterionDocument, criterion, scale=(criterion.low, criterion.high)) for criterion in rubric.criteria
+        fill(GuidedCriterionDocument, criterion, scale=(criterion.low, criterion.high))
+        for criterion in rubric.criteria
     )
 
 
@@ -383,12 +414,15 @@ def run_result(result: RunResult) -> RunResultDocument:
         **_counts(result.summary),
         failures=tuple(failed_trial(row) for row in result.failures),
         causes=result.causes,
-        paused=None if result.pause is None else pause_document(result.pause, result.summary.id, result.enough_usd),
+        paused=None
+        if result.pause is None
+        else pause_document(result.pause, result.summary.id, result.enough_usd),
         unpriced_calls=result.summary.unpriced_calls,
         budget=_budget(result),
         remaining=remaining_document(result.remaining),
         judges=tuple(
-            fill(JudgeStampDocument, record, judge=name, calibration=record) for name, record in result.calibrations.items()
+            fill(JudgeStampDocument, record, judge=name, calibration=record)
+            for name, record in result.calibrations.items()
         ),
         answers=tuple(fill(SampleAnswerDocument, answer) for answer in result.look.answers),
         signs=tuple(fill(SignDocument, sign, code=sign.kind.value) for sign in result.look.signs),
@@ -409,7 +443,12 @@ def _budget(result: RunResult) -> BudgetDocument | None:
     if summary.budget_usd is None:
         return None
     over = max(0.0, round(summary.booked_usd - summary.budget_usd, 9))
-    return BudgetDocument(usd=summary.budget_usd, booked_usd=summary.booked_usd, over_usd=over, enough_usd=result.enough_usd)
+    return BudgetDocument(
+        usd=summary.budget_usd,
+        booked_usd=summary.booked_usd,
+        over_usd=over,
+        enough_usd=result.enough_usd,
+    )
 
 
 def regrade_result(regraded: Regraded) -> RegradeDocument:
@@ -418,7 +457,10 @@ def regrade_result(regraded: Regraded) -> RegradeDocument:
         run_result(regraded.result),
         regrade_of=regraded.origin,
         grades=fill(GradeChangesDocument, regraded, changed=len(regraded.changed)),
-        changed=tuple(fill(GradeChangeDocument, change, id=shown_assessment(change.assessment)) for change in regraded.changed),
+        changed=tuple(
+            fill(GradeChangeDocument, change, id=shown_assessment(change.assessment))
+            for change in regraded.changed
+        ),
         conclusions=tuple(_conclusion(conclusion) for conclusion in regraded.conclusions),
         agreement=tuple(map(reference_agreement, regraded.agreement)),
         notes=regraded.notes,
@@ -431,7 +473,12 @@ def run_summary(summary: RunSummary, given: Approvals) -> RunSummaryDocument:
 
 
 def _counts(summary: RunSummary) -> dict[str, object]:
-    return {"run_id": summary.id, "trials": trial_counts(summary), "assessments": assessment_counts(summary), "tokens": summary}
+    return {
+        "run_id": summary.id,
+        "trials": trial_counts(summary),
+        "assessments": assessment_counts(summary),
+        "tokens": summary,
+    }
 
 
 def failed_trial(row: TrialRow) -> FailedTrialDocument:

@@ -18,7 +18,14 @@ from assay.app.runs.first_look import first_look
 from assay.app.runs.preflight import LookAhead, check_providers, look_ahead
 from assay.app.runs.remaining_cost import RemainingCost, calls_left, remaining_cost
 from assay.app.runs.stopper import Stopper
-from assay.domain.errors import AssayError, DamagedValue, Interrupted, ReadOnlyStore, Refused, StoreError
+from assay.domain.errors import (
+    AssayError,
+    DamagedValue,
+    Interrupted,
+    ReadOnlyStore,
+    Refused,
+    StoreError,
+)
 from assay.domain.events import RunStarted, nobody
 from assay.domain.first_look import NO_LOOK, FirstLook
 from assay.domain.identifiers import RunId
@@ -47,10 +54,11 @@ if TYPE_CHECKING:
 class RunResult:
     """Result of an executed run. `seconds` is the wall time in this process.
 
-    `calibrations` contains each judge's current calibration (None without one). `enough_usd` is a budget that probably covers
-    the trials that are left for lack of budget; None if the budget was enough. `causes` counts the failures by cause. `pause` is
-    the reason if the run paused itself. `remaining` is what the rest of an unfinished run costs. `look` is empty for a
-    run that was not executed in this process.
+    `calibrations` contains each judge's current calibration (None without one). `enough_usd` is a
+    budget that probably covers the trials that are left for lack of budget; None if the budget was
+    enough. `causes` counts the failures by cause. `pause` is the reason if the run paused itself.
+    `remaining` is what the rest of an unfinished run costs. `look` is empty for a run that was not
+    executed in this process.
     """
 
     summary: RunSummary
@@ -64,20 +72,36 @@ class RunResult:
     remaining: RemainingCost | None = None
 
 
-def run(workspace: Workspace, suite: Suite, options: RunOptions, *, ahead: LookAhead | None = None, **how: Any) -> RunResult:
-    """Plan, store and execute a run with the arguments of `carry_out`. Each call creates a new run, even for the same suite."""
+def run(
+    workspace: Workspace,
+    suite: Suite,
+    options: RunOptions,
+    *,
+    ahead: LookAhead | None = None,
+    **how: Any,
+) -> RunResult:
+    """Plan, store and execute a run with the arguments of `carry_out`.
+
+    Each call creates a new run, even for the same suite.
+    """
     ahead = ahead or look_ahead(workspace, suite, options)
     plan = write_down(workspace, suite, options, ahead)
     return carry_out(workspace, plan, retry_failed=False, ahead=ahead.estimate.ahead, **how)
 
 
-def write_down(workspace: Workspace, suite: Suite, options: RunOptions, ahead: LookAhead) -> RunPlan:
+def write_down(
+    workspace: Workspace, suite: Suite, options: RunOptions, ahead: LookAhead
+) -> RunPlan:
     workspace.journal.open_run(ahead.plan, planned_tasks(suite, options, seed=ahead.plan.seed))
     return ahead.plan
 
 
-def resume(workspace: Workspace, run_id: str, *, budget_usd: float | None = None, **how: Any) -> RunResult:
-    """Execute a run's unfinished and failed trials; `budget_usd` replaces its budget and includes its cost so far."""
+def resume(
+    workspace: Workspace, run_id: str, *, budget_usd: float | None = None, **how: Any
+) -> RunResult:
+    """Execute a run's unfinished and failed trials; `budget_usd` replaces its budget and includes
+    its cost so far.
+    """
     plan = resumable(workspace, run_id)
     if budget_usd is not None:
         plan = with_budget(workspace, plan, result_of(workspace, plan.id).summary, budget_usd)
@@ -85,17 +109,24 @@ def resume(workspace: Workspace, run_id: str, *, budget_usd: float | None = None
     result = carry_out(workspace, plan, retry_failed=True, **how)
     if plan.regrade_of is not None and keep_reviews(workspace, plan):
         return replace(
-            result_of(workspace, plan.id), seconds=result.seconds, enough_usd=result.enough_usd, remaining=result.remaining
+            result_of(workspace, plan.id),
+            seconds=result.seconds,
+            enough_usd=result.enough_usd,
+            remaining=result.remaining,
         )
     return result
 
 
 def resumable(workspace: Workspace, run_id: str) -> RunPlan:
-    """Return the plan of a run that can be resumed; raises an error if its models cannot be called now."""
+    """Return the plan of a run that can be resumed; raises an error if its models cannot be called
+    now.
+    """
     plan = workspace.journal.plan_of(run_named(workspace, run_id))
     if plan.imported:
         problem = "was imported, so answers that are missing from its file cannot be requested."
-        remedy = f"Import a file that has them, or judge the existing answers: {how_to_judge(plan.id)}"
+        remedy = (
+            f"Import a file that has them, or judge the existing answers: {how_to_judge(plan.id)}"
+        )
         raise Refused(plan.id, problem, remedy=remedy)
     check_providers(workspace, plan)
     return plan
@@ -133,7 +164,8 @@ def carry_out(
     Args:
         stopper: stops the run from another thread; without a stopper, signals stop the run.
         only_structure: stops before judging; `resume` continues from there.
-        ahead: the calls that the trials need, for the listener; None to predict them if there is a listener.
+        ahead: the calls that the trials need, for the listener; None to predict them if there is a
+            listener.
 
     Raises Interrupted if the run was stopped; finished trials are kept.
     """
@@ -143,7 +175,9 @@ def carry_out(
         listener, watch = workspace.notices.watch(plan, summary, listener)
         engine = engine_of(workspace, plan, listener, only_structure=only_structure)
     total = sum(summary.trials.values())
-    done = sum(n for state, n in summary.trials.items() if state not in (*TO_COME, TrialState.FAILED))
+    done = sum(
+        n for state, n in summary.trials.items() if state not in (*TO_COME, TrialState.FAILED)
+    )
     if ahead is None:
         ahead = () if heard is nobody else calls_left(workspace, plan)
     started = RunStarted(
@@ -158,10 +192,14 @@ def carry_out(
     listener(started)
     workspace.results.begin(plan.id)
     try:
-        asyncio.run(_until_stopped(engine, workspace, plan, retry_failed=retry_failed, stopper=stopper))
+        asyncio.run(
+            _until_stopped(engine, workspace, plan, retry_failed=retry_failed, stopper=stopper)
+        )
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
         raise Interrupted(
-            plan.id, "was stopped; finished trials are kept.", remedy=f"Continue with: assay resume {plan.id}"
+            plan.id,
+            "was stopped; finished trials are kept.",
+            remedy=f"Continue with: assay resume {plan.id}",
         ) from error
     except ReadOnlyStore:  # nothing was executed, so there is nothing to resume
         raise
@@ -180,10 +218,14 @@ def carry_out(
         watch.ended(result.summary)
         enough = enough_usd(workspace, plan, result.summary)
         remaining = remaining_cost(workspace, plan, result.summary)
-        return replace(result, enough_usd=enough, remaining=remaining, look=first_look(workspace, plan))
+        return replace(
+            result, enough_usd=enough, remaining=remaining, look=first_look(workspace, plan)
+        )
 
 
-def engine_of(workspace: Workspace, plan: RunPlan, listener: Listener, *, only_structure: bool = False) -> Engine:
+def engine_of(
+    workspace: Workspace, plan: RunPlan, listener: Listener, *, only_structure: bool = False
+) -> Engine:
     return Engine(
         journal=workspace.journal,
         directory=workspace.directory,
@@ -219,9 +261,17 @@ def _as_it_is(workspace: Workspace, before: RunSummary) -> RunSummary:
 
 
 async def _until_stopped(
-    engine: Engine, workspace: Workspace, plan: RunPlan, *, retry_failed: bool, stopper: Stopper | None
+    engine: Engine,
+    workspace: Workspace,
+    plan: RunPlan,
+    *,
+    retry_failed: bool,
+    stopper: Stopper | None,
 ) -> None:
-    """Execute the run. SIGTERM, a closed terminal or the stopper end it as Ctrl-C does: finished trials are kept."""
+    """Execute the run.
+
+    SIGTERM, a closed terminal or the stopper end it as Ctrl-C does: finished trials are kept.
+    """
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     cancel = task.cancel if task else _nothing
     if stopper is not None:
@@ -230,17 +280,20 @@ async def _until_stopped(
     before: dict[int, Any] = {}
     for name in ("SIGTERM", "SIGHUP") if stopper is None else ():
         number = getattr(signal, name, None)  # Windows has no SIGHUP
-        if number is None or signal.getsignal(number) is signal.SIG_IGN:  # under nohup a run outlives its terminal
+        # under nohup a run outlives its terminal
+        if number is None or signal.getsignal(number) is signal.SIG_IGN:
             continue
         earlier = signal.getsignal(number)
-        with suppress(NotImplementedError, ValueError, RuntimeError):  # Windows, or not in the main thread
+        # Windows, or not in the main thread
+        with suppress(NotImplementedError, ValueError, RuntimeError):
             loop.add_signal_handler(number, cancel)
             before[number] = earlier
     try:
         await engine.execute(plan, retry_failed=retry_failed)
     finally:
         for number, earlier in before.items():
-            # asyncio would restore the default action, which ends the process while it writes the results folder.
+            # asyncio would restore the default action, which ends the process while it writes the
+            # results folder.
             loop.remove_signal_handler(number)
             signal.signal(number, earlier)
         if stopper is not None:
@@ -250,9 +303,13 @@ async def _until_stopped(
 
 
 def _stopped_by(error: StoreError, plan: RunPlan) -> Interrupted:
-    """Return the error for a store failure during a run; its message names the command that resumes the run."""
+    """Return the error for a store failure during a run; its message names the command that resumes
+    the run.
+    """
     return Interrupted(
-        plan.id, f"was stopped; finished trials are kept. {error}", remedy=f"Then continue with: assay resume {plan.id}"
+        plan.id,
+        f"was stopped; finished trials are kept. {error}",
+        remedy=f"Then continue with: assay resume {plan.id}",
     )
 
 

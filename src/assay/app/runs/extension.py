@@ -10,7 +10,13 @@ from assay.app.review.lottery import stored_lottery
 from assay.app.runs.budget import with_budget
 from assay.app.runs.cost_estimate import Tally
 from assay.app.runs.execution import RunResult, carry_out, result_of, run_named
-from assay.app.runs.preflight import _check_context, _NothingAsked, _requests, _trials_alike, check_providers
+from assay.app.runs.preflight import (
+    _check_context,
+    _NothingAsked,
+    _requests,
+    _trials_alike,
+    check_providers,
+)
 from assay.domain.errors import InputError, Refused
 from assay.domain.events import Listener, nobody
 from assay.domain.identifiers import AssessmentKey, RunId, folded
@@ -37,8 +43,9 @@ def extend(
 ) -> RunResult:
     """Add trials or candidates to a run. Candidates are not called again for stored responses.
 
-    `discard_reviews`: True to accept that a new candidate discards the reviews of joint grades. `additions`: see `add_to`.
-    Raises Refused if the extension would discard reviews and `discard_reviews` is False.
+    `discard_reviews`: True to accept that a new candidate discards the reviews of joint grades.
+    `additions`: see `add_to`. Raises Refused if the extension would discard reviews and
+    `discard_reviews` is False.
     """
     if candidates and not discard_reviews and (replaced := decisions_replaced(workspace, run_id)):
         remedy = "Pass discard_reviews=True to accept this; on the command line, add --yes."
@@ -59,11 +66,14 @@ def add_to(
     announce: Callable[[CostEstimate], None] | None = None,
     only_look: bool = False,
 ) -> RunPlan:
-    """Store the trials that `extend` adds without executing them. With `only_look`, only estimate the cost.
+    """Store the trials that `extend` adds without executing them.
+
+    With `only_look`, only estimate the cost.
 
     Args:
         more_trials: number of new trials per task.
-        until_approved: add trials until each task has this number of trials that are approved or await review.
+        until_approved: add trials until each task has this number of trials that are approved or
+            await review.
         candidates: models to add.
         budget_usd: new budget for the whole run, including its cost so far.
         review: larger review sample, such as `sample:0.4`; it includes the current sample.
@@ -72,13 +82,23 @@ def add_to(
     plan = workspace.journal.plan_of(run_named(workspace, run_id))
     if plan.regrade_of is not None:
         remedy = f"Extend that run, and regrade it again: assay regrade {plan.regrade_of}"
-        raise Refused(plan.id, f"only regrades run {plan.regrade_of}, so its candidates are not called.", remedy=remedy)
+        raise Refused(
+            plan.id,
+            f"only regrades run {plan.regrade_of}, so its candidates are not called.",
+            remedy=remedy,
+        )
     if plan.imported:
-        raise Refused(plan.id, "was imported, so no more trials of it can be run.", remedy="Import a file that has more.")
+        raise Refused(
+            plan.id,
+            "was imported, so no more trials of it can be run.",
+            remedy="Import a file that has more.",
+        )
     present = {folded(candidate.name) for candidate in plan.candidates}
     for candidate in candidates:
         if folded(candidate.name) in present:
-            raise InputError("--candidate", f"{candidate.name!r} already takes part in run {plan.id}.")
+            raise InputError(
+                "--candidate", f"{candidate.name!r} already takes part in run {plan.id}."
+            )
         _check_columns(workspace, plan, candidate)
     check_number_of_trials("--trials", more_trials, least=0)
     check_number_of_trials("--until-approved", until_approved)
@@ -88,7 +108,9 @@ def add_to(
     plan = replace(plan, candidates=(*plan.candidates, *candidates))
     drawn: tuple[AssessmentKey, ...] = ()
     if review is not None:
-        plan = replace(plan, protocol={**plan.protocol, "sample": _grown(workspace, plan, review).as_json()})
+        plan = replace(
+            plan, protocol={**plan.protocol, "sample": _grown(workspace, plan, review).as_json()}
+        )
         drawn = _drawn(workspace, plan)
     check_providers(workspace, plan)
     if budget_usd is not None:
@@ -101,9 +123,12 @@ def add_to(
             yield replace(planned, trials=range(count + 1, count + 1 + max(more_trials, lacking)))
 
     option = "--until-approved" if until_approved else "--trials"
-    # The tasks are generated twice, for the estimate and for the store, so that they never fill memory as one list.
+    # The tasks are generated twice, for the estimate and for the store, so that they never fill
+    # memory as one list.
     more = within_bounds(added(), option)
-    estimate = _estimate_of_more(workspace, plan, more, joining={candidate.name for candidate in candidates})
+    estimate = _estimate_of_more(
+        workspace, plan, more, joining={candidate.name for candidate in candidates}
+    )
     if announce is not None:
         announce(estimate)
     if not only_look:
@@ -115,7 +140,9 @@ def _grown(workspace: Workspace, plan: RunPlan, review: str) -> ReviewSample:
     wanted, present = parsed_rule(review, where="--review").sample, sample_of(plan.protocol)
     if wanted is None or present is None:
         problem = f"has the review policy `{plan.policy}`, but only a sample policy can be extended, to a larger sample."
-        raise Refused(plan.id, problem, remedy="Start a new run with --review sample:0.2, and then extend it.")
+        raise Refused(
+            plan.id, problem, remedy="Start a new run with --review sample:0.2, and then extend it."
+        )
     if workspace.journal.is_carried_out(plan.id):
         problem = "is being executed, so its review sample cannot grow now."
         raise Refused(plan.id, problem, remedy="Wait until it is done, or pause it.")
@@ -129,15 +156,15 @@ def _drawn(workspace: Workspace, plan: RunPlan) -> tuple[AssessmentKey, ...]:
 
 
 def _check_columns(workspace: Workspace, plan: RunPlan, candidate: CandidateSpec) -> None:
-    """Raise `InputError` if a new candidate's template uses a column that a task of the run does not have."""
+    """Raise `InputError` if a new candidate's template uses a column that a task of the run does
+    not have.
+    """
     wanted = all_columns(candidate)
     for planned, _ in workspace.journal.tasks_of(plan.id) if wanted else ():
         lacking = [name for name in wanted if name not in columns_of(planned.task)]
         if lacking:
             problem = f"uses the column {lacking[0]!r}, which task {planned.task.id} of run {plan.id} does not have."
-            remedy = (
-                "The tasks of a run have only the columns that its first candidates use. Start a new run for this candidate."
-            )
+            remedy = "The tasks of a run have only the columns that its first candidates use. Start a new run for this candidate."
             raise InputError(f"candidate {candidate.name}", problem, remedy=remedy)
 
 
@@ -146,7 +173,9 @@ def discarding(reviews: int) -> str:
 
 
 def decisions_replaced(workspace: Workspace, run_id: str) -> int:
-    """Count the decisions that a new candidate discards because a joint judge must regrade the trials."""
+    """Count the decisions that a new candidate discards because a joint judge must regrade the
+    trials.
+    """
     run = run_named(workspace, run_id)
     return sum(
         row.current and row.candidate is None and row.state in UNDOABLE
@@ -154,10 +183,16 @@ def decisions_replaced(workspace: Workspace, run_id: str) -> int:
     )
 
 
-def _estimate_of_more(workspace: Workspace, plan: RunPlan, added: Iterable[PlannedTask], *, joining: set[str]) -> CostEstimate:
-    """Estimate the calls for new trials and candidates; a new candidate also answers existing trials, which are regraded."""
+def _estimate_of_more(
+    workspace: Workspace, plan: RunPlan, added: Iterable[PlannedTask], *, joining: set[str]
+) -> CostEstimate:
+    """Estimate the calls for new trials and candidates; a new candidate also answers existing
+    trials, which are regraded.
+    """
     tally = Tally(workspace)
-    nothing_asked = _NothingAsked(candidate for candidate in plan.candidates if candidate.name in joining)
+    nothing_asked = _NothingAsked(
+        candidate for candidate in plan.candidates if candidate.name in joining
+    )
     for planned in added:
         nothing_asked.note(planned.task)
         for alike in _trials_alike(plan, range(1, planned.trials.stop)):

@@ -1,4 +1,6 @@
-"""Take a first look at a finished run, so that a scorer that does not fit is noticed before its verdict is believed."""
+"""Take a first look at a finished run, so that a scorer that does not fit is noticed before its
+verdict is believed.
+"""
 
 from __future__ import annotations
 
@@ -28,23 +30,33 @@ LOOKED_AT: Final = 500
 LONGEST_ANSWER: Final = 160
 _FEWEST: Final = 3
 """Scores from which on a constant score is worth a sentence."""
-_RULES: Final = frozenset({"exact", "similarity", "numeric", "closeness", "choice", "math", "json", "regex"})
+_RULES: Final = frozenset(
+    {"exact", "similarity", "numeric", "closeness", "choice", "math", "json", "regex"}
+)
 """Methods that may reject an answer that holds the reference."""
 
 
 def first_look(workspace: Workspace, plan: RunPlan) -> FirstLook:
     """Return one answer per candidate and the signs that a run's scores deserve a look."""
     totals = workspace.archive.runs.candidate_totals(plan.id)
-    with closing(workspace.archive.exports.assessments(Selection(runs=(plan.id,)), everything=True)) as details:
+    with closing(
+        workspace.archive.exports.assessments(Selection(runs=(plan.id,)), everything=True)
+    ) as details:
         read = [detail for detail, _ in islice(details, LOOKED_AT)]
     looked_at = [detail for detail in read if detail.row.purpose is AssessmentPurpose.WORK]
     signs = [*_constant(totals), *_references_in_zeros(plan.id, looked_at), *_cut_off(totals)]
     # Names beside answers that wait for a blind review would tell the reviewer who wrote them.
-    shown = [detail for detail in looked_at if detail.row.state in COUNTS or not protocol_of(plan.protocol).blind]
+    shown = [
+        detail
+        for detail in looked_at
+        if detail.row.state in COUNTS or not protocol_of(plan.protocol).blind
+    ]
     return FirstLook(answers=_samples(totals, shown), signs=tuple(signs))
 
 
-def _samples(totals: Sequence[CandidateTotals], details: Sequence[AssessmentDetail]) -> tuple[SampleAnswer, ...]:
+def _samples(
+    totals: Sequence[CandidateTotals], details: Sequence[AssessmentDetail]
+) -> tuple[SampleAnswer, ...]:
     samples: dict[str, SampleAnswer] = {}
     for detail in details:
         counts = detail.row.state in COUNTS
@@ -56,7 +68,9 @@ def _samples(totals: Sequence[CandidateTotals], details: Sequence[AssessmentDeta
                 task=detail.row.task,
                 k=detail.row.k,
                 text=shortened(_last_reply(response.text) if detail.task.turns else response.text),
-                expected=None if detail.task.reference is None else shortened(detail.task.reference),
+                expected=None
+                if detail.task.reference is None
+                else shortened(detail.task.reference),
                 score=score,
             )
             samples.setdefault(response.candidate, sample)
@@ -64,7 +78,9 @@ def _samples(totals: Sequence[CandidateTotals], details: Sequence[AssessmentDeta
 
 
 def _last_reply(transcript: str) -> str:
-    """Return the last reply in a conversation's transcript, which begins with a message of the user."""
+    """Return the last reply in a conversation's transcript, which begins with a message of the
+    user.
+    """
     replies = replies_of(transcript)
     return replies[-1] if replies else transcript
 
@@ -93,14 +109,21 @@ def _constant(totals: Sequence[CandidateTotals]) -> list[Sign]:
 
 
 def _references_in_zeros(run: RunId, details: Sequence[AssessmentDetail]) -> list[Sign]:
-    """Return a sign for each candidate whose answers hold the reference although a rule gave them 0."""
+    """Return a sign for each candidate whose answers hold the reference although a rule gave them
+    0.
+    """
     zeros: dict[str, int] = {}
     holding: dict[str, int] = {}
     methods: set[str] = set()
     references: list[str] = []
     for detail in details:
         reference, method = detail.task.reference, detail.task.scoring.method
-        if detail.row.by_model or detail.row.state not in COUNTS or reference is None or method not in _RULES:
+        if (
+            detail.row.by_model
+            or detail.row.state not in COUNTS
+            or reference is None
+            or method not in _RULES
+        ):
             continue
         for response in detail.responses:
             if detail.row.assessment.scores.get(response.candidate) != 0.0:
@@ -111,7 +134,8 @@ def _references_in_zeros(run: RunId, details: Sequence[AssessmentDetail]) -> lis
                 methods.add(method)
                 references.append(reference)
     advised = advised_scorer(references).method if references else "contains"
-    # The same rule again would give the same zeros; a judge needs a model that only the author can name.
+    # The same rule again would give the same zeros; a judge needs a model that only the author can
+    # name.
     scorer = "contains" if advised in methods or advised == "judge" else advised
     return [
         Sign(

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 @document
 class ModelDocument:
-    """A model with its price in US dollars per million tokens and its context size; null if unknown."""
+    """A model with its price in US dollars per million tokens and its context size; null if
+    unknown.
+    """
 
     ref: str
     input_usd: float | None
@@ -28,10 +30,14 @@ class ModelDocument:
 
 
 def list_models(workspace: Workspace, search: str = "") -> tuple[ModelDocument, ...]:
-    """Return models from earlier runs and the price data; the reference must contain every word of a search text."""
+    """Return models from earlier runs and the price data; the reference must contain every word of
+    a search text.
+    """
     words = search.lower().split()
     prices = PriceList()
-    models = [_model(ref) for ref in model_names(workspace) if all(word in ref.lower() for word in words)]
+    models = [
+        _model(ref) for ref in model_names(workspace) if all(word in ref.lower() for word in words)
+    ]
     return tuple(
         ModelDocument(
             ref=model.ref,
@@ -44,21 +50,30 @@ def list_models(workspace: Workspace, search: str = "") -> tuple[ModelDocument, 
 
 
 def default_model(vendor: str) -> str:
-    """Return the name of the model that an agent of this vendor uses by default; raises `InputError` if there is none."""
+    """Return the name of the model that an agent of this vendor uses by default; raises
+    `InputError` if there is none.
+    """
     known = VENDORS.get(vendor)
     if known is None or not known.key_required:
-        raise InputError("--agent", f"{vendor!r} has no default model.", remedy=f"Give a model: --agent {vendor}/NAME")
+        raise InputError(
+            "--agent",
+            f"{vendor!r} has no default model.",
+            remedy=f"Give a model: --agent {vendor}/NAME",
+        )
     return known.example.partition("/")[2]
 
 
 def vendor_of(agent: str) -> str | None:
-    """Return the vendor in an agent such as `anthropic` or `mine=anthropic`; None if it has a model or no known vendor."""
+    """Return the vendor in an agent such as `anthropic` or `mine=anthropic`; None if it has a model
+    or no known vendor.
+    """
     target = agent.rpartition("=")[2].strip()
     return target if target in VENDORS else None
 
 
 def with_model(agent: str, model: str) -> str:
-    """Return `--agent` with its model: `anthropic` becomes `anthropic/MODEL`, and Claude Code gets the option `--model`.
+    """Return `--agent` with its model: `anthropic` becomes `anthropic/MODEL`, and Claude Code gets
+    the option `--model`.
 
     Raises InputError if the agent already has a model, or uses no model.
     """
@@ -67,7 +82,9 @@ def with_model(agent: str, model: str) -> str:
     if agent.rpartition("=")[2].strip() == "claude-code":
         return f"{agent.strip()} --model {shlex.quote(model)}"
     raise InputError(
-        "--model", f"does not apply to the agent {agent!r}.", remedy="Give a vendor: --agent anthropic --model NAME"
+        "--model",
+        f"does not apply to the agent {agent!r}.",
+        remedy="Give a vendor: --agent anthropic --model NAME",
     )
 
 

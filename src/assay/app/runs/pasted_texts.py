@@ -37,10 +37,12 @@ def grade_pasted(
     trials: int = 1,
     rubric: Sequence[Mapping[str, Any]] | None = None,
 ) -> RunResult:
-    """Save pasted texts as a suite with a rubric, and create a run of the suite for people to grade.
+    """Save pasted texts as a suite with a rubric, and create a run of the suite for people to
+    grade.
 
-    Raises InputError if the Thing has no name, or if candidates are fewer than two, unnamed, without a text, or named twice.
-    Raises SuiteErrors for an invalid rubric (nothing is saved), and SettingsError if the file cannot be written.
+    Raises InputError if the Thing has no name, or if candidates are fewer than two, unnamed,
+    without a text, or named twice. Raises SuiteErrors for an invalid rubric (nothing is saved), and
+    SettingsError if the file cannot be written.
     """
     if not thing.strip():
         raise InputError("thing", "the Thing has no name.", remedy="Give it one.")
@@ -48,17 +50,25 @@ def grade_pasted(
     known: dict[str, int] = {}
     for place, (name, content) in enumerate(snippets):
         if not name.strip():
-            raise InputError(f"snippets[{place}].name", f"candidate {place + 1} has no name.", remedy="Give it one.")
+            raise InputError(
+                f"snippets[{place}].name",
+                f"candidate {place + 1} has no name.",
+                remedy="Give it one.",
+            )
         if not content.strip():
             where = f"snippets[{place}].content"
             raise InputError(where, f"candidate {place + 1} has no text.", remedy="Paste its text.")
         first = known.setdefault(folded(name.strip()), place)
         if first != place:
             problem = f"candidate {place + 1} has the same name as candidate {first + 1}, {name.strip()!r}."
-            raise InputError(f"snippets[{place}].name", problem, remedy="Name the candidates differently.")
+            raise InputError(
+                f"snippets[{place}].name", problem, remedy="Name the candidates differently."
+            )
         given.append((name.strip(), content))
     if len(given) < 2:
-        raise InputError("snippets", f"at least two candidates are needed, but {len(given)} were given.")
+        raise InputError(
+            "snippets", f"at least two candidates are needed, but {len(given)} were given."
+        )
     document = {
         "name": thing.strip(),
         "judge": PERSON,
@@ -82,7 +92,9 @@ def grade_pasted(
 
 
 def _kept(folder: Path, thing: str, text: str) -> Path:
-    """Write the text to a new file named after the Thing and return the file's path; never overwrites a file."""
+    """Write the text to a new file named after the Thing and return the file's path; never
+    overwrites a file.
+    """
     name = slug(thing)[:60] or "pasted"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -97,4 +109,8 @@ def _kept(folder: Path, thing: str, text: str) -> Path:
     except (OSError, UnicodeEncodeError) as error:
         remedy = "Check the permissions of the folder."
         raise SettingsError(str(folder), f"cannot be written: {error}.", remedy=remedy) from error
-    raise SettingsError(str(folder), f"already contains a thousand sets named {name}.", remedy="Give it another name.")
+    raise SettingsError(
+        str(folder),
+        f"already contains a thousand sets named {name}.",
+        remedy="Give it another name.",
+    )

@@ -1,4 +1,6 @@
-"""Cache of run plans for pages; a plan is reloaded after a candidate or judge was added to the run."""
+"""Cache of run plans for pages; a plan is reloaded after a candidate or judge was added to the
+run.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,21 @@ class Plans:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._lock = Lock()
-        self._kept: FIFOCache[tuple[str, tuple[str, ...], tuple[str, ...]], RunPlan] = FIFOCache(_KEPT)
+        self._kept: FIFOCache[tuple[str, tuple[str, ...], tuple[str, ...]], RunPlan] = FIFOCache(
+            _KEPT
+        )
 
     def newest(self) -> tuple[RunPlan, ...]:
-        return tuple(self.of(summary) for summary in self._workspace.archive.runs.newest(limit=NEWEST))
+        return tuple(
+            self.of(summary) for summary in self._workspace.archive.runs.newest(limit=NEWEST)
+        )
 
     # A new candidate or judge changes the plan. The summary shows that without another query.
-    @cachedmethod(attrgetter("_kept"), lambda _, run: (run.id, run.candidates, run.judges), attrgetter("_lock"))
+    @cachedmethod(
+        attrgetter("_kept"),
+        lambda _, run: (run.id, run.candidates, run.judges),
+        attrgetter("_lock"),
+    )
     def of(self, summary: RunSummary) -> RunPlan:
         """Return the plan of a run."""
         return self._workspace.journal.plan_of(summary.id)

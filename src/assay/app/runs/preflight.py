@@ -42,14 +42,20 @@ Held = Iterable[tuple[PlannedTask, int, Mapping[str, Response]]]
 
 
 _NOW_STRICT: Final = {
-    "exact": ("an answer that equals `expected` (ignoring outer white space, case and Unicode form)", "similarity"),
+    "exact": (
+        "an answer that equals `expected` (ignoring outer white space, case and Unicode form)",
+        "similarity",
+    ),
     "numeric": ("an answer whose result equals the number in `expected`", "closeness"),
 }
-"""Methods that gave credit for near misses in earlier versions: the answers they accept now, and the method for that credit."""
+"""Methods that gave credit for near misses in earlier versions: the answers they accept now, and
+the method for that credit.
+"""
 
 _GRADING: Final = (Role.JUDGE, Role.STRUCTURER)
 _UNKNOWN: Final = "\x7f"
-"""Filler for an unknown answer: a single byte that no suite text contains, counted as one letter."""
+"""Filler for an unknown answer: a single byte that no suite text contains, counted as one letter.
+"""
 _UNKNOWN_ANSWER: Final = re.compile(f"{_UNKNOWN}+")
 
 
@@ -57,8 +63,9 @@ _UNKNOWN_ANSWER: Final = re.compile(f"{_UNKNOWN}+")
 class LookAhead:
     """Preview of a run: its plan, cost estimate, notes, and the prompts of its first task.
 
-    `reviews` counts the assessments that will await review; with policy `flagged`, at most that many. `strict` contains the
-    methods of its tasks that gave credit for near misses in earlier versions.
+    `reviews` counts the assessments that will await review; with policy `flagged`, at most that
+    many. `strict` contains the methods of its tasks that gave credit for near misses in earlier
+    versions.
     """
 
     plan: RunPlan
@@ -72,35 +79,54 @@ class LookAhead:
 
 
 def load(workspace: Workspace, path: Path, *, judge: str | None = None) -> Suite:
-    """Load a suite; if it has no judge, `judge` or the setting `judge` applies. Raises `InputError` with all problems."""
-    from assay.app.suites import read_suite  # imported here because YAML and validation are only needed to read a file
+    """Load a suite; if it has no judge, `judge` or the setting `judge` applies.
+
+    Raises `InputError` with all problems.
+    """
+    # imported here because YAML and validation are only needed to read a file
+    from assay.app.suites import read_suite
 
     return read_suite(workspace, path, judge=judge)
 
 
-def options_for(workspace: Workspace, suite: Suite, options: RunOptions, *, candidates: tuple[str, ...] = ()) -> RunOptions:
-    """Return the options with candidates looked up by name; a name such as `openai/gpt-4o-mini` adds that model as a candidate."""
+def options_for(
+    workspace: Workspace, suite: Suite, options: RunOptions, *, candidates: tuple[str, ...] = ()
+) -> RunOptions:
+    """Return the options with candidates looked up by name; a name such as `openai/gpt-4o-mini`
+    adds that model as a candidate.
+    """
     if not candidates:
         return options
     from assay.app.suites import model_candidate
 
     known = {folded(candidate.name) for candidate in suite.candidates}
-    models = [name for name in candidates if folded(name) not in known and ("/" in name or name == "echo")]
+    models = [
+        name for name in candidates if folded(name) not in known and ("/" in name or name == "echo")
+    ]
     named = chosen_candidates(suite, tuple(name for name in candidates if name not in models))
-    return replace(options, candidates=(*named, *(model_candidate(workspace, name) for name in models)))
+    return replace(
+        options, candidates=(*named, *(model_candidate(workspace, name) for name in models))
+    )
 
 
 def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookAhead:
     """Return a run's plan, cost estimate and notes, without any model call.
 
-    Raises InputError for a missing key, a refused provider, a prompt that is too long, a candidate model without a prompt, an
-    unknown price under a budget, a suite without tasks, or too many trials.
+    Raises InputError for a missing key, a refused provider, a prompt that is too long, a candidate
+    model without a prompt, an unknown price under a budget, a suite without tasks, or too many
+    trials.
     """
     from assay.app.suites import notes_on
 
     if problem := name_problem(options.batch_id or ""):
         raise InputError("batch_id", f"is {options.batch_id!r}, {problem}")
-    plan = planned_run(suite, options, started=workspace.clock.now(), seed=workspace.seed(), nonce=workspace.nonce())
+    plan = planned_run(
+        suite,
+        options,
+        started=workspace.clock.now(),
+        seed=workspace.seed(),
+        nonce=workspace.nonce(),
+    )
     check_providers(workspace, plan)
     check_demands(workspace, plan)
     plan = replace(plan, environment=surroundings(workspace, plan))
@@ -117,7 +143,8 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
         strict |= {planned.task.scoring.rule} & _NOW_STRICT.keys()
         nothing_asked.note(planned.task)
         trials += len(planned.trials)
-        # A single request represents all similar ones, so that a million trials take no longer to estimate than one.
+        # A single request represents all similar ones, so that a million trials take no longer to
+        # estimate than one.
         for alike in _trials_alike(plan, planned.trials):
             requests = tuple(_requests(plan, planned, k=alike[0]))
             for request in requests:
@@ -127,7 +154,9 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
             times = len(alike) if lottery is None else lottery.count(planned.task.id, alike)
             reviews += times * _reviews_of(plan, planned, k=alike[0])
     if not tasks:
-        raise InputError(suite.name, "has no task with a weight above 0, so there is no trial to run.")
+        raise InputError(
+            suite.name, "has no task with a weight above 0, so there is no trial to run."
+        )
     nothing_asked.check()
     if methods & {"tests", "evaluators"}:
         # In a separate thread, because a notebook's event loop runs in this one.
@@ -165,8 +194,11 @@ def _reviews_of(plan: RunPlan, planned: PlannedTask, *, k: int) -> int:
 
 
 def note_on_rules(workspace: Workspace, ahead: LookAhead) -> str:
-    """Return a note if the suite's latest run used a rule with partial credit that is now strict; otherwise an empty text."""
-    # The new run becomes the latest and gives no partial credit, so the author sees the note only once.
+    """Return a note if the suite's latest run used a rule with partial credit that is now strict;
+    otherwise an empty text.
+    """
+    # The new run becomes the latest and gives no partial credit, so the author sees the note only
+    # once.
     if not ahead.strict:
         return ""
     with suppress(UnknownName):
@@ -183,10 +215,13 @@ def note_on_rules(workspace: Workspace, ahead: LookAhead) -> str:
 
 
 class _NothingAsked:
-    """Collects candidate models that cannot be called because a task has no prompt: `note` each task, then `check`."""
+    """Collects candidate models that cannot be called because a task has no prompt: `note` each
+    task, then `check`.
+    """
 
     def __init__(self, candidates: Iterable[CandidateSpec]) -> None:
-        # A candidate with its own prompt was checked against the columns of each task when the suite was read.
+        # A candidate with its own prompt was checked against the columns of each task when the
+        # suite was read.
         self._models = tuple(
             candidate.name
             for candidate in candidates
@@ -208,7 +243,11 @@ class _NothingAsked:
         if not self._found:
             return
         names = ", ".join(map(repr, self._found))
-        how_many = "no task here has" if self._mute == self._tasks else f"{self._mute} of {self._tasks} tasks here lack"
+        how_many = (
+            "no task here has"
+            if self._mute == self._tasks
+            else f"{self._mute} of {self._tasks} tasks here lack"
+        )
         raise InputError(
             "--candidate",
             f"{names} cannot be called, because {how_many} a prompt.",
@@ -220,12 +259,18 @@ class _NothingAsked:
 def estimate_of_judging(
     workspace: Workspace, plan: RunPlan, planned: Iterable[PlannedTask], *, held: Held | None = None
 ) -> CostEstimate:
-    """Estimate the cost of judging responses: those in `held` are stored; all others count at maximum length."""
+    """Estimate the cost of judging responses: those in `held` are stored; all others count at
+    maximum length.
+    """
     tally = Tally(workspace)
     groups: Iterable[tuple[PlannedTask, int, Mapping[str, Response] | None, int]] = (
         ((task, k, responses, 1) for task, k, responses in held)
         if held is not None
-        else ((task, alike[0], None, len(alike)) for task in planned for alike in _trials_alike(plan, task.trials))
+        else (
+            (task, alike[0], None, len(alike))
+            for task in planned
+            for alike in _trials_alike(plan, task.trials)
+        )
     )
     for planned_task, k, responses, times in groups:
         for request in _requests(plan, planned_task, k=k, held=responses):
@@ -236,17 +281,24 @@ def estimate_of_judging(
 
 
 def _trials_alike(plan: RunPlan, trials: range) -> list[Sequence[int]]:
-    """Return trial numbers grouped by the judges that grade them; a single group unless judges take turns."""
+    """Return trial numbers grouped by the judges that grade them; a single group unless judges take
+    turns.
+    """
     if not any(judge.turn for judge in plan.judges):
         return [trials] if trials else []
     groups: dict[tuple[bool, ...], list[int]] = {}
     for k in trials:
-        groups.setdefault(tuple(judge.grades_trial(k) for judge in plan.judges if judge.turn), []).append(k)
+        groups.setdefault(
+            tuple(judge.grades_trial(k) for judge in plan.judges if judge.turn), []
+        ).append(k)
     return list(groups.values())
 
 
 def check_providers(workspace: Workspace, plan: RunPlan) -> None:
-    """Raise an error if a model of the run cannot be called. In a regrade, candidates are not checked."""
+    """Raise an error if a model of the run cannot be called.
+
+    In a regrade, candidates are not checked.
+    """
     check_webhook(workspace.settings)
     asked = plan.candidates if plan.regrade_of is None else ()
     candidates = [c.model for c in asked if c.model is not None]
@@ -260,8 +312,12 @@ def check_providers(workspace: Workspace, plan: RunPlan) -> None:
 def _requests(
     plan: RunPlan, planned: PlannedTask, *, k: int = 1, held: Mapping[str, Response] | None = None
 ) -> Iterable[ModelRequest]:
-    """Yield the calls in a task's k-th trial that can be predicted; `held` contains stored answers."""
-    responses = {s.candidate: Response(candidate=s.candidate, text=s.text) for s in planned.task.snippets}
+    """Yield the calls in a task's k-th trial that can be predicted; `held` contains stored
+    answers.
+    """
+    responses = {
+        s.candidate: Response(candidate=s.candidate, text=s.text) for s in planned.task.snippets
+    }
     responses.update(held or {})
     claimed = planned.trial(plan.id, k, responses=responses)
     for candidate in plan.candidates:
@@ -269,9 +325,12 @@ def _requests(
             conversation = Conversation(plan, claimed, candidate, candidate.model)
             while (request := conversation.request) is not None:
                 yield request
-                # At four characters per token, this is half of the maximum answer, as `likely_tokens` assumes. One round of
-                # tool calls is assumed for each message of the user.
-                calls = tuple(ToolCall(id="", name=tool.name, arguments={}) for tool in request.tools[:1])
+                # At four characters per token, this is half of the maximum answer, as
+                # `likely_tokens` assumes. One round of tool calls is assumed for each message of
+                # the user.
+                calls = tuple(
+                    ToolCall(id="", name=tool.name, arguments={}) for tool in request.tools[:1]
+                )
                 used = isinstance(next(reversed(request.messages), None), ToolMessage)
                 text = _UNKNOWN * 2 * (request.parameters.max_tokens or 0)
                 conversation.hear(Reply(text=text, tool_calls=() if used else calls))
@@ -288,7 +347,10 @@ def _requests(
 
 def _readable(request: ModelRequest) -> ModelRequest:
     messages = (
-        replace(message, content=_UNKNOWN_ANSWER.sub("[the answer, not known before the run]", message.content))
+        replace(
+            message,
+            content=_UNKNOWN_ANSWER.sub("[the answer, not known before the run]", message.content),
+        )
         for message in request.messages
     )
     return replace(request, messages=tuple(messages))

@@ -1,4 +1,6 @@
-"""Send the graded trials of agents to another Assay server, in the form that `POST /api/runs` receives."""
+"""Send the graded trials of agents to another Assay server, in the form that `POST /api/runs`
+receives.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ if TYPE_CHECKING:
 
 @document
 class PushDocument:
-    """Trials that another server has received; `waiting` ones are not sent before their review. `problem` ended the push."""
+    """Trials that another server has received; `waiting` ones are not sent before their review.
+
+    `problem` ended the push.
+    """
 
     server: str
     sent: int
@@ -38,9 +43,11 @@ class PushDocument:
 
 
 def server_of(settings: Settings) -> str | None:
-    """Return the address of the server that receives results, without a trailing slash; None if the setting is empty.
+    """Return the address of the server that receives results, without a trailing slash; None if the
+    setting is empty.
 
-    Raises SettingsError if the address is invalid, forbidden by `local_only`, or would get the token unencrypted.
+    Raises SettingsError if the address is invalid, forbidden by `local_only`, or would get the
+    token unencrypted.
     """
     if not settings.values["server"]:
         return None
@@ -51,23 +58,42 @@ def server_of(settings: Settings) -> str | None:
         host, _ = parts.hostname, parts.port
     except ValueError:
         host = None
-    if host is None or parts.scheme not in {"http", "https"} or parts.query or not address.isprintable() or " " in address:
+    if (
+        host is None
+        or parts.scheme not in {"http", "https"}
+        or parts.query
+        or not address.isprintable()
+        or " " in address
+    ):
         raise SettingsError(
-            where, f"is {address!r}, which is not a web address.", remedy="Write https://host or http://127.0.0.1:8000"
+            where,
+            f"is {address!r}, which is not a web address.",
+            remedy="Write https://host or http://127.0.0.1:8000",
         )
     if is_local(host):
         return address
     if settings.values["local_only"]:
         raise SettingsError(
-            where, f"is {host}, but local_only allows only this machine and network.", remedy="Unset `server` or `local_only`."
+            where,
+            f"is {host}, but local_only allows only this machine and network.",
+            remedy="Unset `server` or `local_only`.",
         )
-    if parts.scheme == "http" and settings.values["server_token"] and not settings.values["allow_http_keys"]:
-        raise SettingsError(where, f"would send the token to {host} unencrypted.", remedy="Use https, or set allow_http_keys.")
+    if (
+        parts.scheme == "http"
+        and settings.values["server_token"]
+        and not settings.values["allow_http_keys"]
+    ):
+        raise SettingsError(
+            where,
+            f"would send the token to {host} unencrypted.",
+            remedy="Use https, or set allow_http_keys.",
+        )
     return address
 
 
 def push(workspace: Workspace, run: RunId) -> PushDocument | None:
-    """Send each graded trial of a run to the server in the settings; return None without a server or without agents.
+    """Send each graded trial of a run to the server in the settings; return None without a server
+    or without agents.
 
     Trials that the server already has are not stored again. Trials that await review are not sent.
     """
@@ -84,16 +110,24 @@ def push(workspace: Workspace, run: RunId) -> PushDocument | None:
     for row in graded:
         body = json.dumps(row, ensure_ascii=False).encode("utf-8", "replace")
         pinned = bool(workspace.settings.values["local_only"])
-        again, problem = asyncio.run(posted(f"{server}/api/runs", body, headers, pinned=pinned, timeout_s=30))
+        again, problem = asyncio.run(
+            posted(f"{server}/api/runs", body, headers, pinned=pinned, timeout_s=30)
+        )
         if again:
-            _, problem = asyncio.run(posted(f"{server}/api/runs", body, headers, pinned=pinned, timeout_s=30))
+            _, problem = asyncio.run(
+                posted(f"{server}/api/runs", body, headers, pinned=pinned, timeout_s=30)
+            )
         if problem:
             break
         sent += 1
-    return PushDocument(server=server, sent=sent, waiting=len(trials) - len(graded), problem=problem or None)
+    return PushDocument(
+        server=server, sent=sent, waiting=len(trials) - len(graded), problem=problem or None
+    )
 
 
-def finished_runs(summary: RunSummary, trials: Sequence[AgentTrialDocument]) -> list[dict[str, Any]]:
+def finished_runs(
+    summary: RunSummary, trials: Sequence[AgentTrialDocument]
+) -> list[dict[str, Any]]:
     """Return each graded trial as `POST /api/runs` receives it."""
     return [_finished_run(summary, trial) for trial in trials if trial.score is not None]
 
@@ -106,13 +140,25 @@ def _finished_run(summary: RunSummary, trial: AgentTrialDocument) -> dict[str, A
         "suite": summary.suite,
         "scenario": trial.scenario,
         "tier": trial.tier,
-        "agent": trial.agent if specialist is None else trial.agent.removesuffix(specialist.label("")),
+        "agent": trial.agent
+        if specialist is None
+        else trial.agent.removesuffix(specialist.label("")),
         "specialistEnabled": specialist is not None,
-        **({} if specialist is None else {f"specialist{part.title()}": value for part, value in asdict(specialist).items()}),
+        **(
+            {}
+            if specialist is None
+            else {f"specialist{part.title()}": value for part, value in asdict(specialist).items()}
+        ),
         "status": "completed",
         "trial": trial.trial,
         "startedAt": summary.started,
-        "totalScore": round(sum(trial.weights.get(name, 1.0) * (score or 0.0) for name, score in trial.evaluators.items()), 9),
+        "totalScore": round(
+            sum(
+                trial.weights.get(name, 1.0) * (score or 0.0)
+                for name, score in trial.evaluators.items()
+            ),
+            9,
+        ),
         "weightedScore": trial.score,
         "isSuccessful": trial.success,
         "evaluations": [

@@ -56,7 +56,9 @@ _PORTION: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeChange:
-    """One candidate's score in one trial, in the old and the new run; None if the run has no such score."""
+    """One candidate's score in one trial, in the old and the new run; None if the run has no such
+    score.
+    """
 
     assessment: AssessmentKey
     task: str
@@ -72,7 +74,9 @@ class GradeChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """Comparison of two candidates, once in the old and once in the new run, over each run's counted trials."""
+    """Comparison of two candidates, once in the old and once in the new run, over each run's
+    counted trials.
+    """
 
     before: Comparison
     after: Comparison
@@ -80,7 +84,10 @@ class Conclusion:
     @property
     def changed(self) -> bool:
         """True if the decision or the leading candidate changed."""
-        return (self.before.decision, _ahead(self.before)) != (self.after.decision, _ahead(self.after))
+        return (self.before.decision, _ahead(self.before)) != (
+            self.after.decision,
+            _ahead(self.after),
+        )
 
     @property
     def verdicts(self) -> tuple[str, str]:
@@ -96,7 +103,8 @@ class Regraded:
         unchanged: number of scores that stayed the same.
         kept_reviews: number of assessments that kept their review.
         conclusions: comparison of each pair of candidates.
-        agreement: each judge's agreement with imported human grades, which `changed` does not include.
+        agreement: each judge's agreement with imported human grades, which `changed` does not
+            include.
         notes: a sentence for each reason why tasks were left out.
     """
 
@@ -137,23 +145,28 @@ def planned(
     Args:
         run: id or unique prefix of the run to regrade.
         judge: model that replaces the judges of the run.
-        suite: suite file whose scoring, rubric and judges replace those of the run; tasks are matched by id.
+        suite: suite file whose scoring, rubric and judges replace those of the run; tasks are
+            matched by id.
         rubric: rubric that replaces the run's rubric.
-        score: method that replaces the rules of the run's tasks; tasks that a judge grades keep their judge.
-        review: rule for which of the new grades a person must review; None takes that of the rubric,
-            and otherwise keeps the run's rule.
-        gradings: number of times that each judge grades every answer. They are a panel of equal judges: the mean of their grades
-            is the score, and no trial is added.
+        score: method that replaces the rules of the run's tasks; tasks that a judge grades keep
+            their judge.
+        review: rule for which of the new grades a person must review; None takes that of the
+            rubric, and otherwise keeps the run's rule.
+        gradings: number of times that each judge grades every answer. They are a panel of equal
+            judges: the mean of their grades is the score, and no trial is added.
         budget_usd: maximum cost of judging, in US dollars.
 
-    Raises UnknownName for an unknown run, and Refused if the run has unfinished trials. Raises InputError for a
-    judge if rules score every task, for a task whose prompt changed, or for a run without responses to grade.
+    Raises UnknownName for an unknown run, and Refused if the run has unfinished trials. Raises
+    InputError for a judge if rules score every task, for a task whose prompt changed, or for a run
+    without responses to grade.
     """
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
     check_in_use(summary.id, summary.state)
     unfinished = sum(summary.trials.get(state, 0) for state in TO_COME)
     if unfinished:
-        raise Refused(summary.id, f"has {unfinished} unfinished trials.", remedy=f"assay resume {summary.id}")
+        raise Refused(
+            summary.id, f"has {unfinished} unfinished trials.", remedy=f"assay resume {summary.id}"
+        )
     old = workspace.journal.plan_of(summary.id)
     notes: list[str] = []
     if suite is None:
@@ -173,7 +186,9 @@ def planned(
     if review is not None:
         plan = replace(plan, policy=review.policy, protocol=with_review(plan.protocol, review))
     if not tasks:
-        raise InputError(summary.id, "no task is left to grade.", remedy="Tasks are matched by their id.")
+        raise InputError(
+            summary.id, "no task is left to grade.", remedy="Tasks are matched by their id."
+        )
     started = workspace.clock.now()
     plan = replace(
         plan,
@@ -193,11 +208,19 @@ def planned(
     return RegradePlan(plan=plan, tasks=tasks, notes=tuple(notes), estimate=estimate)
 
 
-def _scored_by(method: str, tasks: Sequence[PlannedTask], notes: list[str]) -> Iterator[PlannedTask]:
-    """Yield the tasks with this method in place of their rule; a task whose reference does not fit is left out with a note."""
+def _scored_by(
+    method: str, tasks: Sequence[PlannedTask], notes: list[str]
+) -> Iterator[PlannedTask]:
+    """Yield the tasks with this method in place of their rule; a task whose reference does not fit
+    is left out with a note.
+    """
     problems = option_problems(method, {})
     if problems or method in JUDGED or method not in (*SCORERS, MATH):
-        problem = problems[0] if problems else f"{method!r} is not a rule that compares answers with references."
+        problem = (
+            problems[0]
+            if problems
+            else f"{method!r} is not a rule that compares answers with references."
+        )
         raise InputError("--score", problem, remedy="For example: --score contains")
     left_out: list[str] = []
     for planned_task in tasks:
@@ -209,7 +232,9 @@ def _scored_by(method: str, tasks: Sequence[PlannedTask], notes: list[str]) -> I
         else:
             yield replace(planned_task, task=replace(task, scoring=Scoring(method=method)))
     if left_out:
-        notes.append(f"left out, because their references do not fit `{method}`: {', '.join(left_out[:20])}")
+        notes.append(
+            f"left out, because their references do not fit `{method}`: {', '.join(left_out[:20])}"
+        )
 
 
 def regrade(
@@ -225,20 +250,29 @@ def regrade(
     listener: Listener = nobody,
 ) -> Regraded:
     """Grade a run's stored responses again in a new run; arguments and errors as in `planned`."""
-    ahead = ahead or planned(workspace, run, judge=judge, suite=suite, score=score, budget_usd=budget_usd)
+    ahead = ahead or planned(
+        workspace, run, judge=judge, suite=suite, score=score, budget_usd=budget_usd
+    )
     workspace.journal.open_run(ahead.plan, ahead.tasks)
-    result = execution.carry_out(workspace, ahead.plan, retry_failed=False, only_structure=only_structure, listener=listener)
+    result = execution.carry_out(
+        workspace, ahead.plan, retry_failed=False, only_structure=only_structure, listener=listener
+    )
     return outcome(workspace, ahead.plan, result, notes=ahead.notes)
 
 
-def outcome(workspace: Workspace, plan: RunPlan, result: execution.RunResult, *, notes: tuple[str, ...] = ()) -> Regraded:
+def outcome(
+    workspace: Workspace, plan: RunPlan, result: execution.RunResult, *, notes: tuple[str, ...] = ()
+) -> Regraded:
     origin = plan.regrade_of
     if origin is None:
         raise InputError(plan.id, "does not regrade the responses of another run.")
     kept = keep_reviews(workspace, plan)
     people = workspace.archive.scores.reference_graders(origin)
     before = {
-        place: (row, judged) for row, judged in gradings(workspace, origin) if row.grader not in people for place in places(row)
+        place: (row, judged)
+        for row, judged in gradings(workspace, origin)
+        if row.grader not in people
+        for place in places(row)
     }
     pairs_with_people = workspace.archive.scores.reference_pairs(Selection(runs=(origin, plan.id)))
     changed: list[GradeChange] = []
@@ -277,37 +311,55 @@ def outcome(workspace: Workspace, plan: RunPlan, result: execution.RunResult, *,
 
 
 def _ahead(comparison: Comparison) -> int | None:
-    """Return 1 if A's mean is higher, -1 if B's mean is higher, 0 for a tie, and None without a comparison."""
+    """Return 1 if A's mean is higher, -1 if B's mean is higher, 0 for a tie, and None without a
+    comparison.
+    """
     difference = comparison.difference
     return None if difference is None else (difference > 0) - (difference < 0)
 
 
 def _conclusions(workspace: Workspace, origin: RunId, plan: RunPlan) -> tuple[Conclusion, ...]:
-    tables = [score_table(workspace.archive.scores.columns(Selection(runs=(run,)))) for run in (origin, plan.id)]
+    tables = [
+        score_table(workspace.archive.scores.columns(Selection(runs=(run,))))
+        for run in (origin, plan.id)
+    ]
     margins = (workspace.journal.plan_of(origin).margin, plan.margin)
     names = [candidate.name for candidate in plan.candidates]
     conclusions = []
     for a, b in combinations(names, 2):
-        before, after = (compare(table, a, b, None, margin) for table, margin in zip(tables, margins, strict=True))
+        before, after = (
+            compare(table, a, b, None, margin)
+            for table, margin in zip(tables, margins, strict=True)
+        )
         conclusions.append(Conclusion(before=before, after=after))
     return tuple(conclusions)
 
 
-def _judges(workspace: Workspace, old: RunPlan, tasks: Iterable[PlannedTask], judge: str | None) -> tuple[JudgeSpec, ...]:
+def _judges(
+    workspace: Workspace, old: RunPlan, tasks: Iterable[PlannedTask], judge: str | None
+) -> tuple[JudgeSpec, ...]:
     if judge is None and not old.judges and any(task.task.judged for task in tasks):
         problem = f"is missing: run {old.id} has no judge."
-        raise InputError("--judge", problem, remedy="Give a model as PROVIDER/MODEL, or `human` for people.")
+        raise InputError(
+            "--judge", problem, remedy="Give a model as PROVIDER/MODEL, or `human` for people."
+        )
     if judge is None:
         return old.judges
     if not any(task.task.judged for task in tasks):
         problem = f"rules score every task of run {old.id}, so a judge has no task to grade."
-        raise InputError("--judge", problem, remedy="Use --suite FILE to set how its tasks are scored.")
+        raise InputError(
+            "--judge", problem, remedy="Use --suite FILE to set how its tasks are scored."
+        )
     from assay.app.suites import model_candidate
 
     spec = model_candidate(workspace, judge)
     if spec.model is None:
         raise InputError("--judge", f"{judge!r} is not a model.")
-    first = old.judges[0] if old.judges else JudgeSpec(name=spec.name, model=spec.model, mode=JudgeMode.EACH)
+    first = (
+        old.judges[0]
+        if old.judges
+        else JudgeSpec(name=spec.name, model=spec.model, mode=JudgeMode.EACH)
+    )
     return (replace(first, name=spec.name, model=spec.model, turn=None),)
 
 
@@ -315,11 +367,15 @@ def _repeated(judges: tuple[JudgeSpec, ...], times: int) -> tuple[JudgeSpec, ...
     """Return each judge `times` times, under names that tell its gradings apart."""
     check_number_of_trials("--trials", times)
     if times > MOST_GRADINGS:
-        raise InputError("--trials", f"is {times:,}, and a judge grades an answer at most {MOST_GRADINGS} times.")
+        raise InputError(
+            "--trials", f"is {times:,}, and a judge grades an answer at most {MOST_GRADINGS} times."
+        )
     if times > 1 and any(judge.model.provider == PERSON for judge in judges):
         problem = "repeats the gradings of a judge that is a model, but people grade here."
         raise InputError(
-            "--trials", problem, remedy="Ask for second opinions in the review protocol, or name a model with --judge."
+            "--trials",
+            problem,
+            remedy="Ask for second opinions in the review protocol, or name a model with --judge.",
         )
     return tuple(
         judge if number == 1 else replace(judge, name=f"{judge.name} (grading {number})")
@@ -328,11 +384,17 @@ def _repeated(judges: tuple[JudgeSpec, ...], times: int) -> tuple[JudgeSpec, ...
     )
 
 
-def _first_graded(plan: RunPlan, tasks: Sequence[PlannedTask], notes: list[str], default: Rubric) -> RunPlan:
+def _first_graded(
+    plan: RunPlan, tasks: Sequence[PlannedTask], notes: list[str], default: Rubric
+) -> RunPlan:
     blank = sum(not (task.task.prompt or task.task.context) for task in tasks)
     if blank:
-        which = f"{blank:,} of {len(tasks):,} tasks have no prompt, so only the answers can be graded"
-        notes.append(f"{which}; import the file of requests together with the answers to grade both.")
+        which = (
+            f"{blank:,} of {len(tasks):,} tasks have no prompt, so only the answers can be graded"
+        )
+        notes.append(
+            f"{which}; import the file of requests together with the answers to grade both."
+        )
     rubric = plan.rubric if plan.rubric.criteria else default
     return replace(plan, rubric=rubric, protocol={**PLAIN.as_json(), "policy": str(plan.policy)})
 
@@ -343,7 +405,9 @@ def _held(
     by_id = {task.task.id: task for task in tasks}
     names = [candidate.name for candidate in plan.candidates]
     for k in range(1, max((task.trials.stop for task in tasks), default=1)):
-        columns = tuple(AnswerColumn(run=summary.id, candidate=name, k=k) for name in summary.candidates)
+        columns = tuple(
+            AnswerColumn(run=summary.id, candidate=name, k=k) for name in summary.candidates
+        )
         place = None
         while rows := workspace.archive.trials.answer_rows(columns, after=place, limit=_PORTION):
             for row in rows:
@@ -364,12 +428,20 @@ def _held(
 def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:
     asked = replace(suite, name=old.suite, candidates=old.candidates)
     new = planned_run(
-        asked, RunOptions(concurrency=old.concurrency, batch_id=old.batch_id), started=old.started, seed=old.seed, nonce=""
+        asked,
+        RunOptions(concurrency=old.concurrency, batch_id=old.batch_id),
+        started=old.started,
+        seed=old.seed,
+        nonce="",
     )
-    return replace(new, **attributes(old, "parameters", "system_prompt", "benchmark", "candidates", "user"))
+    return replace(
+        new, **attributes(old, "parameters", "system_prompt", "benchmark", "candidates", "user")
+    )
 
 
-def _matched(workspace: Workspace, old: RunPlan, suite: Suite, notes: list[str]) -> Iterator[PlannedTask]:
+def _matched(
+    workspace: Workspace, old: RunPlan, suite: Suite, notes: list[str]
+) -> Iterator[PlannedTask]:
     scored = {task.id: task for task in suite.tasks}
     asked = any(candidate.model is not None for candidate in old.candidates)
     left_out = []
@@ -380,11 +452,19 @@ def _matched(workspace: Workspace, old: RunPlan, suite: Suite, notes: list[str])
             continue
         yield replace(stored, task=_scored_anew(stored.task, now, old, asked=asked))
     if left_out:
-        notes.append(f"left out because the suite lacks these tasks or gives them weight 0: {', '.join(left_out)}.")
+        notes.append(
+            f"left out because the suite lacks these tasks or gives them weight 0: {', '.join(left_out)}."
+        )
 
 
 def _scored_anew(task: Task, now: Task, old: RunPlan, *, asked: bool) -> Task:
-    told = "prompt" if task.prompt != now.prompt else "context" if task.context != now.context else None
+    told = (
+        "prompt"
+        if task.prompt != now.prompt
+        else "context"
+        if task.context != now.context
+        else None
+    )
     if [turn.content for turn in task.turns] != [turn.content for turn in now.turns]:
         told = "conversation"
     if (task.tools, task.tool_turns) != (now.tools, now.tool_turns):
@@ -398,5 +478,14 @@ def _scored_anew(task: Task, now: Task, old: RunPlan, *, asked: bool) -> Task:
     return replace(
         now,
         prompt=task.prompt if asked else now.prompt,
-        **attributes(task, "snippets", "language", "trials", "parameters", "system_prompt", "columns", "persona"),
+        **attributes(
+            task,
+            "snippets",
+            "language",
+            "trials",
+            "parameters",
+            "system_prompt",
+            "columns",
+            "persona",
+        ),
     )

@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     from assay.domain.selection import CallTotals, RunSummary
 
 _ANSWERING = frozenset({Role.CANDIDATE, Role.USER})
-_UNFINISHED = frozenset({RunState.RUNNING, RunState.SUBMITTED, RunState.PAUSED, RunState.INTERRUPTED})
+_UNFINISHED = frozenset(
+    {RunState.RUNNING, RunState.SUBMITTED, RunState.PAUSED, RunState.INTERRUPTED}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingCost:
-    """Cost of a run's answered calls so far, and what the rest and the whole run will probably cost."""
+    """Cost of a run's answered calls so far, and what the rest and the whole run will probably
+    cost.
+    """
 
     answered_calls: int
     paid_usd: float
@@ -36,8 +40,12 @@ class RemainingCost:
         return self.paid_usd + self.remaining_usd
 
 
-def remaining_cost(workspace: Workspace, plan: RunPlan, summary: RunSummary) -> RemainingCost | None:
-    """Return what an unfinished run will cost; None before `CALLS_NEEDED` answers, if a price is unknown, or if it is finished."""
+def remaining_cost(
+    workspace: Workspace, plan: RunPlan, summary: RunSummary
+) -> RemainingCost | None:
+    """Return what an unfinished run will cost; None before `CALLS_NEEDED` answers, if a price is
+    unknown, or if it is finished.
+    """
     to_come = sum(summary.trials.get(state, 0) for state in TO_COME)
     if plan.imported or not to_come or summary.state not in _UNFINISHED:
         return None
@@ -48,7 +56,9 @@ def remaining_cost(workspace: Workspace, plan: RunPlan, summary: RunSummary) -> 
         return None
     total = sum(summary.trials.values())
     progress = TrialProgress(
-        total=total, begun=total - summary.trials.get(TrialState.PENDING, 0), failed=summary.trials.get(TrialState.FAILED, 0)
+        total=total,
+        begun=total - summary.trials.get(TrialState.PENDING, 0),
+        failed=summary.trials.get(TrialState.FAILED, 0),
     )
     remaining = remaining_usd(calls_ahead(workspace, plan), paid, progress)
     if remaining is None:
@@ -69,14 +79,20 @@ def calls_ahead(workspace: Workspace, plan: RunPlan) -> tuple[CallsAhead, ...]:
 
 
 def calls_left(workspace: Workspace, plan: RunPlan) -> tuple[CallsAhead, ...]:
-    """Return the predicted calls that a stored run still needs, at the mean cost of its calls so far if there are enough."""
+    """Return the predicted calls that a stored run still needs, at the mean cost of its calls so
+    far if there are enough.
+    """
     paid = paid_calls(workspace, plan.id)
     enough = sum(calls.calls for calls in paid.values()) >= CALLS_NEEDED
     left = []
     for ahead in calls_ahead(workspace, plan):
         so_far = paid.get((ahead.role, ahead.model))
         if so_far is not None:
-            price = so_far.usd / so_far.calls if enough and so_far.usd is not None else ahead.usd_per_call
+            price = (
+                so_far.usd / so_far.calls
+                if enough and so_far.usd is not None
+                else ahead.usd_per_call
+            )
             ahead = replace(ahead, calls=max(0, ahead.calls - so_far.calls), usd_per_call=price)
         left.append(ahead)
     return tuple(left)
@@ -94,4 +110,6 @@ def paid_calls(workspace: Workspace, run: RunId) -> dict[RoleAndModel, CallsPaid
 def _sum(each: list[CallTotals]) -> CallsPaid:
     costs = [totals.cost_usd for totals in each if totals.cost_usd is not None]
     known = len(costs) == len(each)
-    return CallsPaid(calls=sum(t.calls - t.failed for t in each), usd=fsum(costs) if known else None)
+    return CallsPaid(
+        calls=sum(t.calls - t.failed for t in each), usd=fsum(costs) if known else None
+    )

@@ -47,14 +47,21 @@ def criterion_rows(rubric: Rubric | None) -> list[CriterionRow]:
     """Return the criteria of a rubric for forms; empty without a rubric."""
     return [
         CriterionRow(
-            name=c.name, weight=c.weight, scale=[c.low, c.high], guidance=c.guidance, labels=[word for word, _ in c.labels]
+            name=c.name,
+            weight=c.weight,
+            scale=[c.low, c.high],
+            guidance=c.guidance,
+            labels=[word for word, _ in c.labels],
         )
         for c in (rubric.criteria if rubric else ())
     ]
 
 
 def rubric_choices() -> list[RubricChoice]:
-    return [RubricChoice(name=name, title=TITLES[name], criteria=criterion_rows(READY_MADE[name])) for name in TITLES]
+    return [
+        RubricChoice(name=name, title=TITLES[name], criteria=criterion_rows(READY_MADE[name]))
+        for name in TITLES
+    ]
 
 
 def rubric_for_texts(texts: Iterable[str]) -> str:
@@ -62,11 +69,14 @@ def rubric_for_texts(texts: Iterable[str]) -> str:
 
 
 def rubrics_for_suite(suite: Suite) -> tuple[str, str]:
-    """Return the default rubric and the ready-made rubric that fits a suite without a rubric; empty if the suite needs none.
+    """Return the default rubric and the ready-made rubric that fits a suite without a rubric; empty
+    if the suite needs none.
 
     Tasks with code in a known language keep the rubric for code, whatever their texts are.
     """
-    tasks = tuple(islice((task for task in suite.tasks if task.scoring.method == "judge"), _TASKS_READ))
+    tasks = tuple(
+        islice((task for task in suite.tasks if task.scoring.method == "judge"), _TASKS_READ)
+    )
     defaults = {default_rubric(task) is READY_MADE["code"] for task in tasks}
     if suite.rubric is not None or len(defaults) != 1:
         return "", ""

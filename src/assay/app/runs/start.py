@@ -1,9 +1,9 @@
 """Start a run from the web form, with the same checks as on the command line.
 
-A form contains only differences from the suite file. Trials, candidates, judges and budget act like command-line options and
-leave the file unchanged. The rubric, parameters and policy are merged into a copy of the file, because only a suite can set
-them; the copy is checked like a file and stored with the run. Paths are relative to the working folder and cannot lead out of
-it.
+A form contains only differences from the suite file. Trials, candidates, judges and budget act like
+command-line options and leave the file unchanged. The rubric, parameters and policy are merged into
+a copy of the file, because only a suite can set them; the copy is checked like a file and stored
+with the run. Paths are relative to the working folder and cannot lead out of it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Wish:
         candidates: names of candidates in the suite, or models as provider/name.
         judges: judge models; with `rotate`, judges take turns, one trial each.
         mode: judging mode: `joint`, `each` or `pairwise`.
-        changes: new values for keys of the suite file: `review`, `protocol`, `parameters`, `rubric`.
+        changes: new values for keys of the suite file: `review`, `protocol`, `parameters`,
+            `rubric`.
     """
 
     path: str
@@ -71,7 +72,9 @@ class KnownModel:
 
 
 def known_models(workspace: Workspace) -> tuple[KnownModel, ...]:
-    """Return the models that the form offers: models in the settings and the newest runs, and `echo`."""
+    """Return the models that the form offers: models in the settings and the newest runs, and
+    `echo`.
+    """
     models: dict[str, str] = {}
     for ref in (*workspace.settings.judge_refs, *map(str, workspace.settings.values["prices"])):
         models.setdefault(ref, "assay.yaml")
@@ -86,7 +89,9 @@ def known_models(workspace: Workspace) -> tuple[KnownModel, ...]:
 
 def model_names(workspace: Workspace) -> tuple[str, ...]:
     """Return model names for completion, known models first, then all models with a known price."""
-    return tuple(dict.fromkeys((*(model.ref for model in known_models(workspace)), *priced_models())))
+    return tuple(
+        dict.fromkeys((*(model.ref for model in known_models(workspace)), *priced_models()))
+    )
 
 
 def read(workspace: Workspace, path: str) -> tuple[Suite | None, tuple[SuiteError, ...]]:
@@ -102,7 +107,9 @@ def read(workspace: Workspace, path: str) -> tuple[Suite | None, tuple[SuiteErro
 
 
 def look(workspace: Workspace, wish: Wish) -> tuple[Suite, RunOptions, LookAhead]:
-    """Return a requested run's suite, options and preview; raises the same `InputError` as `assay run --dry-run`."""
+    """Return a requested run's suite, options and preview; raises the same `InputError` as `assay
+    run --dry-run`.
+    """
     where = suite_place(workspace, wish.path)
     text = _changed(where, wish.changes) if wish.changes else None
     suite = read_suite(workspace, where, judge=_judges(wish), text=text)
@@ -138,7 +145,9 @@ def _judges(wish: Wish) -> Any:
     """Return the judges in the format of a suite file; None keeps the judges of the file."""
     if not wish.judges:
         return None
-    named: list[Any] = [{"model": ref, "mode": wish.mode} if wish.mode else ref for ref in wish.judges]
+    named: list[Any] = [
+        {"model": ref, "mode": wish.mode} if wish.mode else ref for ref in wish.judges
+    ]
     if len(named) == 1:
         return named[0]
     return [{"rotate": named}] if wish.rotate else named
@@ -146,11 +155,15 @@ def _judges(wish: Wish) -> Any:
 
 def _narrows(suite: Suite, names: Sequence[str]) -> bool:
     """True if the request selects other candidates than the suite's."""
-    return bool(names) and {folded(name) for name in names} != {folded(c.name) for c in suite.candidates}
+    return bool(names) and {folded(name) for name in names} != {
+        folded(c.name) for c in suite.candidates
+    }
 
 
 def _changed(path: Path, changes: Mapping[str, Any]) -> str:
-    """Return the document of a suite file with some keys replaced; a set is first converted to a suite."""
+    """Return the document of a suite file with some keys replaced; a set is first converted to a
+    suite.
+    """
     try:
         content = whole_text(path)
         document = read_json(content) if path.suffix.lower() == ".json" else read_yaml(content)
@@ -158,7 +171,9 @@ def _changed(path: Path, changes: Mapping[str, Any]) -> str:
         raise SuiteError(str(path), error.problem, remedy=error.remedy) from error
     value: Any = plain(document.value)
     if path.suffix.lower() == ".jsonl":
-        problem = "is a batch file, which always has the default rubric, parameters, policy and protocol."
+        problem = (
+            "is a batch file, which always has the default rubric, parameters, policy and protocol."
+        )
         raise InputError(str(path), problem)
     if is_set(document.value):
         value = _as_suite(path.stem, value)
@@ -177,11 +192,18 @@ def _as_task(thing: Any) -> Any:
     if not isinstance(thing, dict):
         return thing
     task = {"id": slug(str(thing.get("thingName", ""))), "thing": thing.get("thingName")}
-    names = {"context": "context", "language": "language", "family": "family", "trialsNeeded": "trials"}
+    names = {
+        "context": "context",
+        "language": "language",
+        "family": "family",
+        "trialsNeeded": "trials",
+    }
     for in_set, in_suite in names.items():
         if thing.get(in_set) is not None:
             task[in_suite] = thing[in_set]
     snippets = thing.get("snippets")
     if isinstance(snippets, list) and all(isinstance(snippet, dict) for snippet in snippets):
-        task["snippets"] = {str(snippet.get("name")): snippet.get("content") for snippet in snippets}
+        task["snippets"] = {
+            str(snippet.get("name")): snippet.get("content") for snippet in snippets
+        }
     return task

@@ -15,14 +15,20 @@ class Stopper:
         self._cancel: Callable[[], object] | None = None
 
     def holds(self, cancel: Callable[[], object] | None) -> None:
-        """Set the function that stops the work (None after its end). If a stop was already requested, call the function now."""
+        """Set the function that stops the work (None after its end).
+
+        If a stop was already requested, call the function now.
+        """
         with self._lock:
             self._cancel = cancel
             if self._stopped and cancel is not None:
                 cancel()
 
     def stop(self) -> None:
-        """Cancel calls in progress and release claimed trials. Has no effect after the run has ended."""
+        """Cancel calls in progress and release claimed trials.
+
+        Has no effect after the run has ended.
+        """
         with self._lock:
             self._stopped = True
             if self._cancel is not None:

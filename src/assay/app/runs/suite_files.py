@@ -47,8 +47,11 @@ _DEEPEST: Final = 4
 _HEAD: Final = 64 * 1024
 
 
-# Only the beginnings of files are searched, because parsing every YAML and JSON file would delay the page.
-_SUITE_LIKE: Final = re.compile(rb"""^tasks\s*:|"tasks"\s*:|"thingName"\s*:|"custom_id"\s*:""", re.M)
+# Only the beginnings of files are searched, because parsing every YAML and JSON file would delay
+# the page.
+_SUITE_LIKE: Final = re.compile(
+    rb"""^tasks\s*:|"tasks"\s*:|"thingName"\s*:|"custom_id"\s*:""", re.M
+)
 
 
 _LEFT_OUT: Final = {"node_modules", "__pycache__", "venv", "dist", "build"}
@@ -62,21 +65,35 @@ _FIELDS: Final = {"candidate": "candidates"}
 
 
 def suite_files(workspace: Workspace) -> tuple[str, ...]:
-    """Return the files below the working folder that look like suites or sets; files in upper folders come first."""
+    """Return the files below the working folder that look like suites or sets; files in upper
+    folders come first.
+    """
     root = workspace.folder.resolve()
-    kept = root / str(workspace.settings.values["results"] or "results")  # files that Assay wrote are not suites
-    suites = [path for path in _walked(root) if not path.is_relative_to(kept) and looks_like_a_suite(path)]
-    suites.sort(key=lambda path: (len(path.relative_to(root).parts), path.relative_to(root).as_posix()))
+    # files that Assay wrote are not suites
+    kept = root / str(workspace.settings.values["results"] or "results")
+    suites = [
+        path for path in _walked(root) if not path.is_relative_to(kept) and looks_like_a_suite(path)
+    ]
+    suites.sort(
+        key=lambda path: (len(path.relative_to(root).parts), path.relative_to(root).as_posix())
+    )
     return tuple(path.relative_to(root).as_posix() for path in suites[:MOST_FILES])
 
 
-def check(workspace: Workspace, name: str, text: str, *, at: Path | None = None) -> tuple[Path, tuple[SuiteError, ...]]:
+def check(
+    workspace: Workspace, name: str, text: str, *, at: Path | None = None
+) -> tuple[Path, tuple[SuiteError, ...]]:
     """Return the path to which a suite or set would be saved, and the errors in its text.
 
-    Files that the text refers to and that are not in the working folder yet are read from the folder of `at`.
+    Files that the text refers to and that are not in the working folder yet are read from the
+    folder of `at`.
     """
     if len(text.encode("utf-8", "replace")) > LARGEST_TEXT:
-        raise InputError("text", f"is larger than {LARGEST_TEXT // 2**20} MB.", remedy="Put the file into the folder.")
+        raise InputError(
+            "text",
+            f"is larger than {LARGEST_TEXT // 2**20} MB.",
+            remedy="Put the file into the folder.",
+        )
     stem, dot, suffix = name.strip().rpartition(".")
     if not dot or f".{suffix.lower()}" not in SUFFIXES:
         stem, suffix = name.strip(), "json" if text.lstrip()[:1] in {"[", "{"} else "yaml"
@@ -98,11 +115,14 @@ def suite_of(workspace: Workspace, where: Path, text: str) -> Suite:
 
 
 def _refused_addresses(workspace: Workspace, where: Path, text: str) -> tuple[SuiteError, ...]:
-    # Most texts are sets without a program or address. A key may be spelled with escapes, which contain a backslash.
+    # Most texts are sets without a program or address. A key may be spelled with escapes, which
+    # contain a backslash.
     if not any(word in text for word in ("base_url", "\\", *KINDS)):
         return ()
     suite = suite_of(workspace, where, text)
-    models = [candidate.model for candidate in suite.candidates] + [judge.model for judge in suite.judges]
+    models = [candidate.model for candidate in suite.candidates] + [
+        judge.model for judge in suite.judges
+    ]
     models += [] if suite.user is None else [suite.user.model]
     problems = []
     for model in models:
@@ -110,17 +130,29 @@ def _refused_addresses(workspace: Workspace, where: Path, text: str) -> tuple[Su
             try:
                 workspace.directory.check_address(model)
             except SettingsError as error:
-                problems.append(SuiteError(f"{where.as_posix()} {error.where}", error.problem, remedy=error.remedy))
+                problems.append(
+                    SuiteError(
+                        f"{where.as_posix()} {error.where}", error.problem, remedy=error.remedy
+                    )
+                )
     return tuple(problems)
 
 
-def save(workspace: Workspace, name: str, text: str, *, title: str | None = None, as_version: bool = False) -> str:
+def save(
+    workspace: Workspace,
+    name: str,
+    text: str,
+    *,
+    title: str | None = None,
+    as_version: bool = False,
+) -> str:
     """Save a set or suite in the working folder and return its path there.
 
-    A `title` that differs from the file name is written into the set. If a different file has this name, `as_version` saves
-    the text under the next free number, such as `people-2.json`.
+    A `title` that differs from the file name is written into the set. If a different file has this
+    name, `as_version` saves the text under the next free number, such as `people-2.json`.
 
-    Raises SuiteErrors for an invalid text, which is not saved, and Refused if a different file with this name exists.
+    Raises SuiteErrors for an invalid text, which is not saved, and Refused if a different file with
+    this name exists.
     """
     where, wrong = check(workspace, name, text)
     if not wrong and title is not None and title != where.stem:
@@ -141,10 +173,19 @@ def save(workspace: Workspace, name: str, text: str, *, title: str | None = None
         with AtomicFile(target) as file:
             file.file.write(text.encode())
     except Refused:
-        if target.is_file() and not target.is_symlink() and target.read_text("utf-8", "replace") == text:
+        if (
+            target.is_file()
+            and not target.is_symlink()
+            and target.read_text("utf-8", "replace") == text
+        ):
             return where.as_posix()
         if as_version and (number := _next_version(target)) is not None:
-            return save(workspace, f"{_unnumbered(where.stem)}-{number}{where.suffix}", text, as_version=True)
+            return save(
+                workspace,
+                f"{_unnumbered(where.stem)}-{number}{where.suffix}",
+                text,
+                as_version=True,
+            )
         raise Refused(str(where), "already exists.", remedy="Choose another name.") from None
     except OSError as error:
         raise InputError(str(where), f"cannot be written: {error.strerror or error}.") from error
@@ -152,19 +193,25 @@ def save(workspace: Workspace, name: str, text: str, *, title: str | None = None
 
 
 def text_of_set(workspace: Workspace, path: str) -> str:
-    """Return the text of a set that can be edited in the browser; raises `InputError` for any other file."""
+    """Return the text of a set that can be edited in the browser; raises `InputError` for any other
+    file.
+    """
     where = suite_place(workspace, path)
     text = whole_text(where)
     if not is_editable(suite_of(workspace, where, text)):
         raise InputError(
-            path, "cannot be edited here, because it is no JSON set with all its texts.", remedy="Use a text editor."
+            path,
+            "cannot be edited here, because it is no JSON set with all its texts.",
+            remedy="Use a text editor.",
         )
     return text
 
 
 def is_editable(suite: Suite) -> bool:
     """True if the file is a JSON set that contains all its texts, as the browser writes them."""
-    named = any(file.path for task in suite.tasks for snippet in task.snippets for file in snippet.files)
+    named = any(
+        file.path for task in suite.tasks for snippet in task.snippets for file in snippet.files
+    )
     try:
         return not named and is_set(read_json(suite.copy.text).value)
     except UnreadableText:
@@ -176,7 +223,11 @@ def save_table(workspace: Workspace, table: Path) -> None:
     target = workspace.folder.resolve() / SAVED_IN / table.name
     target.parent.mkdir(exist_ok=True)
     if target.is_symlink() or (target.exists() and target.read_bytes() != table.read_bytes()):
-        raise Refused(f"{SAVED_IN}/{table.name}", "already exists.", remedy="Rename the file and add it again.")
+        raise Refused(
+            f"{SAVED_IN}/{table.name}",
+            "already exists.",
+            remedy="Rename the file and add it again.",
+        )
     with AtomicFile(target, force=True) as file:
         file.file.write(table.read_bytes())
 
@@ -186,14 +237,18 @@ def _unnumbered(stem: str) -> str:
 
 
 def _next_version(file: Path) -> int | None:
-    """Return the first free version number for a file name, from 2; None if all numbers below 1,000 are used."""
+    """Return the first free version number for a file name, from 2; None if all numbers below 1,000
+    are used.
+    """
     stem = _unnumbered(file.stem)
     free = (n for n in range(2, 1_000) if not file.with_name(f"{stem}-{n}{file.suffix}").exists())
     return next(free, None)
 
 
 def field_of(error: InputError, path: str) -> str:
-    """Return the field of a file that an error concerns, such as `rubric[0].weight`; empty for the whole file."""
+    """Return the field of a file that an error concerns, such as `rubric[0].weight`; empty for the
+    whole file.
+    """
     for named in (path, str(Path(path))):
         if error.where.startswith(named):
             match = re.fullmatch(r"(?::\d+)?(?: (.*))?", error.where.removeprefix(named))
@@ -213,11 +268,16 @@ def _titled(text: str, title: str) -> str:
         return text
     if not isinstance(document.value, list):
         return text
-    return json.dumps({"name": title, "things": plain(document.value)}, ensure_ascii=False, indent=2) + "\n"
+    return (
+        json.dumps({"name": title, "things": plain(document.value)}, ensure_ascii=False, indent=2)
+        + "\n"
+    )
 
 
 def suite_place(workspace: Workspace, path: str) -> Path:
-    """Return the path of a suite or set file named by a browser; raises `UnknownName` for a path outside the folder."""
+    """Return the path of a suite or set file named by a browser; raises `UnknownName` for a path
+    outside the folder.
+    """
     whole = visible_file(workspace, path, SUFFIXES)
     if whole is None:
         remedy = "Suites must be in the folder where `assay serve` was started."
@@ -226,7 +286,9 @@ def suite_place(workspace: Workspace, path: str) -> Path:
 
 
 def visible_file(workspace: Workspace, path: str, suffixes: tuple[str, ...]) -> Path | None:
-    """Return the absolute path of a file named by a browser; None if it is hidden, outside the folder or of another type."""
+    """Return the absolute path of a file named by a browser; None if it is hidden, outside the
+    folder or of another type.
+    """
     root = workspace.folder.resolve()
     try:
         whole = (root / path).resolve()
@@ -238,7 +300,9 @@ def visible_file(workspace: Workspace, path: str, suffixes: tuple[str, ...]) -> 
 
 
 def _relative_to_here(workspace: Workspace, path: Path) -> Path:
-    """Return the path relative to the current directory, which may differ from the folder of the server."""
+    """Return the path relative to the current directory, which may differ from the folder of the
+    server.
+    """
     root = workspace.folder.resolve()
     return path if root == Path.cwd() else root / path
 
@@ -249,13 +313,21 @@ def _walked(root: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(root):
         here = Path(folder)
         depth = len(here.relative_to(root).parts)
-        folders[:] = sorted(name for name in folders if name[0] != "." and name not in _LEFT_OUT and depth < _DEEPEST)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name[0] != "." and name not in _LEFT_OUT and depth < _DEEPEST
+        )
         for name in sorted(files):
             looked_at += 1
             if looked_at > _MOST_LOOKED_AT:
                 return
             path = here / name
-            if not name.startswith(".") and path.suffix.lower() in SUFFIXES and path.resolve().is_relative_to(root):
+            if (
+                not name.startswith(".")
+                and path.suffix.lower() in SUFFIXES
+                and path.resolve().is_relative_to(root)
+            ):
                 yield path
 
 

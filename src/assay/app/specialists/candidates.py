@@ -1,4 +1,6 @@
-"""Give agents a specialist: find its template, choose its preferred agent and model, and add its prompts to candidates."""
+"""Give agents a specialist: find its template, choose its preferred agent and model, and add its
+prompts to candidates.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,14 @@ _VENDORS = {"claude": "anthropic", "gpt": "openai"}
 """Vendor of each model family, for templates that give a model without its provider."""
 
 
-def specialist_template(workspace: Workspace, wanted: str, *, enriched: bool = True) -> tuple[SpecialistTemplate, Path]:
-    """Return a template and its file, by its path or by `@org/name[@version]` in the project's folder `templates`.
+def specialist_template(
+    workspace: Workspace, wanted: str, *, enriched: bool = True
+) -> tuple[SpecialistTemplate, Path]:
+    """Return a template and its file, by its path or by `@org/name[@version]` in the project's
+    folder `templates`.
 
-    `enriched`: True to use its newest enriched version. Raises `InputError` if it is missing or invalid.
+    `enriched`: True to use its newest enriched version. Raises `InputError` if it is missing or
+    invalid.
     """
     is_file = wanted.endswith(".json5") or Path(wanted).is_file()
     path = Path(wanted) if is_file else find_template(wanted, workspace.folder / TEMPLATES)
@@ -37,8 +43,11 @@ def specialist_template(workspace: Workspace, wanted: str, *, enriched: bool = T
     return read_template(path), path
 
 
-def preferred_agents(template: SpecialistTemplate, agents: Sequence[str], model: str | None) -> tuple[str, ...]:
-    """Add the template's preferred model to agents that need a model, unless `model` is given; default agent: its vendor.
+def preferred_agents(
+    template: SpecialistTemplate, agents: Sequence[str], model: str | None
+) -> tuple[str, ...]:
+    """Add the template's preferred model to agents that need a model, unless `model` is given;
+    default agent: its vendor.
 
     Raises `InputError` without an agent if the template prefers no model whose provider is known.
     """
@@ -48,26 +57,44 @@ def preferred_agents(template: SpecialistTemplate, agents: Sequence[str], model:
         if not known:
             names = ", ".join(template.preferred_models) or "no model"
             remedy = "Add --agent, or write preferred_models: ['provider/name'] in the template."
-            raise InputError(template.name, f"prefers {names}, whose provider is unknown.", remedy=remedy)
+            raise InputError(
+                template.name, f"prefers {names}, whose provider is unknown.", remedy=remedy
+            )
         agents = (known[0][0] if model else "/".join(known[0]),)
     return tuple(agents) if model else tuple(_preferring(agent, preferred) for agent in agents)
 
 
 def add_specialist(suite: Suite, template: SpecialistTemplate, *, baseline: bool = False) -> Suite:
-    """Return a suite of scenarios whose candidates use a specialist; with `baseline`, each also takes part without it."""
+    """Return a suite of scenarios whose candidates use a specialist; with `baseline`, each also
+    takes part without it.
+    """
     specialist = Specialist(name=template.name, version=template.version, digest=template.digest)
     special: list[CandidateSpec] = []
     for candidate in suite.candidates:
         if problem := name_problem(specialist.label(candidate.name)):
-            raise InputError("--agent", f"is {candidate.name!r}, {problem}", remedy="Give it a name: --agent 'NAME=cmd: …'")
-        prompts = {task.id: specialist_prompt(template, task, _model_of(candidate)) for task in suite.tasks}
-        special.append(replace(candidate, name=specialist.label(candidate.name), metadata=specialist.as_metadata(prompts)))
+            raise InputError(
+                "--agent",
+                f"is {candidate.name!r}, {problem}",
+                remedy="Give it a name: --agent 'NAME=cmd: …'",
+            )
+        prompts = {
+            task.id: specialist_prompt(template, task, _model_of(candidate)) for task in suite.tasks
+        }
+        special.append(
+            replace(
+                candidate,
+                name=specialist.label(candidate.name),
+                metadata=specialist.as_metadata(prompts),
+            )
+        )
     return replace(suite, candidates=(*(suite.candidates if baseline else ()), *special))
 
 
 def _preferring(agent: str, preferred: Sequence[tuple[str | None, str]]) -> str:
     wanted = "anthropic" if agent.rpartition("=")[2].strip() == "claude-code" else vendor_of(agent)
-    name = next((name for of_vendor, name in preferred if wanted and of_vendor in (wanted, None)), None)
+    name = next(
+        (name for of_vendor, name in preferred if wanted and of_vendor in (wanted, None)), None
+    )
     return agent if name is None else with_model(agent, name)
 
 
@@ -76,7 +103,9 @@ def _with_vendor(model: str) -> tuple[str | None, str]:
     vendor, slash, name = model.partition("/")
     if slash and vendor in provider_names():
         return vendor, name
-    return next((vendor for start, vendor in _VENDORS.items() if model.startswith(start)), None), model
+    return next(
+        (vendor for start, vendor in _VENDORS.items() if model.startswith(start)), None
+    ), model
 
 
 def _model_of(candidate: CandidateSpec) -> str:

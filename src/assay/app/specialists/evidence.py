@@ -38,30 +38,46 @@ if TYPE_CHECKING:
     from assay.domain.suite import CandidateSpec
 
 OVERRIDE: Final = "overall"
-"""Name of the grade that stands for all evaluators if a person gave a run on a server another overall score."""
+"""Name of the grade that stands for all evaluators if a person gave a run on a server another
+overall score.
+"""
 
 VALID_DAYS: Final = 180
-"""Days for which a snapshot is valid, because providers change or retire the models behind a name."""
+"""Days for which a snapshot is valid, because providers change or retire the models behind a name.
+"""
 
 
 def waiting_in(summaries: Iterable[RunSummary]) -> int:
     """Count the grades that await review, and the runs that have not ended."""
-    return sum(run.assessments.get(AssessmentState.PENDING, 0) + (run.state in GOING_ON) for run in summaries)
+    return sum(
+        run.assessments.get(AssessmentState.PENDING, 0) + (run.state in GOING_ON)
+        for run in summaries
+    )
 
 
 def runs_that_count(workspace: Workspace, selection: Selection) -> list[Section]:
-    """Return runs as a snapshot lists them: one for each graded trial of an agent whose grade counts."""
+    """Return runs as a snapshot lists them: one for each graded trial of an agent whose grade
+    counts.
+    """
     columns = workspace.archive.scores.columns(selection)
     own = {shown: name for name, shown in columns.kept_apart}
-    names = [own.get(columns.candidates[code], columns.candidates[code]) for code in columns.candidate.tolist()]
-    counted = dict(zip(zip(columns.trial.tolist(), names, strict=True), columns.unseen.tolist(), strict=True))
+    names = [
+        own.get(columns.candidates[code], columns.candidates[code])
+        for code in columns.candidate.tolist()
+    ]
+    counted = dict(
+        zip(zip(columns.trial.tolist(), names, strict=True), columns.unseen.tolist(), strict=True)
+    )
     runs = []
     for summary in reversed(workspace.archive.runs.matching(selection)):
         plan = workspace.journal.plan_of(summary.id)
         specs = {spec.name: spec for spec in plan.candidates}
         for trial in outcomes(workspace, summary.id):
             # Trials of a run that another one graded again have a score, but do not count.
-            if trial.score is not None and (unseen := counted.get((int(trial.id[1:]), trial.agent))) is not None:
+            if (
+                trial.score is not None
+                and (unseen := counted.get((int(trial.id[1:]), trial.agent))) is not None
+            ):
                 review = "unseen" if unseen else "person" if trial.reviewed else "rule"
                 runs.append(_run(summary, plan, specs[trial.agent], trial) | {"review": review})
     return runs
@@ -70,8 +86,9 @@ def runs_that_count(workspace: Workspace, selection: Selection) -> list[Section]
 def differences_in(workspace: Workspace, batch_id: str) -> tuple[RunDifference, ...]:
     """Return the differences between the runs of a batch that worked on the same scenario and tier.
 
-    A snapshot compares scenario by scenario, so runs of different scenarios may have different judges. A run with a person's
-    overall score in place of its evaluators' scores may be compared with any run, as in the project where the person decided.
+    A snapshot compares scenario by scenario, so runs of different scenarios may have different
+    judges. A run with a person's overall score in place of its evaluators' scores may be compared
+    with any run, as in the project where the person decided.
     """
     by_task: dict[tuple[str, str], list[RunId]] = {}
     criteria: dict[str, None] = {}
@@ -82,20 +99,30 @@ def differences_in(workspace: Workspace, batch_id: str) -> tuple[RunDifference, 
         for planned, _ in workspace.journal.tasks_of(summary.id):
             by_task.setdefault((summary.suite, planned.task.id), []).append(summary.id)
             if planned.task.scenario is not None:
-                criteria.update((criterion.name, None) for criterion in scenario_rubric(planned.task.scenario).criteria)
+                criteria.update(
+                    (criterion.name, None)
+                    for criterion in scenario_rubric(planned.task.scenario).criteria
+                )
     return task_by_task_differences(workspace, by_task, criteria=tuple(criteria))
 
 
-def _run(summary: RunSummary, plan: RunPlan, spec: CandidateSpec, trial: AgentTrialDocument) -> Section:
+def _run(
+    summary: RunSummary, plan: RunPlan, spec: CandidateSpec, trial: AgentTrialDocument
+) -> Section:
     received = plan.environment.get("agent_run")
     agent, model = _agent(spec)
     if isinstance(received, dict):
-        agent, model = str(received.get("agent") or agent), str(received["model"]) if received.get("model") else model
+        agent, model = (
+            str(received.get("agent") or agent),
+            str(received["model"]) if received.get("model") else model,
+        )
     specialist = specialist_of(spec)
     known = [trial.input_tokens, trial.output_tokens]
     total = None if None in known else sum(n or 0 for n in known)
     return {
-        "run_id": summary.id if isinstance(received, dict) else f"{summary.id}-{trial.id}-{digest(trial.agent)[:8]}",
+        "run_id": summary.id
+        if isinstance(received, dict)
+        else f"{summary.id}-{trial.id}-{digest(trial.agent)[:8]}",
         "run_date": summary.started,
         "suite": summary.suite,
         "scenario": trial.scenario or trial.tier,
@@ -106,14 +133,28 @@ def _run(summary: RunSummary, plan: RunPlan, spec: CandidateSpec, trial: AgentTr
         "overall_score": trial.score,
         "is_successful": trial.success,
         "specialist_enabled": specialist is not None,
-        **({f"specialist_{part}": value for part, value in asdict(specialist).items()} if specialist else {}),
+        **(
+            {f"specialist_{part}": value for part, value in asdict(specialist).items()}
+            if specialist
+            else {}
+        ),
         "evaluations": {
-            name: {"score": score, "passed": None if score is None else score >= 1, "weight": trial.weights.get(name, 1.0)}
+            name: {
+                "score": score,
+                "passed": None if score is None else score >= 1,
+                "weight": trial.weights.get(name, 1.0),
+            }
             for name, score in trial.evaluators.items()
         },
         "telemetry": {
             "duration_ms": None if trial.seconds is None else round(1000 * trial.seconds),
-            "token_usage": dict(zip(("prompt_tokens", "completion_tokens", "total_tokens"), (*known, total), strict=True)),
+            "token_usage": dict(
+                zip(
+                    ("prompt_tokens", "completion_tokens", "total_tokens"),
+                    (*known, total),
+                    strict=True,
+                )
+            ),
             "tool_calls": trial.tool_calls,
             "cost_usd": trial.cost_usd,
         },
@@ -130,13 +171,20 @@ def _agent(spec: CandidateSpec) -> tuple[str, str | None]:
     return spec.model.provider, spec.model.name or None
 
 
-def benchmarks_of(runs: Sequence[Mapping[str, Any]], name: str, version: str) -> tuple[Section, str]:
-    """Return the section `benchmarks` of a snapshot, and the verdict on the comparison as a sentence."""
+def benchmarks_of(
+    runs: Sequence[Mapping[str, Any]], name: str, version: str
+) -> tuple[Section, str]:
+    """Return the section `benchmarks` of a snapshot, and the verdict on the comparison as a
+    sentence.
+    """
     section, comparison = compare_runs(runs, name, version)
     suites = dict.fromkeys((run["suite"], run["scenario"]) for run in runs)
     always = json.loads((files("assay.specialists") / "snapshot_constants.json").read_text("utf-8"))
     return {
-        "test_suites": [{"name": name, "path": f"{suite}/{name}", **always["test_suite"]} for suite, name in suites],
+        "test_suites": [
+            {"name": name, "path": f"{suite}/{name}", **always["test_suite"]}
+            for suite, name in suites
+        ],
         "scoring": always["scoring"],
         "runs": list(runs),
         "comparison": section,
@@ -144,48 +192,80 @@ def benchmarks_of(runs: Sequence[Mapping[str, Any]], name: str, version: str) ->
 
 
 def _sentences(verdict: str) -> str:
-    """Return a verdict with articles, because its candidates are not names: `The specialist is better than the baseline`."""
+    """Return a verdict with articles, because its candidates are not names: `The specialist is
+    better than the baseline`.
+    """
     verdict = re.sub(r"(?<!the )\b(specialist|baseline)\b", r"the \1", verdict)
     return re.sub(r"(^|\. )t", lambda start: start[0].upper(), verdict)
 
 
 def evidence_of(
-    benchmarks: Mapping[str, Any], verdict: str, template: SpecialistTemplate, summaries: Sequence[RunSummary], judges: Any
+    benchmarks: Mapping[str, Any],
+    verdict: str,
+    template: SpecialistTemplate,
+    summaries: Sequence[RunSummary],
+    judges: Any,
 ) -> Section:
     """Return what a snapshot shows and what it does not show, in sentences."""
     runs, test = benchmarks["runs"], benchmarks["comparison"]["test"]
     sides = Counter(side_of(run, template.name, template.version) for run in runs)
     decided = test["decision"] != "not_decided"
-    used = (
-        f"The test uses {test['n_baseline']} and {test['n_specialist']} of them, on {count(test['n_scenarios'], 'scenario')}."
-    )
-    shows = [f"{count(sides[BASELINE], 'run')} of the baseline and {sides[SPECIALIST]} of the specialist count. {used}"]
+    used = f"The test uses {test['n_baseline']} and {test['n_specialist']} of them, on {count(test['n_scenarios'], 'scenario')}."
+    shows = [
+        f"{count(sides[BASELINE], 'run')} of the baseline and {sides[SPECIALIST]} of the specialist count. {used}"
+    ]
     gaps = [] if decided else ["That the specialist is better or worse than the baseline."]
     if test["n_scenarios"] == 1:
         gaps.append("Anything about other scenarios, because both worked on one scenario only.")
-    gaps += [f"Any improvement: no run of the {side} counts." for side in (BASELINE, SPECIALIST) if not sides[side]]
+    gaps += [
+        f"Any improvement: no run of the {side} counts."
+        for side in (BASELINE, SPECIALIST)
+        if not sides[side]
+    ]
     if others := sides[None]:
-        gaps.append(f"Anything about {count(others, 'run')} with another specialist or version; no average includes them.")
+        gaps.append(
+            f"Anything about {count(others, 'run')} with another specialist or version; no average includes them."
+        )
     if any(run.get("specialist_digest") not in (None, template.digest) for run in runs):
-        gaps.append("Exactly this template: some runs used one with the same version but other content.")
+        gaps.append(
+            "Exactly this template: some runs used one with the same version but other content."
+        )
     states = Counter(run["review"] for run in runs)
     shows += [wording.runs_approved(states["person"])] if states["person"] else []
-    shows += [f"Rules without a model graded {count(states['rule'], 'run')}."] if states["rule"] else []
+    shows += (
+        [f"Rules without a model graded {count(states['rule'], 'run')}."] if states["rule"] else []
+    )
     if unseen := states["unseen"]:
-        gaps.append(f"That the grades of {count(unseen, 'run')} are right: a model gave them, and no person has seen them.")
+        gaps.append(
+            f"That the grades of {count(unseen, 'run')} are right: a model gave them, and no person has seen them."
+        )
     excluded = Counter[str]()
     for summary in summaries:
         excluded["failed"] += summary.trials.get(TrialState.FAILED, 0)
         excluded["rejected"] += summary.assessments.get(AssessmentState.REJECTED, 0)
-        excluded["left out of the review sample"] += summary.assessments.get(AssessmentState.LEFT_OUT, 0)
-    gaps += [f"Anything about {count(n, 'run')} that {'was' if n == 1 else 'were'} {why}." for why, n in excluded.items() if n]
+        excluded["left out of the review sample"] += summary.assessments.get(
+            AssessmentState.LEFT_OUT, 0
+        )
+    gaps += [
+        f"Anything about {count(n, 'run')} that {'was' if n == 1 else 'were'} {why}."
+        for why, n in excluded.items()
+        if n
+    ]
     unmeasured = [judge["name"] for judge in judges if judge["calibration"] is None]
-    gaps += [f"How well {name} grades: no calibration matches its rubric, prompt and parameters." for name in unmeasured]
+    gaps += [
+        f"How well {name} grades: no calibration matches its rubric, prompt and parameters."
+        for name in unmeasured
+    ]
     return {"decided": decided, "statement": verdict, "shows": shows, "does_not_show": gaps}
 
 
 def validity_of(
-    workspace: Workspace, runs: Sequence[Section], template: SpecialistTemplate, ids: Sequence[RunSummary], *, now: str
+    workspace: Workspace,
+    runs: Sequence[Section],
+    template: SpecialistTemplate,
+    ids: Sequence[RunSummary],
+    *,
+    now: str,
 ) -> Section:
     """Return for which template, suites, models and judges a snapshot is valid, and until when."""
     stamps, suites, judges = Stamps(workspace), {}, {}
@@ -195,12 +275,24 @@ def validity_of(
         calibrations = stamps.judges_of(summary.id)
         for judge in plan.judges:
             identity, record = identity_of(judge, plan.rubric), calibrations.get(judge.name)
-            measured = record and {"tier": record.tier.value, "at": record.at, "version": record.version}
-            judges[judge.name, identity] = {"name": judge.name, **asdict(identity), "calibration": measured}
+            measured = record and {
+                "tier": record.tier.value,
+                "at": record.at,
+                "version": record.version,
+            }
+            judges[judge.name, identity] = {
+                "name": judge.name,
+                **asdict(identity),
+                "calibration": measured,
+            }
     until = datetime.fromisoformat(now) + timedelta(days=VALID_DAYS)
     return {
         "valid_for": {
-            "template": {"name": template.name, "version": template.version, "digest": template.digest},
+            "template": {
+                "name": template.name,
+                "version": template.version,
+                "digest": template.digest,
+            },
             "suites": list(suites.values()),
             "models": sorted({run["model"] or run["agent"] for run in runs}),
             "judges": list(judges.values()),

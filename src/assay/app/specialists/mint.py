@@ -9,7 +9,14 @@ import assay
 from assay.app.review.attention import attention_document, attention_of
 from assay.app.review.protocol import in_use
 from assay.app.specialists.candidates import specialist_template
-from assay.app.specialists.evidence import benchmarks_of, differences_in, evidence_of, runs_that_count, validity_of, waiting_in
+from assay.app.specialists.evidence import (
+    benchmarks_of,
+    differences_in,
+    evidence_of,
+    runs_that_count,
+    validity_of,
+    waiting_in,
+)
 from assay.app.specialists.numbered_files import write_numbered
 from assay.app.specialists.removed_runs import gaps_of, removed_runs
 from assay.app.statistics.basis import approvals_of, wording
@@ -19,7 +26,9 @@ from assay.domain.errors import InputError, Refused
 from assay.domain.run_choice import in_words
 from assay.domain.selection import Selection
 from assay.domain.specialists import short_name
-from assay.specialists.signatures import SigningKey, make_key as make_key  # re-exported for surfaces
+
+# re-exported for surfaces
+from assay.specialists.signatures import SigningKey, make_key as make_key
 from assay.specialists.snapshots import LARGEST_SNAPSHOT, laid_out, numbered, read_snapshot, seal
 from assay.specialists.templates import read_limited
 
@@ -34,11 +43,13 @@ MINTED, WAITING, NOT_DECIDED = "minted", "waiting", "not_decided"
 
 @document
 class MintDocument:
-    """JSON of a mint. `state`: `minted`, `waiting` for grades or runs, or `not_decided` if a decision was required.
+    """JSON of a mint.
 
-    `waiting` counts pending grades and unfinished runs. `path`, `comparison`, `evidence` and `public_key` are null while the mint
-    waits; `path` is null if nothing was written. `problem`: why a recorded mint failed. `server`: where the batch waits, if it is
-    on another server.
+    `state`: `minted`, `waiting` for grades or runs, or `not_decided` if a decision was required.
+
+    `waiting` counts pending grades and unfinished runs. `path`, `comparison`, `evidence` and
+    `public_key` are null while the mint waits; `path` is null if nothing was written. `problem`:
+    why a recorded mint failed. `server`: where the batch waits, if it is on another server.
     """
 
     state: str
@@ -56,19 +67,25 @@ class MintDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSource:
-    """The server from which a batch was read, and its removed runs; None if the server does not state them."""
+    """The server from which a batch was read, and its removed runs; None if the server does not
+    state them.
+    """
 
     server: str
     removed: Section | None
 
 
-def mint(workspace: Workspace, request: MintRequested, *, source: BatchSource | None = None) -> MintDocument:
-    """Write a snapshot of a batch, unless some of its grades are pending; the file states if its evidence is thin.
+def mint(
+    workspace: Workspace, request: MintRequested, *, source: BatchSource | None = None
+) -> MintDocument:
+    """Write a snapshot of a batch, unless some of its grades are pending; the file states if its
+    evidence is thin.
 
-    A recorded request is minted once: if a snapshot of it exists, because a process ended before it noted that, its path is
-    returned. `source`: the server from which the batch was read; its suites and judges are unknown here. Raises `InputError`
-    for a wrong template, key, output folder or batch, and `Refused` if no run of the batch counts or its runs measure different
-    things.
+    A recorded request is minted once: if a snapshot of it exists, because a process ended before it
+    noted that, its path is
+    returned. `source`: the server from which the batch was read; its suites and judges are unknown
+    here. Raises `InputError` for a wrong template, key, output folder or batch, and `Refused` if no
+    run of the batch counts or its runs measure different things.
     """
     batch = Selection(batch_ids=(request.batch_id,))
     summaries = workspace.archive.runs.matching(batch)
@@ -76,14 +93,25 @@ def mint(workspace: Workspace, request: MintRequested, *, source: BatchSource | 
     if not waiting and (done := minted_before(workspace, request)) is not None:
         return done
     template, key = _parts(workspace, request)
-    known: Section = {"batch_id": request.batch_id, "specialist": template.name, "version": template.version}
+    known: Section = {
+        "batch_id": request.batch_id,
+        "specialist": template.name,
+        "version": template.version,
+    }
     if waiting:
         return MintDocument(state=WAITING, waiting=waiting, **known)
-    now = workspace.clock.now()  # before the runs are read, so that a later removal is no contradiction
+    # before the runs are read, so that a later removal is no contradiction
+    now = workspace.clock.now()
     runs = runs_that_count(workspace, batch)
     if not runs:
-        remedy = "`assay show` lists its trials; a snapshot needs graded trials of agents on scenarios."
-        raise Refused(f"batch {request.batch_id}", "has no trial of an agent with a grade that counts.", remedy=remedy)
+        remedy = (
+            "`assay show` lists its trials; a snapshot needs graded trials of agents on scenarios."
+        )
+        raise Refused(
+            f"batch {request.batch_id}",
+            "has no trial of an agent with a grade that counts.",
+            remedy=remedy,
+        )
     if differing := differences_in(workspace, request.batch_id):
         problem = (
             f"has runs that differ in {in_words(differing)}. "
@@ -95,7 +123,9 @@ def mint(workspace: Workspace, request: MintRequested, *, source: BatchSource | 
         require_vetted(workspace, batch)
     benchmarks, verdict = benchmarks_of(runs, template.name, template.version)
     validity = validity_of(workspace, runs, template, summaries, now=now)
-    evidence = evidence_of(benchmarks, verdict, template, summaries, validity["valid_for"]["judges"])
+    evidence = evidence_of(
+        benchmarks, verdict, template, summaries, validity["valid_for"]["judges"]
+    )
     given = approvals_of(workspace, batch)
     evidence["approvals"] = attributes(given, "shown", "scripted", "imported")
     if given.total:
@@ -104,12 +134,16 @@ def mint(workspace: Workspace, request: MintRequested, *, source: BatchSource | 
     signs = attention_of(workspace, [summary.id for summary in summaries])
     evidence["review"] = [dict(protocol) for protocol in protocols]
     evidence["attention"] = plain(attention_document(signs))
-    evidence["shows"] += [f"{wording.capitalise(line)}." for line in wording.how_reviewed(protocols, signs)]
+    evidence["shows"] += [
+        f"{wording.capitalise(line)}." for line in wording.how_reviewed(protocols, signs)
+    ]
     removed = removed_runs(workspace, request.batch_id) if source is None else source.removed
     evidence["removed_runs"] = removed
     evidence["does_not_show"] += [] if removed is None else gaps_of(removed)
     if source is not None:
-        validity["valid_for"]["suites"] = [{"name": suite} for suite in dict.fromkeys(run["suite"] for run in runs)]
+        validity["valid_for"]["suites"] = [
+            {"name": suite} for suite in dict.fromkeys(run["suite"] for run in runs)
+        ]
         gap = f"Which versions of suites and judges graded the runs: {source.server} does not send them."
         evidence["does_not_show"].append(gap)
         if removed is None:
@@ -130,17 +164,31 @@ def mint(workspace: Workspace, request: MintRequested, *, source: BatchSource | 
             **({"mint_request": request.token} if request.token else {}),
         },
     }
-    known |= {"comparison": benchmarks["comparison"], "evidence": evidence, "public_key": key and key.public}
+    known |= {
+        "comparison": benchmarks["comparison"],
+        "evidence": evidence,
+        "public_key": key and key.public,
+    }
     if request.require_decided and not evidence["decided"]:
         return MintDocument(state=NOT_DECIDED, **known)
     folder = workspace.folder / request.output / short_name(template.name) / template.version
-    path = write_numbered(folder, "snapshot", lambda number, before: laid_out(seal(numbered(content, number, before), key)))
+    path = write_numbered(
+        folder,
+        "snapshot",
+        lambda number, before: laid_out(seal(numbered(content, number, before), key)),
+    )
     return MintDocument(state=MINTED, path=str(path), **known)
 
 
 def minted_before(workspace: Workspace, request: MintRequested) -> MintDocument | None:
-    """Return the outcome of a recorded request if an intact snapshot in its output folder was written for it, otherwise None."""
-    for path in sorted((workspace.folder / request.output).glob("*/*/snapshot-*.json5")) if request.token else ():
+    """Return the outcome of a recorded request if an intact snapshot in its output folder was
+    written for it, otherwise None.
+    """
+    for path in (
+        sorted((workspace.folder / request.output).glob("*/*/snapshot-*.json5"))
+        if request.token
+        else ()
+    ):
         try:
             if request.token.encode() not in read_limited(path, LARGEST_SNAPSHOT):
                 continue  # before the schema of every other snapshot is checked
@@ -168,7 +216,9 @@ def template_of(workspace: Workspace, request: MintRequested) -> SpecialistTempl
 
 
 def prepared(workspace: Workspace, request: MintRequested) -> MintRequested:
-    """Return a request with paths that stay valid if the project is moved; raises `InputError` for a wrong template or key."""
+    """Return a request with paths that stay valid if the project is moved; raises `InputError` for
+    a wrong template or key.
+    """
     root = workspace.folder.resolve()
 
     def stored(path: str) -> str:
@@ -176,11 +226,20 @@ def prepared(workspace: Workspace, request: MintRequested) -> MintRequested:
         return str(whole.relative_to(root) if whole.is_relative_to(root) else whole)
 
     template = stored(str(specialist_template(workspace, request.template, enriched=False)[1]))
-    request = replace(request, template=template, output=stored(request.output), key=request.key and stored(request.key))
+    request = replace(
+        request,
+        template=template,
+        output=stored(request.output),
+        key=request.key and stored(request.key),
+    )
     _parts(workspace, request)
     return request
 
 
-def _parts(workspace: Workspace, request: MintRequested) -> tuple[SpecialistTemplate, SigningKey | None]:
-    template, _ = specialist_template(workspace, str(workspace.folder / request.template), enriched=request.enriched)
+def _parts(
+    workspace: Workspace, request: MintRequested
+) -> tuple[SpecialistTemplate, SigningKey | None]:
+    template, _ = specialist_template(
+        workspace, str(workspace.folder / request.template), enriched=request.enriched
+    )
     return template, None if request.key is None else SigningKey(workspace.folder / request.key)

@@ -1,4 +1,6 @@
-"""List the specialists of a project: templates with their enrichment, snapshots, and mints that wait."""
+"""List the specialists of a project: templates with their enrichment, snapshots, and mints that
+wait.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,11 @@ _SNAPSHOT_FILE: Final = re.compile(r"snapshot-[0-9]{1,9}\.json5")
 
 @document
 class SnapshotDocument:
-    """A snapshot file, with the parts of its content that the page shows; long texts and lists are cut.
+    """A snapshot file, with the parts of its content that the page shows; long texts and lists are
+    cut.
 
-    `problem`: why the content cannot be trusted or read; `content` is null then, and name and version are those of the path.
+    `problem`: why the content cannot be trusted or read; `content` is null then, and name and
+    version are those of the path.
     """
 
     path: str
@@ -48,7 +52,11 @@ class SnapshotDocument:
 
 @document
 class TemplateDocument:
-    """A template. `problem`: why it cannot be read; the later fields are empty then. `enriched`: file with the enrichment."""
+    """A template.
+
+    `problem`: why it cannot be read; the later fields are empty then. `enriched`: file with the
+    enrichment.
+    """
 
     path: str
     problem: str | None = None
@@ -75,7 +83,9 @@ class WaitingMintDocument:
 
 @document
 class SpecialistsDocument:
-    """JSON of the page of specialists, with the newest snapshots first; `more_…` count what is left out."""
+    """JSON of the page of specialists, with the newest snapshots first; `more_…` count what is left
+    out.
+    """
 
     templates: tuple[TemplateDocument, ...]
     more_templates: int
@@ -85,26 +95,48 @@ class SpecialistsDocument:
 
 
 def specialists(workspace: Workspace) -> SpecialistsDocument:
-    """Return the templates in the project's folder `templates`, snapshots of the project, and mints that wait."""
+    """Return the templates in the project's folder `templates`, snapshots of the project, and mints
+    that wait.
+    """
     root = workspace.folder.resolve()
     files = [path for path in sorted((root / TEMPLATES).rglob("*.json5")) if path.is_file()]
-    state = hash(tuple((path, *_state(path)) for path in files))  # of all files, because templates have parents
-    originals = [path for path in files if home_of(path) == path.parent and not _SNAPSHOT_FILE.fullmatch(path.name)]
+    # of all files, because templates have parents
+    state = hash(tuple((path, *_state(path)) for path in files))
+    originals = [
+        path
+        for path in files
+        if home_of(path) == path.parent and not _SNAPSHOT_FILE.fullmatch(path.name)
+    ]
     templates = [_template(path, root, state) for path in originals[:MOST_TEMPLATES]]
     notes = list(workspace.observations.read(kinds=(ObservationKind.MINT,)))
-    folders = {root / "snapshots", *(root / mint.output for _, mint in with_body(notes, MintRequested))}
+    folders = {
+        root / "snapshots",
+        *(root / mint.output for _, mint in with_body(notes, MintRequested)),
+    }
     remote = remote_mints(workspace)
     folders |= {root / mint.request.output for mint in remote}
-    folders |= {Path(root / end.path).parents[2] for _, end in with_body(notes, MintEnded) if end.path.count("/") > 2}
-    paths = {path.resolve() for folder in folders for path in folder.glob("*/*/snapshot-*.json5") if path.is_file()}
+    folders |= {
+        Path(root / end.path).parents[2]
+        for _, end in with_body(notes, MintEnded)
+        if end.path.count("/") > 2
+    }
+    paths = {
+        path.resolve()
+        for folder in folders
+        for path in folder.glob("*/*/snapshot-*.json5")
+        if path.is_file()
+    }
     paths = {path for path in paths if _SNAPSHOT_FILE.fullmatch(path.name)}
     newest = sorted(paths, key=lambda path: (_state(path), path), reverse=True)
     archive = workspace.archive.runs
     return SpecialistsDocument(
         # Of files with the same name and version, the first one is used by name.
-        templates=tuple({(each.name and each.version, each.name or each.path): each for each in reversed(templates)}.values())[
-            ::-1
-        ],
+        templates=tuple(
+            {
+                (each.name and each.version, each.name or each.path): each
+                for each in reversed(templates)
+            }.values()
+        )[::-1],
         more_templates=max(0, len(originals) - MOST_TEMPLATES),
         snapshots=tuple(_snapshot(path, root, _state(path)) for path in newest[:MOST_SNAPSHOTS]),
         more_snapshots=max(0, len(newest) - MOST_SNAPSHOTS),
@@ -131,7 +163,9 @@ def specialists(workspace: Workspace) -> SpecialistsDocument:
 
 
 def comparison_chart(comparison: Any) -> Chart:
-    """Chart the differences in the comparison of a snapshot, over all models and per model, with their 95% ranges."""
+    """Chart the differences in the comparison of a snapshot, over all models and per model, with
+    their 95% ranges.
+    """
     models, rows = comparison["models_compared"], list[Row]()
     for name, test in [
         *([("All models", comparison["test"])] if len(models) != 1 else []),
@@ -144,11 +178,24 @@ def comparison_chart(comparison: Any) -> Chart:
         decision, label = test["decision"].replace("_", " "), wording.signed(difference)
         shown = f"95% range {wording.difference_range(ends)}" if ends else "no range"
         spoken = f"{name}, specialist − baseline: {label} points, {shown}, {decision}"
-        row = {"row": name, "column": "", "name": name, "points": points(difference), "low": low, "high": high}
+        row = {
+            "row": name,
+            "column": "",
+            "name": name,
+            "points": points(difference),
+            "low": low,
+            "high": high,
+        }
         rows.append(row | {"decision": decision, "label": label, SPOKEN: spoken})
     about = "Difference between specialist and baseline in points with its 95% range, over all models and per model."
     order = [*(str(row["row"]) for row in rows), ""]
-    return Chart(kind="pairs", title="Specialist − baseline", about=about, rows=tuple(rows), settings={"order": order})
+    return Chart(
+        kind="pairs",
+        title="Specialist − baseline",
+        about=about,
+        rows=tuple(rows),
+        settings={"order": order},
+    )
 
 
 def _state(path: Path) -> tuple[int, int]:
@@ -164,7 +211,9 @@ def _template(path: Path, root: Path, _state: int) -> TemplateDocument:
         file = most_enriched(path)
         template = read_template(file)
     except (AssayError, OSError, RecursionError) as error:
-        return TemplateDocument(path=shown, problem=str(error).replace(f"{root}/", "")[:_TEXT] or type(error).__name__)
+        return TemplateDocument(
+            path=shown, problem=str(error).replace(f"{root}/", "")[:_TEXT] or type(error).__name__
+        )
     return TemplateDocument(
         path=shown,
         name=template.name,
@@ -178,11 +227,19 @@ def _template(path: Path, root: Path, _state: int) -> TemplateDocument:
 
 @lru_cache(maxsize=4 * MOST_SNAPSHOTS)
 def _snapshot(path: Path, root: Path, state: tuple[int, int]) -> SnapshotDocument:
-    """Read a snapshot, and check its bytes, schema and signature; the result is cached until the file changes."""
-    shown = printable_line(str(path.relative_to(root) if path.is_relative_to(root) else path), _TEXT)
+    """Read a snapshot, and check its bytes, schema and signature; the result is cached until the
+    file changes.
+    """
+    shown = printable_line(
+        str(path.relative_to(root) if path.is_relative_to(root) else path), _TEXT
+    )
     try:
         if state[1] > LARGEST_LISTED:
-            raise InputError("", f"The file has more than {LARGEST_LISTED:,} bytes.", remedy=f"assay mint-verify {shown}")
+            raise InputError(
+                "",
+                f"The file has more than {LARGEST_LISTED:,} bytes.",
+                remedy=f"assay mint-verify {shown}",
+            )
         content, problems = read_snapshot(path)
         if not problems and (moved := misplaced(content, path)):
             problems = [f"The file was renamed or moved: {'; '.join(moved)}."]
@@ -190,22 +247,37 @@ def _snapshot(path: Path, root: Path, state: tuple[int, int]) -> SnapshotDocumen
         problems = [str(error) or type(error).__name__]
     if problems:
         name, version = (printable_line(part, _TEXT) for part in path.parts[-3:-1])
-        return SnapshotDocument(path=shown, name=name, version=version, problem=" ".join(problems[:5])[:_TEXT])
+        return SnapshotDocument(
+            path=shown, name=name, version=version, problem=" ".join(problems[:5])[:_TEXT]
+        )
     parts = {name: content[name] for name in ("evidence", "snapshot_metadata", "integrity")}
-    parts |= {"valid_until": content["validity"]["valid_until"], "comparison": content["benchmarks"]["comparison"]}
-    return SnapshotDocument(path=shown, name=content["name"], version=content["version"], content=_bounded(parts))
+    parts |= {
+        "valid_until": content["validity"]["valid_until"],
+        "comparison": content["benchmarks"]["comparison"],
+    }
+    return SnapshotDocument(
+        path=shown, name=content["name"], version=content["version"], content=_bounded(parts)
+    )
 
 
 def is_of(snapshot: SnapshotDocument, template: TemplateDocument) -> bool:
-    """True if a snapshot belongs to this template and version; a changed file is matched by the names of its folders."""
+    """True if a snapshot belongs to this template and version; a changed file is matched by the
+    names of its folders.
+    """
     name = short_name(template.name) if snapshot.problem else template.name
     return (snapshot.name, snapshot.version) == (name, template.version)
 
 
 def _bounded(value: Any, depth: int = 8) -> Any:
-    """Return a JSON value from somebody else's file, with its texts, lists, numbers and nesting limited."""
+    """Return a JSON value from somebody else's file, with its texts, lists, numbers and nesting
+    limited.
+    """
     if isinstance(value, dict):
-        return {printable_line(key, _TEXT): _bounded(part, depth - 1) for key, part in value.items()} if depth else None
+        return (
+            {printable_line(key, _TEXT): _bounded(part, depth - 1) for key, part in value.items()}
+            if depth
+            else None
+        )
     if isinstance(value, list | tuple):
         return [_bounded(part, depth - 1) for part in value[:_ITEMS]] if depth else None
     if isinstance(value, int | float) and not isinstance(value, bool):

@@ -1,6 +1,8 @@
-"""Record mints of batches on another server in files, because only the runs of this store can hold such a note.
+"""Record mints of batches on another server in files, because only the runs of this store can hold
+such a note.
 
-The decisions are made on that server, so nothing here notices the last one: `assay mint --pending` asks the server again.
+The decisions are made on that server, so nothing here notices the last one: `assay mint --pending`
+asks the server again.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ _LARGEST: Final = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteMint:
-    """A recorded mint of a server's batch; `waiting`: pending grades and unfinished runs when the server was last asked."""
+    """A recorded mint of a server's batch; `waiting`: pending grades and unfinished runs when the
+    server was last asked.
+    """
 
     request: MintRequested
     server: str
@@ -46,7 +50,9 @@ def forget(workspace: Workspace, token: str) -> None:
 
 
 def remote_mints(workspace: Workspace) -> tuple[RemoteMint, ...]:
-    """Return the recorded mints, oldest first; a file that is none is named in the log and left out."""
+    """Return the recorded mints, oldest first; a file that is none is named in the log and left
+    out.
+    """
     recorded = []
     for path in _folder(workspace).glob("*.json"):
         try:
@@ -60,11 +66,15 @@ def remote_mints(workspace: Workspace) -> tuple[RemoteMint, ...]:
 
 
 def _read(stored: Any) -> RemoteMint:
-    """Return the recorded mint in a JSON document; raises `ValueError`, `TypeError` or `KeyError` if it is none."""
+    """Return the recorded mint in a JSON document; raises `ValueError`, `TypeError` or `KeyError`
+    if it is none.
+    """
     request = stored["request"]
     texts = ("batch_id", "template", "output", "token")
     flags = ("enriched", "require_decided", "require_vetted")
-    if not all(isinstance(request[name], str) for name in texts) or not all(isinstance(request[name], bool) for name in flags):
+    if not all(isinstance(request[name], str) for name in texts) or not all(
+        isinstance(request[name], bool) for name in flags
+    ):
         raise ValueError
     if not isinstance(request["key"], str | None) or not isinstance(stored["server"], str):
         raise ValueError

@@ -1,4 +1,5 @@
-"""State in a snapshot which runs of its batch were deleted, archived or replaced, and compare this with the store.
+"""State in a snapshot which runs of its batch were deleted, archived or replaced, and compare this
+with the store.
 
 Without it, a batch could be made better by deleting its bad runs before the mint.
 """
@@ -42,13 +43,24 @@ def gaps_of(removed: Section) -> list[str]:
     for kind in REMOVALS.values():
         if runs := [run for run in removed["runs"] if run["removal"] == kind]:
             were = "was" if len(runs) == 1 else "were"
-            gaps.append(f"Anything about {count(len(runs), 'run')} of the batch that {were} {kind}: {_named(runs)}.")
+            gaps.append(
+                f"Anything about {count(len(runs), 'run')} of the batch that {were} {kind}: {_named(runs)}."
+            )
     return gaps
 
 
 def removal_of(events: Sequence[RunEvent], listed_run: str) -> RunEvent | None:
-    """Return the event that removed a run which a snapshot lists by its id, or by its id and trial; None if it is in use."""
-    return next((each for each in events if listed_run == each.run_id or listed_run.startswith(f"{each.run_id}-t")), None)
+    """Return the event that removed a run which a snapshot lists by its id, or by its id and trial;
+    None if it is in use.
+    """
+    return next(
+        (
+            each
+            for each in events
+            if listed_run == each.run_id or listed_run.startswith(f"{each.run_id}-t")
+        ),
+        None,
+    )
 
 
 def told(event: RunEvent) -> str:
@@ -59,7 +71,8 @@ def told(event: RunEvent) -> str:
 
 
 def unstated(stated: Section, events: Sequence[RunEvent], minted: str, *, names: bool) -> list[str]:
-    """Return how the removed runs in a snapshot differ from those that the store knows to be removed before the mint.
+    """Return how the removed runs in a snapshot differ from those that the store knows to be
+    removed before the mint.
 
     `names`: False for a snapshot of a server's batch, which states neither names nor reasons.
     """
@@ -72,7 +85,9 @@ def unstated(stated: Section, events: Sequence[RunEvent], minted: str, *, names:
         if run is None:
             problems.append(f"{event.run_id} {told(event)} and is not stated")
         elif (run["removal"], run["at"] or event.at) != (REMOVALS[event.verb], event.at):
-            problems.append(f"{event.run_id} {told(event)}, stated as {run['removal']} on {str(run['at'])[:10]}")
+            problems.append(
+                f"{event.run_id} {told(event)}, stated as {run['removal']} on {str(run['at'])[:10]}"
+            )
         elif names and (run["by"], run["reason"]) != (event.reviewer or None, event.reason or None):
             problems.append(f"{event.run_id} {told(event)}, stated with another name or reason")
     return problems
@@ -87,7 +102,9 @@ def _removed(workspace: Workspace, event: RunEvent) -> Section:
         "by": event.reviewer or None,
         "reason": event.reason or None,
         "replaced_by": event.replaced_by,
-        "results": runs_that_count(workspace, Selection(runs=(event.run_id,))) if archived else None,
+        "results": runs_that_count(workspace, Selection(runs=(event.run_id,)))
+        if archived
+        else None,
     }
 
 
@@ -100,7 +117,9 @@ def _details(run: Section) -> str:
     parts = []
     if run["by"] or run["at"]:
         by = f"by {run['by']}" if run["by"] else ""
-        parts.append(" ".join(part for part in (by, f"on {run['at'][:10]}" if run["at"] else "") if part))
+        parts.append(
+            " ".join(part for part in (by, f"on {run['at'][:10]}" if run["at"] else "") if part)
+        )
     if run["replaced_by"]:
         parts.append(f"its later version is {run['replaced_by']}")
     if run["results"]:

@@ -1,1 +1,3 @@
-"""Statistics over counted trials: scores, comparisons, ranks, plans, charts, and the statistics page."""
+"""Statistics over counted trials: scores, comparisons, ranks, plans, charts, and the statistics
+page.
+"""

@@ -27,8 +27,12 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
 
 _LATEST: Final = "latest:"
-_BETWEEN_SIDES: Final = frozenset({"mixed_settings", "mixed_rules", "mixed_protocols", "mixed_metrics", "margins_differ"})
-"""Warnings that compare the baseline with the current runs; other warnings would only state that both have the same candidate."""
+_BETWEEN_SIDES: Final = frozenset(
+    {"mixed_settings", "mixed_rules", "mixed_protocols", "mixed_metrics", "margins_differ"}
+)
+"""Warnings that compare the baseline with the current runs; other warnings would only state that
+both have the same candidate.
+"""
 
 
 def gate_baseline(
@@ -42,35 +46,52 @@ def gate_baseline(
 ) -> results.GateResult:
     """Test that a candidate is not worse than in earlier runs by more than the margin.
 
-    Model and prompt of the candidate may differ between the two sides. Only tasks with the same content on both sides are
-    compared, and trials count as independent.
+    Model and prompt of the candidate may differ between the two sides. Only tasks with the same
+    content on both sides are compared, and trials count as independent.
 
     Args:
-        selection: the new runs; without `runs`, the newest run that matches. Other filters apply to both sides.
-        baseline: a run, a batch, or `latest:BATCH` for the batch's newest finished run of the same suite.
+        selection: the new runs; without `runs`, the newest run that matches. Other filters apply to
+            both sides.
+        baseline: a run, a batch, or `latest:BATCH` for the batch's newest finished run of the same
+            suite.
         margin: 0 to 1; None for the margin that the runs set.
         vetted: refuse grades that no person read on a screen.
 
-    Raises UnknownName for an unknown run, batch or candidate. Raises InputError without a run to compare, for a run on both
-    sides, without a margin, or if the sides differ in scorer, rubric, judge or tasks and `selection.pool_anyway` is False.
+    Raises UnknownName for an unknown run, batch or candidate. Raises InputError without a run to
+    compare, for a run on both sides, without a margin, or if the sides differ in scorer, rubric,
+    judge or tasks and `selection.pool_anyway` is False.
     """
     new = _new_runs(workspace, selection, candidate, baseline)
     old = _baseline_runs(workspace, baseline, new, candidate)
     if shared := sorted({run.id for run in new} & {run.id for run in old}):
-        raise InputError("--baseline", f"{shared[0]!r} is compared with itself.", remedy="Choose another run, or use --run.")
+        raise InputError(
+            "--baseline",
+            f"{shared[0]!r} is compared with itself.",
+            remedy="Choose another run, or use --run.",
+        )
     old_ids, new_ids = (tuple(run.id for run in runs) for runs in (old, new))
     differing = refuse_baseline(workspace, selection, old_ids, new_ids)
     after, new_basis = _side(workspace, replace(selection, runs=new_ids), candidate)
     candidate = after.mark
     label = f"{candidate} in {few_names([*old_ids], shown=1)}"
     before, old_basis = _side(workspace, replace(selection, runs=old_ids), candidate, label)
-    basis = _basis(workspace, replace(selection, runs=(*old_ids, *new_ids)), (old_basis, new_basis), (before, after), differing)
+    basis = _basis(
+        workspace,
+        replace(selection, runs=(*old_ids, *new_ids)),
+        (old_basis, new_basis),
+        (before, after),
+        differing,
+    )
     if vetted:
         require_vetted(workspace, replace(selection, runs=(*old_ids, *new_ids)))
     margin = basis.margin if margin is None else margin
     if margin is None:
-        raise InputError("--margin", "is missing, and the runs set no margin.", remedy="Use --margin 3pts.")
-    comparison = compare(basis.table, candidate, label, None, margin, rng=np.random.default_rng(results.DRAWS_SEED))
+        raise InputError(
+            "--margin", "is missing, and the runs set no margin.", remedy="Use --margin 3pts."
+        )
+    comparison = compare(
+        basis.table, candidate, label, None, margin, rng=np.random.default_rng(results.DRAWS_SEED)
+    )
     contrast = results.ComparisonResult(
         comparison=comparison,
         verdict=results.verdict_of(workspace, comparison, basis.read),
@@ -83,8 +104,12 @@ def gate_baseline(
     return results.gate_result(contrast, margin, old_ids)
 
 
-def _new_runs(workspace: Workspace, selection: Selection, candidate: str, baseline: str) -> Sequence[RunSummary]:
-    """Return the runs to test: the named runs, otherwise the candidate's newest run outside the baseline."""
+def _new_runs(
+    workspace: Workspace, selection: Selection, candidate: str, baseline: str
+) -> Sequence[RunSummary]:
+    """Return the runs to test: the named runs, otherwise the candidate's newest run outside the
+    baseline.
+    """
     wanted = Selection(runs=selection.runs, suites=selection.suites, batch_ids=selection.batch_ids)
     runs = workspace.archive.runs.matching(wanted)
     if selection.runs:
@@ -93,21 +118,34 @@ def _new_runs(workspace: Workspace, selection: Selection, candidate: str, baseli
     newest = next((run for run in runs if run.id not in old and _has(run, candidate)), None)
     if newest is None:
         known = {name: None for run in runs for name in run.candidates}
-        raise UnknownName("candidate", candidate, known, remedy="Choose the run to test with --run RUN.")
+        raise UnknownName(
+            "candidate", candidate, known, remedy="Choose the run to test with --run RUN."
+        )
     return (newest,)
 
 
-def _baseline_runs(workspace: Workspace, baseline: str, new: Sequence[RunSummary], candidate: str) -> Sequence[RunSummary]:
+def _baseline_runs(
+    workspace: Workspace, baseline: str, new: Sequence[RunSummary], candidate: str
+) -> Sequence[RunSummary]:
     if not baseline.startswith(_LATEST):
         return _named(workspace, baseline)
     batch = baseline.removeprefix(_LATEST)
     suites, tested = {run.suite for run in new}, {run.id for run in new}
     for run in workspace.archive.runs.matching(Selection(batch_ids=(batch,))):
-        if run.suite in suites and run.id not in tested and run.state not in results.GOING_ON and _has(run, candidate):
+        if (
+            run.suite in suites
+            and run.id not in tested
+            and run.state not in results.GOING_ON
+            and _has(run, candidate)
+        ):
             return (run,)
     names = few_names([*sorted(suites)], shown=3)
-    problem = f"batch {batch!r} has no other finished run of {names} with the candidate {candidate!r}."
-    raise InputError("--baseline", problem, remedy=f"Create one with: assay run SUITE --batch-id {batch}")
+    problem = (
+        f"batch {batch!r} has no other finished run of {names} with the candidate {candidate!r}."
+    )
+    raise InputError(
+        "--baseline", problem, remedy=f"Create one with: assay run SUITE --batch-id {batch}"
+    )
 
 
 def _named(workspace: Workspace, baseline: str) -> Sequence[RunSummary]:
@@ -118,17 +156,23 @@ def _named(workspace: Workspace, baseline: str) -> Sequence[RunSummary]:
             return workspace.archive.runs.matching(Selection(batch_ids=(baseline,)))
         except UnknownName as no_batch:
             near = (*error.near, *no_batch.near)
-            raise UnknownName("run or batch", baseline, near, remedy="`assay runs` lists them.") from no_batch
+            raise UnknownName(
+                "run or batch", baseline, near, remedy="`assay runs` lists them."
+            ) from no_batch
 
 
 def _has(run: RunSummary, candidate: str) -> bool:
     return folded(candidate) in {folded(name) for name in run.candidates}
 
 
-def _side(workspace: Workspace, selection: Selection, candidate: str, mark: str = "") -> tuple[RunSide, Basis]:
+def _side(
+    workspace: Workspace, selection: Selection, candidate: str, mark: str = ""
+) -> tuple[RunSide, Basis]:
     columns = workspace.archive.scores.columns(selection)
     name = results.candidate_named(candidate, workspace.archive.scores.candidates(selection))
-    return side_of(columns, name, mark or name), basis_from(workspace, choose(workspace, selection), columns)
+    return side_of(columns, name, mark or name), basis_from(
+        workspace, choose(workspace, selection), columns
+    )
 
 
 def _basis(
@@ -138,7 +182,9 @@ def _basis(
     sides: tuple[RunSide, RunSide],
     differing: Sequence[RunDifference],
 ) -> Basis:
-    """Return the comparison's basis: the paired table, and warnings about each side and about differences between them."""
+    """Return the comparison's basis: the paired table, and warnings about each side and about
+    differences between them.
+    """
     together = basis_of(workspace, both, pooled=False)
     read = replace(together.read, choice=RunChoice.BASELINE, differences=in_words(differing))
     together = replace(together, read=read)
@@ -150,5 +196,7 @@ def _basis(
     cautions = {(caution.code, caution.text): caution for caution in (*labels, *between, *own)}
     before, after = sides
     return replace(
-        together, table=paired_table(before, after).including((after.mark, before.mark)), cautions=tuple(cautions.values())
+        together,
+        table=paired_table(before, after).including((after.mark, before.mark)),
+        cautions=tuple(cautions.values()),
     )

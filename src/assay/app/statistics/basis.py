@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """Input of a statistical result: the counted scores, and the settings that the selected runs share.
+    """Input of a statistical result: the counted scores, and the settings that the selected runs
+    share.
 
     Attributes:
-        margin: smallest difference that matters, if all selected runs set the same one; otherwise None, with the warning
-            `margins_differ` if margins differ.
+        margin: smallest difference that matters, if all selected runs set the same one; otherwise
+            None, with the warning `margins_differ` if margins differ.
         running: True if a selected run is not finished.
         looks: number of planned looks (interim tests), if all selected runs plan the same number.
         protocols: distinct review protocols as JSON, each with its `runs`.
@@ -74,12 +75,16 @@ class Basis:
 
     @property
     def still_open(self) -> StillOpen:
-        return StillOpen(running=self.running, waiting=self.excluded.awaiting_review + self.excluded.partly)
+        return StillOpen(
+            running=self.running, waiting=self.excluded.awaiting_review + self.excluded.partly
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StillOpen:
-    """Work that may still change a result: the number of `running` runs, and the number of trials `waiting` for review."""
+    """Work that may still change a result: the number of `running` runs, and the number of trials
+    `waiting` for review.
+    """
 
     running: bool
     waiting: int
@@ -89,21 +94,29 @@ class StillOpen:
         return self.running or self.waiting > 0
 
 
-def basis_of(workspace: Workspace, selection: Selection | ChosenRuns, *, pooled: bool = True) -> Basis:
+def basis_of(
+    workspace: Workspace, selection: Selection | ChosenRuns, *, pooled: bool = True
+) -> Basis:
     """Read the counted scores of the chosen runs. Raises `InputError` if they may not be pooled.
 
     `pooled` is False if the caller contrasts the runs, so that they may differ.
     """
     chosen = choose(workspace, selection)
-    return basis_from(workspace, chosen, workspace.archive.scores.columns(chosen.selection), pooled=pooled)
+    return basis_from(
+        workspace, chosen, workspace.archive.scores.columns(chosen.selection), pooled=pooled
+    )
 
 
-def basis_from(workspace: Workspace, chosen: ChosenRuns, columns: ScoreColumns, *, pooled: bool = True) -> Basis:
+def basis_from(
+    workspace: Workspace, chosen: ChosenRuns, columns: ScoreColumns, *, pooled: bool = True
+) -> Basis:
     selection = chosen.selection
     differing = refuse_different(workspace, selection, columns.runs) if pooled else ()
     rules = shared_settings(workspace, columns.runs, selection.criteria)
     by_run = workspace.archive.scores.counted_by_run(selection) if len(columns.runs) > 1 else None
-    read = runs_read(chosen, columns.runs, len(np.unique(columns.trial)), by_run=by_run, differences=differing)
+    read = runs_read(
+        chosen, columns.runs, len(np.unique(columns.trial)), by_run=by_run, differences=differing
+    )
     warnings = (*about_runs(read), *cautions(columns), *regraded(workspace, selection))
     return Basis(
         chosen=chosen,
@@ -122,7 +135,9 @@ def basis_from(workspace: Workspace, chosen: ChosenRuns, columns: ScoreColumns, 
 
 
 def approvals_of(workspace: Workspace, selection: Selection) -> Approvals:
-    """Count the selection's approved grades by how each decision came about, with the project's rule for scripts."""
+    """Count the selection's approved grades by how each decision came about, with the project's
+    rule for scripts.
+    """
     allowed = bool(workspace.settings.values["count_scripted"])
     return replace(workspace.archive.scores.approvals(selection), scripted_allowed=allowed)
 
@@ -147,8 +162,8 @@ def regraded(workspace: Workspace, selection: Selection) -> tuple[Caution, ...]:
 class SharedSettings:
     """Settings that all selected runs share, with warnings about differences; fields as in `Basis`.
 
-    `same_candidates` is True if all runs have the same candidates. `all_asked` is True if each trial called every candidate of
-    its run; imported files may lack answers.
+    `same_candidates` is True if all runs have the same candidates. `all_asked` is True if each
+    trial called every candidate of its run; imported files may lack answers.
     """
 
     margin: float | None
@@ -159,8 +174,13 @@ class SharedSettings:
     all_asked: bool
 
 
-def shared_settings(workspace: Workspace, runs: Sequence[str], criteria: Sequence[str]) -> SharedSettings:
-    """Return the settings that the runs share. `criteria` contains the selected criteria; empty for overall scores."""
+def shared_settings(
+    workspace: Workspace, runs: Sequence[str], criteria: Sequence[str]
+) -> SharedSettings:
+    """Return the settings that the runs share.
+
+    `criteria` contains the selected criteria; empty for overall scores.
+    """
     plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
     margins = {plan.margin for plan in plans}
     looks = {_planned_looks(plan) for plan in plans}
@@ -172,13 +192,24 @@ def shared_settings(workspace: Workspace, runs: Sequence[str], criteria: Sequenc
     if late:
         n = sum(protocol_json["switched"][-1]["decided_before"] for protocol_json in late)
         runs_switched = ", ".join(run for protocol_json in late for run in protocol_json["runs"])
-        warnings = (*warnings, Caution(code="switched_protocol", text=wording.switched_protocol(runs_switched, n)))
+        warnings = (
+            *warnings,
+            Caution(code="switched_protocol", text=wording.switched_protocol(runs_switched, n)),
+        )
     if lower := dict.fromkeys(name for plan in plans for name in _lower_is_better(plan)):
-        warnings = (*warnings, Caution(code="lower_is_better", text=wording.lower_is_better(tuple(lower))))
+        warnings = (
+            *warnings,
+            Caution(code="lower_is_better", text=wording.lower_is_better(tuple(lower))),
+        )
     mixed, shared = mixed_metrics(plans, frozenset(map(folded, criteria)))
     if mixed:
-        warnings = (*warnings, Caution(code="mixed_metrics", text=wording.mixed_metrics(mixed, shared)))
-    identities = {frozenset((c.name, identity_of(plan, c)) for c in plan.candidates) for plan in plans}
+        warnings = (
+            *warnings,
+            Caution(code="mixed_metrics", text=wording.mixed_metrics(mixed, shared)),
+        )
+    identities = {
+        frozenset((c.name, identity_of(plan, c)) for c in plan.candidates) for plan in plans
+    }
     return SharedSettings(
         cautions=warnings,
         margin=margins.pop() if len(margins) == 1 else None,
@@ -190,8 +221,13 @@ def shared_settings(workspace: Workspace, runs: Sequence[str], criteria: Sequenc
 
 
 def _lower_is_better(plan: RunPlan) -> Iterator[str]:
-    """Yield the metrics for which a lower value is better. For an imported run this includes metrics without a criterion."""
-    yield from (criterion.name for criterion in plan.rubric.criteria if criterion.low > criterion.high)
+    """Yield the metrics for which a lower value is better.
+
+    For an imported run this includes metrics without a criterion.
+    """
+    yield from (
+        criterion.name for criterion in plan.rubric.criteria if criterion.low > criterion.high
+    )
     named = plan.environment.get("lower_is_better")
     yield from (str(name) for name in (named if isinstance(named, list) else ()))
 
@@ -203,7 +239,8 @@ def _planned_looks(plan: RunPlan) -> int | None:
 
 def _margins_differ(margins: set[float | None]) -> Caution:
     known = ", ".join(
-        f"{wording.number(margin)} points" for margin in sorted(margin for margin in margins if margin is not None)
+        f"{wording.number(margin)} points"
+        for margin in sorted(margin for margin in margins if margin is not None)
     )
     without = " or none" if None in margins else ""
     return Caution(
@@ -213,7 +250,9 @@ def _margins_differ(margins: set[float | None]) -> Caution:
 
 
 def looks_now(planned: int | None, n_trials: int, excluded: Excluded) -> Looks | None:
-    """Return the planned look reached by the fraction of decided trials; None without planned looks."""
+    """Return the planned look reached by the fraction of decided trials; None without planned
+    looks.
+    """
     if planned is None:
         return None
     decided = n_trials + excluded.rejected + excluded.failed

@@ -1,10 +1,13 @@
-"""Cache of score sums by task and candidate, so that a decision updates the statistics page of a large suite quickly.
+"""Cache of score sums by task and candidate, so that a decision updates the statistics page of a
+large suite quickly.
 
-A report needs only a few moments per task and candidate (`statistics.cells`), which are computed once. Each decision concerns
-one trial: its previous scores are subtracted and its current scores added. This works for every decision (approve, correct,
-reject, undo, rerun, one judge of a panel), so the cache contains no review rules. The store no longer has the previous scores,
-so the cache keeps them: in arrays, and in a dict for changed trials. All cells are recomputed after other changes: a new task
-or candidate, scores without a decision, or a mix of jointly and separately graded trials. Not thread-safe.
+A report needs only a few moments per task and candidate (`statistics.cells`), which are computed
+once. Each decision concerns one trial: its previous scores are subtracted and its current scores
+added. This works for every decision (approve, correct, reject, undo, rerun, one judge of a panel),
+so the cache contains no review rules. The store no longer has the previous scores, so the cache
+keeps them: in arrays, and in a dict for changed trials. All cells are recomputed after other
+changes: a new task or candidate, scores without a decision, or a mix of jointly and separately
+graded trials. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -14,7 +17,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from assay.analysis.tables import cautions, family_codes, names_of_tasks, planned_families, planned_tasks, score_table
+from assay.analysis.tables import (
+    cautions,
+    family_codes,
+    names_of_tasks,
+    planned_families,
+    planned_tasks,
+    score_table,
+)
 from assay.domain.lifecycle import AssessmentState
 from assay.statistics.cells import Cells
 from assay.statistics.exact_means import group_means
@@ -37,7 +47,9 @@ MOST_TRIALS_AT_ONCE: Final = 2000
 """Number of changed trials above which a full recomputation is faster."""
 
 _EXACT_UP_TO: Final = 10_000
-"""Number of scores of a task up to which the means of its changed cells are computed from all scores again."""
+"""Number of scores of a task up to which the means of its changed cells are computed from all
+scores again.
+"""
 
 _UNREVIEWED: Final = (AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT)
 
@@ -47,8 +59,8 @@ class KeptCells:
 
     Attributes:
         rebuilt: number of full computations, including the first.
-        tasks: label of each task. Like runs, cautions and graded_by, it comes from the last full computation, because
-            decisions do not change it.
+        tasks: label of each task. Like runs, cautions and graded_by, it comes from the last full
+            computation, because decisions do not change it.
         n_trials: current number of counted trials.
         newest: id of the newest review event that the cells include.
     """
@@ -67,10 +79,17 @@ class KeptCells:
         return self._event
 
     def refresh(self) -> int:
-        """Update the cells with all decisions since the last call; return the number of changed trials."""
-        # With 200,000 scores and 45 pairs a decision costs 3.6 ms this way; computing everything again costs 690 ms.
+        """Update the cells with all decisions since the last call; return the number of changed
+        trials.
+        """
+        # With 200,000 scores and 45 pairs a decision costs 3.6 ms this way; computing everything
+        # again costs 690 ms.
         newest, trials = self._archive.trials.decided_since(self._event)
-        if self._arrived() != self._held or len(trials) > MOST_TRIALS_AT_ONCE or (trials and self._joint is None):
+        if (
+            self._arrived() != self._held
+            or len(trials) > MOST_TRIALS_AT_ONCE
+            or (trials and self._joint is None)
+        ):
             self._rebuild()
         elif trials:
             self._take(trials)
@@ -82,7 +101,9 @@ class KeptCells:
         return self.refresh() if any(True for _ in events) else 0
 
     def report(self, *, scope: str | None = None, margin: float | None = None) -> Report:
-        """Return all candidates' scores and all pairs' comparisons, computed from the current cells."""
+        """Return all candidates' scores and all pairs' comparisons, computed from the current
+        cells.
+        """
         return whole_report(self.cells, scope, margin)
 
     @property
@@ -99,7 +120,8 @@ class KeptCells:
 
     def _rebuild(self) -> None:
         self.rebuilt += 1
-        # Read before the scores: a decision made in between is then applied twice, and the second application changes nothing.
+        # Read before the scores: a decision made in between is then applied twice, and the second
+        # application changes nothing.
         self._event, _ = self._archive.trials.decided_since(None)
         self._held = self._arrived()
         columns = self._archive.scores.columns(self._selection)
@@ -110,7 +132,8 @@ class KeptCells:
         self._cells = _all_planned(columns, names)
         place = {name: code for code, name in enumerate(self._cells.tasks)}
         self._tasks = {
-            (label.suite, label.task, label.digest): place[name] for label, name in zip(columns.tasks, names, strict=True)
+            (label.suite, label.task, label.digest): place[name]
+            for label, name in zip(columns.tasks, names, strict=True)
         }
         self._candidates = {str(name): code for code, name in enumerate(self._cells.candidates)}
         self._remember(columns, np.array([place[name] for name in names], dtype=np.int64))
@@ -121,9 +144,15 @@ class KeptCells:
         self._worn_pairs: set[int] = set()
         self._drifting: set[tuple[int, int]] = set()
 
-    def _remember(self, columns: ScoreColumns, task_place: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
-        """Store the counted scores of each trial (averaged over judge calls, sorted by trial) and the rows of each task."""
-        candidate = np.array([self._candidates[name] for name in columns.candidates], dtype=np.int64)
+    def _remember(
+        self, columns: ScoreColumns, task_place: np.ndarray[tuple[int], np.dtype[np.int64]]
+    ) -> None:
+        """Store the counted scores of each trial (averaged over judge calls, sorted by trial) and
+        the rows of each task.
+        """
+        candidate = np.array(
+            [self._candidates[name] for name in columns.candidates], dtype=np.int64
+        )
         key = columns.trial * max(len(candidate), 1) + columns.candidate
         _, first, line = np.unique(key, return_index=True, return_inverse=True)
         self._trial = columns.trial[first]
@@ -134,9 +163,13 @@ class KeptCells:
         self._starts = np.searchsorted(task[self._by_task], np.arange(len(self._cells.tasks) + 1))
 
     def _arrived(self) -> tuple[int, ...]:
-        """Return counts that change if assessments are added or removed without a decision, for example by a regrade."""
+        """Return counts that change if assessments are added or removed without a decision, for
+        example by a regrade.
+        """
         totals = self._archive.runs.totals(self._selection)
-        current = sum(n for state, n in totals.assessments.items() if state is not AssessmentState.SUPERSEDED)
+        current = sum(
+            n for state, n in totals.assessments.items() if state is not AssessmentState.SUPERSEDED
+        )
         aside = self._archive.runs.newest_run_event()  # a replaced run may have the same totals
         unreviewed = sum(totals.assessments.get(state, 0) for state in _UNREVIEWED)
         return aside, totals.runs, totals.trials, current, unreviewed
@@ -152,13 +185,18 @@ class KeptCells:
 
     def _replace(self, trial: TrialScores, task: int) -> None:
         old = self._counted_of(trial.trial)
-        # A mean over judge calls can be outside 0 to 1 by the last digit, and cells refuse such a score.
-        new = {self._candidates[name]: min(max(score, 0.0), 1.0) for name, score in trial.scores.items()}
+        # A mean over judge calls can be outside 0 to 1 by the last digit, and cells refuse such a
+        # score.
+        new = {
+            self._candidates[name]: min(max(score, 0.0), 1.0)
+            for name, score in trial.scores.items()
+        }
         if old == new:
             return
         for candidate, score in old.items():
             self._cells.withdraw(task, candidate, score)
-        # Pairs do not record their loss of precision, so every withdrawal requires a new computation.
+        # Pairs do not record their loss of precision, so every withdrawal requires a new
+        # computation.
         if self._cells.pairs is not None and (old or not self._cells.pairs.computed):
             self._worn_pairs.add(task)
         if self._cells.pairs is not None and task not in self._worn_pairs:
@@ -177,10 +215,14 @@ class KeptCells:
         if trial in self._changed:
             return self._changed[trial]
         low, high = np.searchsorted(self._trial, [trial, trial + 1])
-        return dict(zip(self._candidate[low:high].tolist(), self._score[low:high].tolist(), strict=True))
+        return dict(
+            zip(self._candidate[low:high].tolist(), self._score[low:high].tolist(), strict=True)
+        )
 
     def _scores_of(self, task: int) -> NDArray[np.float64]:
-        """Return a task's counted scores, shape (candidates, trials) with at least one trial; NaN if a trial has no score."""
+        """Return a task's counted scores, shape (candidates, trials) with at least one trial; NaN
+        if a trial has no score.
+        """
         changed = self._changed_in.get(task, set())
         rows = self._by_task[self._starts[task] : self._starts[task + 1]]
         rows = rows[~np.isin(self._trial[rows], list(changed))]
@@ -194,13 +236,20 @@ class KeptCells:
 
     def _renew_pairs(self, task: int) -> None:
         pairs = self._cells.pairs
-        assert pairs is not None  # a task's pairs are renewed only after a change of its joint trials
-        pairs.renew(task, pair_moments(self._scores_of(task), np.zeros(1, np.int64), pairs.first, pairs.second)[:, :, 0])
+        # a task's pairs are renewed only after a change of its joint trials
+        assert pairs is not None
+        pairs.renew(
+            task,
+            pair_moments(self._scores_of(task), np.zeros(1, np.int64), pairs.first, pairs.second)[
+                :, :, 0
+            ],
+        )
 
 
 def _all_planned(columns: ScoreColumns, names: list[str]) -> Cells:
     counted = score_table(columns)
-    # In the order of score tables: a report from these cells must equal a report computed from all rows.
+    # In the order of score tables: a report from these cells must equal a report computed from all
+    # rows.
     tasks = sorted(names)
     weight_of = dict(zip(names, (label.weight for label in columns.tasks), strict=True))
     family_of = dict(zip(names, family_codes(columns.tasks).tolist(), strict=True))
@@ -222,6 +271,8 @@ def _all_planned(columns: ScoreColumns, names: list[str]) -> Cells:
 
 
 def _jointness(columns: ScoreColumns) -> bool | None:
-    """True if all counted trials were graded jointly, None if only some were; False without trials."""
+    """True if all counted trials were graded jointly, None if only some were; False without
+    trials.
+    """
     together = np.unique(columns.joint)
     return None if len(together) > 1 else bool(together[0]) if len(together) else False

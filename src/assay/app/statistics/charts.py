@@ -12,10 +12,15 @@ from assay.app.statistics import results
 from assay.exchange.results_folder.atomic_files import AtomicFile
 from assay.report import wording
 from assay.report.charts import kinds, output
-from assay.report.charts.chart import Chart as Chart, with_links as with_links  # re-exported for surfaces
+
+# re-exported for surfaces
+from assay.report.charts.chart import Chart as Chart, with_links as with_links
 from assay.report.charts.kinds import KINDS as KINDS
 from assay.report.charts.output import FORMATS as FORMATS, can_draw as can_draw
-from assay.report.charts.svg.cells import IntervalCell as IntervalCell, interval_cells as interval_cells
+from assay.report.charts.svg.cells import (
+    IntervalCell as IntervalCell,
+    interval_cells as interval_cells,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +33,9 @@ if TYPE_CHECKING:
     from assay.statistics.reports import Report
 
 
-def chart(workspace: Workspace, selection: Selection | ChosenRuns, kind: str, *, scope: str | None = None) -> Chart:
+def chart(
+    workspace: Workspace, selection: Selection | ChosenRuns, kind: str, *, scope: str | None = None
+) -> Chart:
     """Draw a chart of a type in `KINDS` from counted trials."""
     return chart_of(results.rank(workspace, selection, scope=scope), kind)
 
@@ -39,7 +46,9 @@ def chart_of(result: RankingResult, kind: str) -> Chart:
 
 
 def chart_of_report(report: Report, kind: str, read: RunsRead) -> Chart:
-    """Draw a chart from a report of cached cells about these runs: any type in `KINDS` except `scores`."""
+    """Draw a chart from a report of cached cells about these runs: any type in `KINDS` except
+    `scores`.
+    """
     return labelled(kinds.OF_RANKING[kind](report.ranking), read)
 
 
@@ -49,14 +58,18 @@ def labelled(chart: Chart, read: RunsRead) -> Chart:
 
 
 def standard_drawings(result: RankingResult) -> tuple[Drawing, ...]:
-    """Draw the charts of an HTML report: forest, pairs, ranks and single trials; needs no optional package."""
+    """Draw the charts of an HTML report: forest, pairs, ranks and single trials; needs no optional
+    package.
+    """
     standard = kinds.standard(result.ranking, result.basis.table)
     return tuple(output.drawing(labelled(chart, result.basis.read)) for chart in standard)
 
 
 def drawn(chart: Chart) -> str:
     """Return a chart as HTML; unchanged charts come from a cache."""
-    text = json.dumps([chart.kind, chart.title, chart.about, chart.rows], default=str, sort_keys=True)
+    text = json.dumps(
+        [chart.kind, chart.title, chart.about, chart.rows], default=str, sort_keys=True
+    )
     return _drawn(_ByKey(blake2b(text.encode(), digest_size=12).hexdigest(), chart))
 
 
@@ -78,7 +91,10 @@ def endings() -> tuple[str, ...]:
 
 
 def write_chart(chart: Chart, path: Path, *, dark: bool = False) -> None:
-    """Write a chart to a file. The suffix selects SVG, PNG, CSV (the rows) or JSON (title, description and rows)."""
+    """Write a chart to a file.
+
+    The suffix selects SVG, PNG, CSV (the rows) or JSON (title, description and rows).
+    """
     content = chart_bytes(chart, path.suffix.lower().removeprefix("."), dark=dark)
     with AtomicFile(path, force=True) as file:
         file.file.write(content)

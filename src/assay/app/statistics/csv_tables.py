@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     Row = tuple[str | int | float | None, ...]
 
 TABLES: Final = ("tasks", "criteria", "judges", "trials", "fairness", "attempts")
-"""`tasks`: task by candidate. The next three: scores by criterion, by judge, and by trial number. `fairness`: decisions on each
-candidate's assessments. `attempts`: scores over first and over final attempts, and with rejected trials counted as 0, as judged,
-and as 1."""
+"""`tasks`: task by candidate. The next three: scores by criterion, by judge, and by trial number.
+`fairness`: decisions on each candidate's assessments. `attempts`: scores over first and over final
+attempts, and with rejected trials counted as 0, as judged, and as 1.
+"""
 
 _SPLIT: Final = ("candidate", "mean", "ci95_low", "ci95_high", "trials", "tasks")
 
@@ -35,10 +36,13 @@ def needs_every_row(name: str) -> bool:
 
 
 def tasks_csv(overview: StatisticsOverview) -> str:
-    """Return a CSV with the mean and number of trials of each task and candidate; the mean is empty without trials."""
+    """Return a CSV with the mean and number of trials of each task and candidate; the mean is empty
+    without trials.
+    """
     rows: list[Row] = []
     by_name = {
-        str(estimate.candidate): {str(task.task): task for task in estimate.by_task} for estimate in overview.report.estimates
+        str(estimate.candidate): {str(task.task): task for task in estimate.by_task}
+        for estimate in overview.report.estimates
     }
     for name, label in overview.tasks.items():
         for candidate in (str(ranked.candidate) for ranked in overview.report.ranking.candidates):
@@ -62,7 +66,13 @@ def details_csv(name: str, details: StatisticsDetails) -> str:
         case "fairness":
             header = ("candidate", *_DECISIONS)
             rates = diagnostics.fair_play.rates
-            return _csv(header, [(each.candidate, *(getattr(each, name) for name in _DECISIONS.values())) for each in rates])
+            return _csv(
+                header,
+                [
+                    (each.candidate, *(getattr(each, name) for name in _DECISIONS.values()))
+                    for each in rates
+                ],
+            )
         case _:
             return _attempts(diagnostics)
 
@@ -86,7 +96,17 @@ def _splits(kind: str, splits: Sequence[Split]) -> str:
     for split in splits:
         for estimate in split.estimates:
             low, high = estimate.ci95 or (None, None)
-            rows.append((split.name, str(estimate.candidate), estimate.mean, low, high, estimate.n_trials, estimate.n_tasks))
+            rows.append(
+                (
+                    split.name,
+                    str(estimate.candidate),
+                    estimate.mean,
+                    low,
+                    high,
+                    estimate.n_trials,
+                    estimate.n_tasks,
+                )
+            )
     return _csv((kind, *_SPLIT), rows)
 
 

@@ -1,4 +1,6 @@
-"""JSON of `diagnostics` in `assay stats` and `assay compare`: figures that accompany a result but do not change it."""
+"""JSON of `diagnostics` in `assay stats` and `assay compare`: figures that accompany a result but
+do not change it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.analysis.agreement import JudgeAgainstPeople
-    from assay.analysis.diagnostics import ComparisonDiagnostics, ScoreDiagnostics, VerdictDiagnostics
+    from assay.analysis.diagnostics import (
+        ComparisonDiagnostics,
+        ScoreDiagnostics,
+        VerdictDiagnostics,
+    )
     from assay.analysis.fair_play import FairPlay, ReviewRates
     from assay.analysis.partial_review import CalibratedPair, CalibratedRanking, PartlyReviewed
     from assay.analysis.references import JudgeAgainstReferences
@@ -94,7 +100,9 @@ class ScoreListDocument:
 
 @document
 class PutBackDocument(ScoreListDocument):
-    """JSON of the means if rejected assessments counted with the judge's scores; `put_back` is their number."""
+    """JSON of the means if rejected assessments counted with the judge's scores; `put_back` is
+    their number.
+    """
 
     put_back: int
 
@@ -120,7 +128,9 @@ class FirstAttemptDocument:
 
 @document
 class FirstAttemptsDocument:
-    """JSON of all candidates' means if first attempts counted; `rerun` is the number of assessments that were rerun."""
+    """JSON of all candidates' means if first attempts counted; `rerun` is the number of assessments
+    that were rerun.
+    """
 
     rerun: int
     scores: tuple[FirstAttemptDocument, ...]
@@ -156,14 +166,18 @@ class JudgeScoresDocument(ScoreListDocument):
 
 @document
 class TrialScoresDocument(ScoreListDocument):
-    """JSON of all candidates' means over trials with one trial number, such as the first trial of each task."""
+    """JSON of all candidates' means over trials with one trial number, such as the first trial of
+    each task.
+    """
 
     trial: int
 
 
 @document
 class PositionEffectDocument:
-    """JSON of the effect of one position (from 1) in a joint prompt, relative to the mean over all positions."""
+    """JSON of the effect of one position (from 1) in a joint prompt, relative to the mean over all
+    positions.
+    """
 
     position: int
     effect: float | None
@@ -183,7 +197,9 @@ class JudgePositionsDocument:
 
 @document
 class VerdictAgreementDocument:
-    """JSON of a judge's agreement with people's decisions on verdicts; `confusion` counts its verdicts for each of theirs."""
+    """JSON of a judge's agreement with people's decisions on verdicts; `confusion` counts its
+    verdicts for each of theirs.
+    """
 
     labels: tuple[str, ...]
     n: int
@@ -225,7 +241,9 @@ class JudgeAccuracyDocument:
 
 @document
 class ReferenceAgreementDocument:
-    """JSON of a judge's agreement with imported human grades; `confusion` counts the judge's grades for each human verdict."""
+    """JSON of a judge's agreement with imported human grades; `confusion` counts the judge's grades
+    for each human verdict.
+    """
 
     judge: str
     agreement: float | None
@@ -291,7 +309,9 @@ class PartialMeanDocument:
 
 @document
 class CalibratedMeanDocument(PartialMeanDocument):
-    """JSON of a mean estimated from a review sample: method, weight of the judge, and number of reviewed trials."""
+    """JSON of a mean estimated from a review sample: method, weight of the judge, and number of
+    reviewed trials.
+    """
 
     method: str | None
     lam: float | None
@@ -314,9 +334,8 @@ class PartialReviewDocument:
 class CalibratedPairDocument:
     """JSON of a difference estimated from a review sample. It is never the result.
 
-    `more_reviews` is the number of further reviews that decide the difference with 80% power if it stays unchanged; null if it
-    is
-    decided, or if a review of every trial would not decide it.
+    `more_reviews` is the number of further reviews that decide the difference with 80% power if it
+    stays unchanged; null if it is decided, or if a review of every trial would not decide it.
     """
 
     a: str
@@ -359,7 +378,10 @@ class CalibratedRankingDocument:
 
 @document
 class ScoreDiagnosticsDocument:
-    """JSON of `diagnostics` in `assay stats`. A page omits fields that would show a reviewer the judge's grades."""
+    """JSON of `diagnostics` in `assay stats`.
+
+    A page omits fields that would show a reviewer the judge's grades.
+    """
 
     fair_play: FairPlayDocument
     with_rejected: PutBackDocument
@@ -381,7 +403,9 @@ class ScoreDiagnosticsDocument:
 
 @document
 class VerdictDiagnosticsDocument:
-    """JSON of `diagnostics` in `assay stats` and `compare` with `--criterion verdict`; all figures are about verdicts."""
+    """JSON of `diagnostics` in `assay stats` and `compare` with `--criterion verdict`; all figures
+    are about verdicts.
+    """
 
     judge_against_people: tuple[JudgeAccuracyDocument, ...]
     judge_against_references: tuple[ReferenceAgreementDocument, ...]
@@ -400,7 +424,9 @@ class OtherResultDocument:
 
 @document
 class OtherResultWithRejectedDocument(OtherResultDocument):
-    """JSON of a comparison if rejected assessments counted; `changes` is True if this changes the decision."""
+    """JSON of a comparison if rejected assessments counted; `changes` is True if this changes the
+    decision.
+    """
 
     put_back: int
     changes: bool
@@ -430,7 +456,10 @@ class DesignVarianceDocument:
 
 @document
 class ComparisonDiagnosticsDocument:
-    """JSON of `diagnostics` in `assay compare`. A page omits fields that would show a reviewer the judge's grades."""
+    """JSON of `diagnostics` in `assay compare`.
+
+    A page omits fields that would show a reviewer the judge's grades.
+    """
 
     fair_play: FairPlayDocument
     with_rejected: OtherResultWithRejectedDocument
@@ -449,21 +478,35 @@ def score_diagnostics(diagnostics: ScoreDiagnostics) -> ScoreDiagnosticsDocument
         ScoreDiagnosticsDocument,
         diagnostics,
         fair_play=_fair_play(diagnostics.fair_play),
-        with_rejected=fill(PutBackDocument, diagnostics, put_back=diagnostics.n_put_back, scores=diagnostics.with_rejected),
+        with_rejected=fill(
+            PutBackDocument,
+            diagnostics,
+            put_back=diagnostics.n_put_back,
+            scores=diagnostics.with_rejected,
+        ),
         rejected_bounds=tuple(
-            BoundsDocument(candidate=str(low.candidate), lowest=low.mean, highest=high.mean) for low, high in bounds
+            BoundsDocument(candidate=str(low.candidate), lowest=low.mean, highest=high.mean)
+            for low, high in bounds
         ),
         first_attempts=FirstAttemptsDocument(
             rerun=diagnostics.n_rerun,
-            scores=tuple(fill(FirstAttemptDocument, first, first=first.mean, final=final.mean) for first, final in attempts),
+            scores=tuple(
+                fill(FirstAttemptDocument, first, first=first.mean, final=final.mean)
+                for first, final in attempts
+            ),
         ),
         judge_as_it_is=fill(ScoreListDocument, diagnostics, scores=diagnostics.as_judged),
-        by_trial=tuple(fill(TrialScoresDocument, split, trial=int(split.name)) for split in diagnostics.by_trial),
+        by_trial=tuple(
+            fill(TrialScoresDocument, split, trial=int(split.name))
+            for split in diagnostics.by_trial
+        ),
         judge_against_people=_accuracies(diagnostics.against_people),
         judge_against_references=tuple(map(reference_agreement, diagnostics.against_references)),
         judges_among_themselves=diagnostics.among_judges,
         partial_review=tuple(_partial_review(partial) for partial in diagnostics.partly),
-        calibrated=None if diagnostics.calibrated is None else calibrated_ranking(diagnostics.calibrated),
+        calibrated=None
+        if diagnostics.calibrated is None
+        else calibrated_ranking(diagnostics.calibrated),
     )
 
 
@@ -494,12 +537,18 @@ def comparison_diagnostics(diagnostics: ComparisonDiagnostics) -> ComparisonDiag
         ),
         judge_as_it_is=diagnostics.as_judged,
         judge_against_people=_accuracies(diagnostics.against_people),
-        calibrated=None if diagnostics.calibrated is None else _calibrated_pair(diagnostics.calibrated),
+        calibrated=None
+        if diagnostics.calibrated is None
+        else _calibrated_pair(diagnostics.calibrated),
     )
 
 
 def calibrated_ranking(ranking: CalibratedRanking) -> CalibratedRankingDocument:
-    return fill(CalibratedRankingDocument, ranking, pairs=tuple(_calibrated_pair(pair) for pair in ranking.pairs))
+    return fill(
+        CalibratedRankingDocument,
+        ranking,
+        pairs=tuple(_calibrated_pair(pair) for pair in ranking.pairs),
+    )
 
 
 def _calibrated_pair(pair: CalibratedPair) -> CalibratedPairDocument:
@@ -508,7 +557,9 @@ def _calibrated_pair(pair: CalibratedPair) -> CalibratedPairDocument:
 
 
 def _fair_play(fair_play: FairPlay) -> FairPlayDocument:
-    return fill(FairPlayDocument, fair_play, rates=tuple(_rates(rates) for rates in fair_play.rates))
+    return fill(
+        FairPlayDocument, fair_play, rates=tuple(_rates(rates) for rates in fair_play.rates)
+    )
 
 
 def _rates(rates: ReviewRates) -> ReviewRatesDocument:
@@ -571,7 +622,10 @@ def reference_agreement(judge: JudgeAgainstReferences) -> ReferenceAgreementDocu
         people_rates={str(verdict): rate for verdict, rate in judge.people_rates.items()},
         judge_rates={str(verdict): rate for verdict, rate in judge.judge_rates.items()},
         confusion={
-            str(people): {str(verdict): judge.confusion.get((people, verdict), 0) for verdict in Verdict} for people in Verdict
+            str(people): {
+                str(verdict): judge.confusion.get((people, verdict), 0) for verdict in Verdict
+            }
+            for people in Verdict
         },
         by_candidate={str(each.candidate): each.mean for each in judge.by_candidate},
     )

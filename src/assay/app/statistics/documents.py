@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from assay.analysis.diagnostics import VerdictDiagnostics
     from assay.app.statistics.basis import Basis
     from assay.app.statistics.power import PairPlan, PowerPlan
-    from assay.app.statistics.results import CandidateScores, ComparisonResult, GateResult, OnUndecided, RankingResult
+    from assay.app.statistics.results import (
+        CandidateScores,
+        ComparisonResult,
+        GateResult,
+        OnUndecided,
+        RankingResult,
+    )
     from assay.statistics.preferences import BradleyTerry
     from assay.statistics.warnings import Caution
 
@@ -43,8 +49,9 @@ class WarningDocument:
 class ExcludedDocument:
     """JSON of the number of trials that do not count, by reason.
 
-    `superseded` counts attempts. `partly` counts trials that count although some of their assessments are pending. `pending`
-    includes `not_started` and `under_way`; its other trials await review.
+    `superseded` counts attempts. `partly` counts trials that count although some of their
+    assessments are pending. `pending` includes `not_started` and `under_way`; its other trials
+    await review.
     """
 
     pending: int
@@ -60,7 +67,10 @@ class ExcludedDocument:
 
 @document
 class RunReadDocument:
-    """JSON of a run behind a result. `n_trials` counts its counted trials; null if they were not counted by run."""
+    """JSON of a run behind a result.
+
+    `n_trials` counts its counted trials; null if they were not counted by run.
+    """
 
     run_id: str
     suite: str
@@ -73,9 +83,9 @@ class RunReadDocument:
 class RunsReadDocument:
     """JSON of the choice of runs: how they were chosen, each run, and the runs that were not read.
 
-    `of` is the number of matching runs of the suite. `newer` is a newer run without one of the compared candidates, and
-    `counted_before` the newest run with counted trials, if the chosen run has none. `differences` is not empty only with
-    `--pool-anyway`.
+    `of` is the number of matching runs of the suite. `newer` is a newer run without one of the
+    compared candidates, and `counted_before` the newest run with counted trials, if the chosen run
+    has none. `differences` is not empty only with `--pool-anyway`.
     """
 
     choice: str
@@ -113,7 +123,8 @@ class OtherMeanDocument:
 class MeanDocument:
     """JSON of one candidate's mean over all counted trials; `reason` explains a missing number.
 
-    `n_families` is null if tasks have no families. `n_eff` is the effective number of tasks or, with families, of families.
+    `n_families` is null if tasks have no families. `n_eff` is the effective number of tasks or,
+    with families, of families.
     """
 
     candidate: str
@@ -163,14 +174,18 @@ class LooksDocument:
 
 @document
 class ComparisonAnytimeDocument(AnytimeDocument):
-    """JSON of anytime-valid evidence about two candidates; `looks` is null without planned looks."""
+    """JSON of anytime-valid evidence about two candidates; `looks` is null without planned
+    looks.
+    """
 
     looks: LooksDocument | None
 
 
 @document
 class VerdictRateDocument:
-    """JSON of the rate of one verdict; `interval` has the `level` of all rates and is null if it cannot be computed."""
+    """JSON of the rate of one verdict; `interval` has the `level` of all rates and is null if it
+    cannot be computed.
+    """
 
     verdict: str
     rate: float
@@ -189,7 +204,10 @@ class CandidateVerdictsDocument:
 
 @document
 class VerdictRatesDocument:
-    """JSON of the rates of all verdicts. All intervals of one candidate hold at once in 95%, so each has the level `level`."""
+    """JSON of the rates of all verdicts.
+
+    All intervals of one candidate hold at once in 95%, so each has the level `level`.
+    """
 
     labels: tuple[str, ...]
     level: float
@@ -209,7 +227,9 @@ class RateDifferenceDocument:
 
 @document
 class WinProbabilityDocument:
-    """JSON of the probability that a random answer of A gets the better verdict; ties count half."""
+    """JSON of the probability that a random answer of A gets the better verdict; ties count
+    half.
+    """
 
     value: float
     ci95: Range | None
@@ -346,10 +366,12 @@ class ComparisonDocument:
 
 @document
 class GateDocument(ComparisonDocument):
-    """JSON of `assay gate`: the comparison and its outcome. `baseline` lists the earlier runs of `--baseline`.
+    """JSON of `assay gate`: the comparison and its outcome.
 
-    `passed`: true if A is shown to be within the margin. `outcome`: `fine`, `worse` or `undecided`. `tasks_needed`: number of
-    tasks in all that would decide an undecided gate.
+    `baseline` lists the earlier runs of `--baseline`.
+
+    `passed`: true if A is shown to be within the margin. `outcome`: `fine`, `worse` or `undecided`.
+    `tasks_needed`: number of tasks in all that would decide an undecided gate.
     """
 
     passed: bool
@@ -435,7 +457,9 @@ class RankingDocument:
 
 @document
 class SampleSizeDocument:
-    """JSON of the sample size for a precision: the total number of tasks or trials, and the cost of the new ones."""
+    """JSON of the sample size for a precision: the total number of tasks or trials, and the cost of
+    the new ones.
+    """
 
     needed: int
     new_trials: int = source("trials")
@@ -477,7 +501,9 @@ class NamedPairDocument:
 
 @document
 class PlanSummaryDocument:
-    """JSON of a plan's summary: the pair that needs the most trials, the undecided pair that needs the fewest, and a sentence."""
+    """JSON of a plan's summary: the pair that needs the most trials, the undecided pair that needs
+    the fewest, and a sentence.
+    """
 
     hardest: NamedPairDocument | None
     closest_undecided: NamedPairDocument | None
@@ -513,8 +539,12 @@ def scores_document(scores: CandidateScores) -> ScoresDocument:
         scores,
         **_of_basis(scores.basis),
         candidates=scores.estimates,
-        warnings=warning_documents(scores.basis, *(estimate.warnings for estimate in scores.estimates), cautions),
-        diagnostics=_of_verdicts(scores.on_verdicts) if diagnostics is None else score_diagnostics(diagnostics),
+        warnings=warning_documents(
+            scores.basis, *(estimate.warnings for estimate in scores.estimates), cautions
+        ),
+        diagnostics=_of_verdicts(scores.on_verdicts)
+        if diagnostics is None
+        else score_diagnostics(diagnostics),
         anytime=None
         if scores.anytime is None
         else tuple(
@@ -524,7 +554,9 @@ def scores_document(scores: CandidateScores) -> ScoresDocument:
     )
 
 
-def _of_verdicts(diagnostics: VerdictDiagnostics | None) -> VerdictDiagnosticsDocument | dict[str, Json]:
+def _of_verdicts(
+    diagnostics: VerdictDiagnostics | None,
+) -> VerdictDiagnosticsDocument | dict[str, Json]:
     return {} if diagnostics is None else verdict_diagnostics(diagnostics)
 
 
@@ -535,8 +567,12 @@ def comparison_document(result: ComparisonResult) -> ComparisonDocument:
         ComparisonDocument,
         result.comparison,
         warnings=warning_documents(result.basis, result.comparison.warnings, cautions),
-        diagnostics=_of_verdicts(result.on_verdicts) if diagnostics is None else comparison_diagnostics(diagnostics),
-        anytime=None if result.anytime is None else fill(ComparisonAnytimeDocument, result.anytime, looks=result.looks),
+        diagnostics=_of_verdicts(result.on_verdicts)
+        if diagnostics is None
+        else comparison_diagnostics(diagnostics),
+        anytime=None
+        if result.anytime is None
+        else fill(ComparisonAnytimeDocument, result.anytime, looks=result.looks),
         verdict=result.verdict,
         verdicts=result.verdicts,
         **_of_basis(result.basis),
@@ -589,13 +625,21 @@ def power_plan_document(plan: PowerPlan) -> PowerPlanDocument:
 
 def _of_basis(basis: Basis) -> dict[str, object]:
     given = attributes(basis, "runs", "excluded", "approvals", "read")
-    return given | {"protocol": basis.protocols, "pooled": basis.read.pooled, "attention": attention_document(basis.attention)}
+    return given | {
+        "protocol": basis.protocols,
+        "pooled": basis.read.pooled,
+        "attention": attention_document(basis.attention),
+    }
 
 
 def warning_documents(basis: Basis, *groups: tuple[Caution, ...]) -> tuple[WarningDocument, ...]:
     """Return each distinct warning as JSON; warnings of the basis come first."""
     # Estimates of several candidates can carry the same warning.
-    distinct = {(caution.code, caution.text): caution for group in (basis.cautions, *groups) for caution in group}
+    distinct = {
+        (caution.code, caution.text): caution
+        for group in (basis.cautions, *groups)
+        for caution in group
+    }
     return tuple(fill(WarningDocument, caution) for caution in distinct.values())
 
 

@@ -1,9 +1,11 @@
-"""Figures of the statistics page: an overview that follows every decision, details, and single trials.
+"""Figures of the statistics page: an overview that follows every decision, details, and single
+trials.
 
-Scores, comparisons, ranks and the task matrix come from cached cells (`cell_cache`), so that an update after a decision costs
-the same in any store. Diagnostics and single trials need every row. If reading all rows takes long, the page shows cached
-details with the number of decisions made since. Only one thread at a time uses a selection's cells. Every record contains the
-number of the last event that it includes.
+Scores, comparisons, ranks and the task matrix come from cached cells (`cell_cache`), so that an
+update after a decision costs the same in any store. Diagnostics and single trials need every row.
+If reading all rows takes long, the page shows cached details with the number of decisions made
+since. Only one thread at a time uses a selection's cells. Every record contains the number of the
+last event that it includes.
 """
 
 from __future__ import annotations
@@ -58,29 +60,39 @@ SCORES_KEPT: Final = 1_000_000
 """Maximum number of scores in all cached selections; a million scores take about 40 MB."""
 
 LEAST_SIZE: Final = 25_000
-"""Size of a small selection in the cache, in scores; at most `SCORES_KEPT / LEAST_SIZE` selections stay in memory.
+"""Size of a small selection in the cache, in scores; at most `SCORES_KEPT / LEAST_SIZE` selections
+stay in memory.
 
-With a limit on their number alone, six pages about single tasks displaced the cells of whole suites, which take seconds to read.
+With a limit on their number alone, six pages about single tasks displaced the cells of whole
+suites, which take seconds to read.
 """
 
 OVERVIEWS_KEPT: Final = 6
-"""Maximum number of cached overviews of a selection, one for each pair of candidates, scope and margin."""
+"""Maximum number of cached overviews of a selection, one for each pair of candidates, scope and
+margin.
+"""
 
 DETAILS_BYTES: Final = 32 * 1024 * 1024
 """Maximum size of all cached details together, whatever selections they belong to.
 
-Details hold each task's moments for every criterion, judge and language: 20 MB for 25,000 trials with three candidates. Cached
-as they were, a server's memory rose from 144 to 838 MB. Compressed they take 0.4 MB, and 40 ms to use again.
+Details hold each task's moments for every criterion, judge and language: 20 MB for 25,000 trials
+with three candidates. Cached as they were, a server's memory rose from 144 to 838 MB. Compressed
+they take 0.4 MB, and 40 ms to use again.
 """
 
 AT_ONCE_S: Final = 0.25
-"""Details that take at most this many seconds to compute are computed again after every decision."""
+"""Details that take at most this many seconds to compute are computed again after every decision.
+"""
 
 PAIRS_KEPT: Final = 3
-"""Maximum number of cached pairs in a selection; a pair needs its cells if the two candidates are in different runs."""
+"""Maximum number of cached pairs in a selection; a pair needs its cells if the two candidates are
+in different runs.
+"""
 
 PATIENCE: Final = 20
-"""Details that took `t` > `AT_ONCE_S` seconds to compute are reused for up to `PATIENCE * t` seconds."""
+"""Details that took `t` > `AT_ONCE_S` seconds to compute are reused for up to `PATIENCE * t`
+seconds.
+"""
 
 _SEED: Final = 20240607
 
@@ -90,16 +102,19 @@ class StatisticsOverview:
     """First part of the statistics page, computed from cached cells.
 
     Attributes:
-        contrast: the requested comparison, or that of the two highest-ranked candidates; None with fewer than two candidates.
-        anytime: evidence for the scope `tasks_like_these`, valid while trials are added; the details have the other scope.
+        contrast: the requested comparison, or that of the two highest-ranked candidates; None with
+            fewer than two candidates.
+        anytime: evidence for the scope `tasks_like_these`, valid while trials are added; the
+            details have the other scope.
         margin: the requested margin, otherwise the margin of the runs.
         tasks: label of each task by name, in the order of the matrix.
         approvals: number of counted grades that people approved, by how each decision came about.
-        incomplete: number of trials without a counted score (rejected, failed or pending), by candidate. Empty if every trial
-            has a score or the runs have different candidates.
+        incomplete: number of trials without a counted score (rejected, failed or pending), by
+            candidate. Empty if every trial has a score or the runs have different candidates.
         newest: last review event that the figures include.
         rates: rates of each candidate's verdicts; None if the runs give no verdicts.
-        attention: signs of careless reviewing among decisions on these runs; on long reviews, at most seconds old.
+        attention: signs of careless reviewing among decisions on these runs; on long reviews, at
+            most seconds old.
         read: the runs as the page states them.
     """
 
@@ -128,7 +143,8 @@ class StatisticsOverview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsDetails:
-    """Second part of the statistics page, computed from every row: complete `stats`, `compare` and `rank`, and single trials.
+    """Second part of the statistics page, computed from every row: complete `stats`, `compare` and
+    `rank`, and single trials.
 
     `since` is the number of decisions made after the rows were read.
     """
@@ -160,10 +176,12 @@ class LiveReports:
         self._details = _Details()
 
     def of(self, selection: Selection | ChosenRuns, **pair: Any) -> StatisticsOverview:
-        """Return the overview of a selection. `pair`: `a`, `b`, `scope` and `margin` as in `results.compare`.
+        """Return the overview of a selection.
 
-        Raises `UnknownName` for an unknown run or candidate, and `InputError` for a candidate against itself, an invalid margin
-        or runs that may not be pooled.
+        `pair`: `a`, `b`, `scope` and `margin` as in `results.compare`.
+
+        Raises `UnknownName` for an unknown run or candidate, and `InputError` for a candidate
+        against itself, an invalid margin or runs that may not be pooled.
         """
         chosen = choose(self._workspace, selection, pair.get("a"), pair.get("b"))
         kept = self._at(chosen.selection)
@@ -173,7 +191,9 @@ class LiveReports:
         return overview
 
     def behind(self, selection: Selection | ChosenRuns, **pair: Any) -> StatisticsDetails:
-        """Return a selection's details; reads them again if that is quick or the cached details are old."""
+        """Return a selection's details; reads them again if that is quick or the cached details are
+        old.
+        """
         chosen = choose(self._workspace, selection, pair.get("a"), pair.get("b"))
         return self._at(chosen.selection).behind(chosen, **pair)
 
@@ -197,7 +217,9 @@ def _scores_of(page: _Kept) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """Compressed details: their last event, the state of cells and calibrations, and the duration and end of reading."""
+    """Compressed details: their last event, the state of cells and calibrations, and the duration
+    and end of reading.
+    """
 
     packed: bytes
     newest: int
@@ -206,7 +228,8 @@ class _Read:
     at: float
 
     def details(self) -> StatisticsDetails:
-        unpacked: StatisticsDetails = pickle.loads(zlib.decompress(self.packed))  # this process packed them
+        # this process packed them
+        unpacked: StatisticsDetails = pickle.loads(zlib.decompress(self.packed))
         return unpacked
 
 
@@ -215,7 +238,9 @@ def _packed(details: StatisticsDetails) -> bytes:
 
 
 class _KeptAttention:
-    """Signs of careless reviewing in some runs; reading 100,000 decisions again takes a second, so they are cached."""
+    """Signs of careless reviewing in some runs; reading 100,000 decisions again takes a second, so
+    they are cached.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -225,7 +250,9 @@ class _KeptAttention:
         self._took = self._at = 0.0
 
     def now(self, runs: tuple[str, ...]) -> Attention:
-        """Return the signs, read again if there are new observations, unless reading them took long and was not long ago."""
+        """Return the signs, read again if there are new observations, unless reading them took long
+        and was not long ago.
+        """
         clock = self._workspace.clock
         newest = self._workspace.observations.newest_id()
         is_same = runs == self._runs and newest == self._newest
@@ -242,7 +269,8 @@ class _KeptAttention:
 class _Details:
     """Details of all selections, bounded by their size. Thread-safe.
 
-    `turn` is held while details are read, so that only one selection's rows are in memory at a time.
+    `turn` is held while details are read, so that only one selection's rows are in memory at a
+    time.
     """
 
     def __init__(self) -> None:
@@ -272,19 +300,34 @@ class _Kept:
     def __init__(self, workspace: Workspace, selection: Selection, details: _Details) -> None:
         self.lock = Lock()  # protects the cells, never held for long
         self._details = details
-        self._number = next(self._numbers)  # a page that is made anew does not use details of the page before it
+        # a page that is made anew does not use details of the page before it
+        self._number = next(self._numbers)
         self._workspace = workspace
         self._selection = selection
         self._cells: KeptCells | None = None
-        self._rules: tuple[tuple[int, int], basis_.SharedSettings, tuple[Caution, ...], tuple[RunDifference, ...]] | None = None
+        self._rules: (
+            tuple[
+                tuple[int, int],
+                basis_.SharedSettings,
+                tuple[Caution, ...],
+                tuple[RunDifference, ...],
+            ]
+            | None
+        ) = None
         self._attention = _KeptAttention(workspace)
-        self._of_pair: LRUCache[tuple[str, str], tuple[int, bool, _Kept | None]] = LRUCache(maxsize=PAIRS_KEPT)
-        self._overviews: LRUCache[tuple[object, ...], StatisticsOverview] = LRUCache(maxsize=OVERVIEWS_KEPT)
+        self._of_pair: LRUCache[tuple[str, str], tuple[int, bool, _Kept | None]] = LRUCache(
+            maxsize=PAIRS_KEPT
+        )
+        self._overviews: LRUCache[tuple[object, ...], StatisticsOverview] = LRUCache(
+            maxsize=OVERVIEWS_KEPT
+        )
 
     @property
     def n_scores(self) -> int:
         """Number of counted scores in the cells; 0 before they are read."""
-        return 0 if self._cells is None else self._cells.n_trials * len(self._cells.cells.candidates)
+        return (
+            0 if self._cells is None else self._cells.n_trials * len(self._cells.cells.candidates)
+        )
 
     def overview(
         self,
@@ -295,22 +338,50 @@ class _Kept:
         scope: str | None = None,
         margin: float | None = None,
     ) -> StatisticsOverview:
-        # With a million scores this part took 13 to 20 ms after a decision, and the whole page 50 ms.
+        # With a million scores this part took 13 to 20 ms after a decision, and the whole page 50
+        # ms.
         cells, rules, cautions, differing = self._now()
         read = runs_read(chosen, cells.runs, cells.n_trials, differences=differing)
         excluded = self._workspace.archive.scores.excluded(self._selection)
         approvals = basis_.approvals_of(self._workspace, self._selection)
         running = self._workspace.archive.runs.totals(self._selection).going_on
-        # With 50 candidates and 1,000 tasks, ranking and comparison take 35 ms, and most visits follow no decision.
-        key = (a, b, scope, margin, cells.newest, cells.rebuilt, self._measured(), excluded, approvals, running, read)
+        # With 50 candidates and 1,000 tasks, ranking and comparison take 35 ms, and most visits
+        # follow no decision.
+        key = (
+            a,
+            b,
+            scope,
+            margin,
+            cells.newest,
+            cells.rebuilt,
+            self._measured(),
+            excluded,
+            approvals,
+            running,
+            read,
+        )
         known = self._overviews.get(key)
         if known is None:
             known = self._overviews[key] = self._overview(
-                cells, rules, cautions, excluded, approvals, chosen, read, a=a, b=b, scope=scope, margin=margin, running=running
+                cells,
+                rules,
+                cautions,
+                excluded,
+                approvals,
+                chosen,
+                read,
+                a=a,
+                b=b,
+                scope=scope,
+                margin=margin,
+                running=running,
             )
-        # An opinion is no decision, so that no cached figure shows that it changed what the review achieved.
+        # An opinion is no decision, so that no cached figure shows that it changed what the review
+        # achieved.
         signs = self._attention.now(cells.runs)
-        return replace(known, protocols=with_achieved(self._workspace, known.protocols), attention=signs)
+        return replace(
+            known, protocols=with_achieved(self._workspace, known.protocols), attention=signs
+        )
 
     def _overview(
         self,
@@ -331,11 +402,19 @@ class _Kept:
         asked_margin, margin = margin, rules.margin if margin is None else margin
         report = cells.report(scope=scope, margin=margin)
         a, b = self._pair(report, a, b)
-        still_open = basis_.StillOpen(running=running, waiting=excluded.awaiting_review + excluded.partly)
+        still_open = basis_.StillOpen(
+            running=running, waiting=excluded.awaiting_review + excluded.partly
+        )
         contrast, own, met = None, None, True
         if a is not None and b is not None:
             met, kept = (True, None) if rules.same_candidates else self._runs_of_pair(cells, a, b)
-            own = None if kept is None else kept.overview(kept.as_part_of(chosen), a=a, b=b, scope=scope, margin=asked_margin)
+            own = (
+                None
+                if kept is None
+                else kept.overview(
+                    kept.as_part_of(chosen), a=a, b=b, scope=scope, margin=asked_margin
+                )
+            )
             rng = np.random.default_rng(_SEED)
             contrast = own.contrast if own else compared(cells.cells, a, b, scope, margin, rng=rng)
         shows_open = still_open.any and met
@@ -343,7 +422,9 @@ class _Kept:
         if shows_open:
             p_value = contrast is not None and contrast.p_value is not None
             ranges = any(estimate.ci95 is not None for estimate in report.estimates)
-            unfinished = wording.unfinished(running=running, pending=still_open.waiting, p_value=p_value, ranges=ranges)
+            unfinished = wording.unfinished(
+                running=running, pending=still_open.waiting, p_value=p_value, ranges=ranges
+            )
             looks = basis_.looks_now(rules.looks, cells.n_trials, excluded)
             if contrast is not None and contrast.scope == TASKS_LIKE_THESE:
                 anytime = anytime_over_tasks(contrast)
@@ -368,8 +449,12 @@ class _Kept:
             unfinished=own.unfinished if own else unfinished,
             excluded=excluded,
             n_trials=cells.n_trials,
-            incomplete=self._incomplete(report, cells.n_trials, rules) if rules.same_candidates else {},
-            cautions=tuple({(caution.code, caution.text): caution for caution in warnings}.values()),
+            incomplete=self._incomplete(report, cells.n_trials, rules)
+            if rules.same_candidates
+            else {},
+            cautions=tuple(
+                {(caution.code, caution.text): caution for caution in warnings}.values()
+            ),
             margin=margin,
             approvals=approvals,
             running=running,
@@ -381,7 +466,9 @@ class _Kept:
         )
 
     def _runs_of_pair(self, cells: KeptCells, a: str, b: str) -> tuple[bool, _Kept | None]:
-        """Return (True if two candidates share a suite, a page for the pair if they share only some of the runs)."""
+        """Return (True if two candidates share a suite, a page for the pair if they share only some
+        of the runs).
+        """
         known = self._of_pair.get((a, b))
         if known is None or known[0] != cells.rebuilt:
             of_both = replace(self._selection, compared=(a, b))
@@ -394,14 +481,22 @@ class _Kept:
             )
         return known[1:]
 
-    def _incomplete(self, report: Report, n_trials: int, rules: basis_.SharedSettings) -> dict[str, int]:
+    def _incomplete(
+        self, report: Report, n_trials: int, rules: basis_.SharedSettings
+    ) -> dict[str, int]:
         """Count each candidate's trials without a counted score; empty if every trial has one."""
-        counted = {str(candidate.candidate): candidate.estimate.n_trials for candidate in report.ranking.candidates}
+        counted = {
+            str(candidate.candidate): candidate.estimate.n_trials
+            for candidate in report.ranking.candidates
+        }
         if all(n == n_trials for n in counted.values()):
             return {}
         whole = dict.fromkeys(counted, n_trials)
-        # Without this, trials in which a candidate took no part counted as rejected, failed or pending.
-        took_part = whole if rules.all_asked else self._workspace.archive.scores.took_part(self._selection)
+        # Without this, trials in which a candidate took no part counted as rejected, failed or
+        # pending.
+        took_part = (
+            whole if rules.all_asked else self._workspace.archive.scores.took_part(self._selection)
+        )
         lacking = {name: max(0, took_part.get(name, 0) - n) for name, n in counted.items()}
         return lacking if any(lacking.values()) else {}
 
@@ -423,12 +518,17 @@ class _Kept:
             cells, rules, _, _ = self._now()
             a, b = self._pair(cells.report(scope=scope), a, b)
             newest, state = cells.newest, (cells.rebuilt, self._measured())
-            apart = a is not None and b is not None and self._runs_of_pair(cells, a, b) != (True, None)
+            apart = (
+                a is not None and b is not None and self._runs_of_pair(cells, a, b) != (True, None)
+            )
         key = (self._number, a, b, scope, rules.margin if margin is None else margin)
         known = self._details.get(key)
-        if known is not None and (self._is_good(known, newest, state) or self._details.turn.locked()):
+        if known is not None and (
+            self._is_good(known, newest, state) or self._details.turn.locked()
+        ):
             return self._as_of_now(known.details())
-        # Outside the lock of the cells, so that reading every row does not hold up the first part of the page.
+        # Outside the lock of the cells, so that reading every row does not hold up the first part
+        # of the page.
         with self._details.turn:
             known = self._details.get(key)
             if known is not None and self._is_good(known, newest, state):
@@ -436,15 +536,26 @@ class _Kept:
             began = self._workspace.clock.monotonic()
             details = self._read(chosen, a, b, scope, margin, newest, apart=apart)
             ended = self._workspace.clock.monotonic()
-            read = _Read(packed=_packed(details), newest=details.newest, state=state, took=ended - began, at=ended)
+            read = _Read(
+                packed=_packed(details),
+                newest=details.newest,
+                state=state,
+                took=ended - began,
+                at=ended,
+            )
             self._details.put(key, read)
             return details
 
     def _is_good(self, known: _Read, newest: int, state: tuple[int, int]) -> bool:
-        """True if the cached details are up to date, or if reading them again now would take too long."""
+        """True if the cached details are up to date, or if reading them again now would take too
+        long.
+        """
         if newest <= known.newest and state == known.state:
             return True
-        return known.took > AT_ONCE_S and self._workspace.clock.monotonic() - known.at < PATIENCE * known.took
+        return (
+            known.took > AT_ONCE_S
+            and self._workspace.clock.monotonic() - known.at < PATIENCE * known.took
+        )
 
     def _as_of_now(self, details: StatisticsDetails) -> StatisticsDetails:
         _, trials = self._workspace.archive.trials.decided_since(details.newest)
@@ -475,20 +586,27 @@ class _Kept:
         return StatisticsDetails(
             standing=results.stats(workspace, chosen, basis=basis, reviews=reviews),
             contrast=contrast,
-            ranks=results.rank(workspace, chosen, scope=scope, margin=margin, basis=basis, reviews=reviews),
-            scores=charts.labelled(chart_scores(basis.table, trials=partial(_trial_name, names)), basis.read),
+            ranks=results.rank(
+                workspace, chosen, scope=scope, margin=margin, basis=basis, reviews=reviews
+            ),
+            scores=charts.labelled(
+                chart_scores(basis.table, trials=partial(_trial_name, names)), basis.read
+            ),
             newest=newest,
             read_at=workspace.clock.now(),
             since=0,
         )
 
-    def _now(self) -> tuple[KeptCells, basis_.SharedSettings, tuple[Caution, ...], tuple[RunDifference, ...]]:
+    def _now(
+        self,
+    ) -> tuple[KeptCells, basis_.SharedSettings, tuple[Caution, ...], tuple[RunDifference, ...]]:
         if self._cells is None:
             self._cells = KeptCells(self._workspace.archive, self._selection)
         else:
             self._cells.refresh()
         cells = self._cells
-        # The key includes calibrations: without them, a warning about an uncalibrated judge was still shown after its calibration.
+        # The key includes calibrations: without them, a warning about an uncalibrated judge was
+        # still shown after its calibration.
         state = (cells.rebuilt, self._measured())
         if self._rules is None or self._rules[0] != state:
             rules = basis_.shared_settings(self._workspace, cells.runs, self._selection.criteria)
@@ -498,11 +616,15 @@ class _Kept:
         return cells, *self._rules[1:]
 
     def _measured(self) -> int:
-        """Return the newest calibration's number; it tells whether warnings about calibration may have changed."""
+        """Return the newest calibration's number; it tells whether warnings about calibration may
+        have changed.
+        """
         return max(self._workspace.calibrations.newest_numbers().values(), default=0)
 
     def _pair(self, report: Report, a: str | None, b: str | None) -> tuple[str | None, str | None]:
-        """Return the names of the two candidates to compare; the highest-ranked other candidate replaces a missing name."""
+        """Return the names of the two candidates to compare; the highest-ranked other candidate
+        replaces a missing name.
+        """
         ranked = [str(candidate.candidate) for candidate in report.ranking.candidates]
         by_name = {name.lower(): name for name in ranked}
         for name in (a, b):
@@ -511,9 +633,15 @@ class _Kept:
                 raise UnknownName("candidate", name, tuple(ranked), remedy=known)
         others = (name for name in ranked if name.lower() != (b or "").lower())
         first = next(others, None) if a is None else by_name[a.lower()]
-        second = by_name[b.lower()] if b is not None else next((name for name in ranked if name != first), None)
+        second = (
+            by_name[b.lower()]
+            if b is not None
+            else next((name for name in ranked if name != first), None)
+        )
         if first is not None and first == second:
-            raise InputError("a, b", f"{first!r} is compared with itself.", remedy="Name two candidates.")
+            raise InputError(
+                "a, b", f"{first!r} is compared with itself.", remedy="Name two candidates."
+            )
         return first, second
 
 
@@ -530,7 +658,9 @@ def trials_behind(
     start: int = 0,
     limit: int = 100,
 ) -> tuple[tuple[CountedTrial, ...], bool]:
-    """Return a page of trials with counted scores, filtered by candidate and trial number; True if more trials follow."""
+    """Return a page of trials with counted scores, filtered by candidate and trial number; True if
+    more trials follow.
+    """
     trials = workspace.archive.trials.matching(selection, candidate=candidate, number=number)
     rows = list(islice(trials, start, start + limit + 1))
     shown = rows[:limit]
@@ -538,7 +668,11 @@ def trials_behind(
     counted = workspace.archive.scores.of_trials(selection, keys) if keys else ()
     scores = {trial.trial: trial.scores for trial in counted}
     # If a candidate shares its name with others, its scores are stored under that name.
-    shared = None if candidate is None else workspace.archive.scores.candidates(selection).get(candidate)
+    shared = (
+        None if candidate is None else workspace.archive.scores.candidates(selection).get(candidate)
+    )
     if candidate is not None and shared not in (None, candidate):
         scores = {key: {candidate: own[shared]} for key, own in scores.items() if shared in own}
-    return tuple(CountedTrial(row=row, scores=scores.get(int(row.key), {})) for row in shown), len(rows) > limit
+    return tuple(CountedTrial(row=row, scores=scores.get(int(row.key), {})) for row in shown), len(
+        rows
+    ) > limit

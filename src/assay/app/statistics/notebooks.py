@@ -1,4 +1,7 @@
-"""Show results in notebooks as HTML without scripts or URLs, or as data frames. All names are escaped."""
+"""Show results in notebooks as HTML without scripts or URLs, or as data frames.
+
+All names are escaped.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,9 @@ def safe(text: object) -> str:
 
 
 def html_of(sentences: Sequence[str], *, picture: str = "", notes: Sequence[str] = ()) -> str:
-    """Return HTML with sentences (the first in bold), a drawing, and notes in small print; options are spelled as in Python."""
+    """Return HTML with sentences (the first in bold), a drawing, and notes in small print; options
+    are spelled as in Python.
+    """
     parts = [
         f"<p>{'<b>' if place == 0 else ''}{safe(in_python(text))}{'</b>' if place == 0 else ''}</p>"
         for place, text in enumerate(sentences)
@@ -83,8 +88,12 @@ def drawing(marks: Sequence[Mark], *, low: float = 0.0, high: float = 1.0) -> st
     bottom = _HEIGHT * len(shown)
     lines = []
     for v in sorted({low, 0.0, high}):
-        lines.append(f'<line x1="{x(v)}" x2="{x(v)}" y1="0" y2="{bottom}" {ink} stroke-opacity="0.25"/>')
-        lines.append(f'<text x="{x(v)}" y="{bottom + 14}" text-anchor="middle">{wording.number(v)}</text>')
+        lines.append(
+            f'<line x1="{x(v)}" x2="{x(v)}" y1="0" y2="{bottom}" {ink} stroke-opacity="0.25"/>'
+        )
+        lines.append(
+            f'<text x="{x(v)}" y="{bottom + 14}" text-anchor="middle">{wording.number(v)}</text>'
+        )
     for place, mark in enumerate(shown):
         y = _HEIGHT * place + _HEIGHT // 2
         label = mark.label if len(mark.label) <= 28 else f"{mark.label[:27]}…"
@@ -92,16 +101,18 @@ def drawing(marks: Sequence[Mark], *, low: float = 0.0, high: float = 1.0) -> st
             f'<text x="{_LABELS - 8}" y="{y + 4}" text-anchor="end"><title>{safe(mark.label)}</title>{safe(label)}</text>'
         )
         if mark.ci95 is not None:
-            lines.append(f'<line x1="{x(mark.ci95[0])}" x2="{x(mark.ci95[1])}" y1="{y}" y2="{y}" {ink} stroke-width="2"/>')
+            lines.append(
+                f'<line x1="{x(mark.ci95[0])}" x2="{x(mark.ci95[1])}" y1="{y}" y2="{y}" {ink} stroke-width="2"/>'
+            )
         if mark.value is not None:
             lines.append(f'<circle cx="{x(mark.value)}" cy="{y}" r="4"/>')
         lines.append(f'<text x="{_WIDTH - _VALUES + 10}" y="{y + 4}">{safe(mark.words)}</text>')
     if left_out := len(marks) - len(shown):
-        lines.append(f'<text x="{_LABELS - 8}" y="{bottom + 14}" text-anchor="end">and {left_out} more</text>')
+        lines.append(
+            f'<text x="{_LABELS - 8}" y="{bottom + 14}" text-anchor="end">and {left_out} more</text>'
+        )
     size = f'width="{_WIDTH}" height="{bottom + 20}" viewBox="0 0 {_WIDTH} {bottom + 20}"'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} fill="currentColor" font-size="12">{"".join(lines)}</svg>'
-    )
+    return f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} fill="currentColor" font-size="12">{"".join(lines)}</svg>'
 
 
 def estimate_marks(estimates: Sequence[Estimate]) -> list[Mark]:
@@ -110,7 +121,9 @@ def estimate_marks(estimates: Sequence[Estimate]) -> list[Mark]:
             label=str(estimate.candidate),
             value=estimate.mean,
             ci95=estimate.ci95,
-            words="no trial counts" if estimate.mean is None else _figures(estimate.mean, estimate.ci95),
+            words="no trial counts"
+            if estimate.mean is None
+            else _figures(estimate.mean, estimate.ci95),
         )
         for estimate in estimates
     ]
@@ -131,7 +144,9 @@ def difference_drawing(comparison: Comparison) -> str:
 
 def estimate_rows(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
     plain = ("mean", "sd", "min", "max", "n_trials", "n_tasks", "scope", "method", "reason")
-    return [{"candidate": str(e.candidate), **attributes(e, *plain), **_ends(e.ci95)} for e in estimates]
+    return [
+        {"candidate": str(e.candidate), **attributes(e, *plain), **_ends(e.ci95)} for e in estimates
+    ]
 
 
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
@@ -154,9 +169,11 @@ def ranking_rows(ranking: Ranking) -> list[dict[str, Any]]:
 
 
 def frame_of(rows: Sequence[Row], library: FrameLibrary | None = None) -> Frame:
-    """Return rows as a data frame of pandas or polars; raises `InputError` if the wanted library is not installed.
+    """Return rows as a data frame of pandas or polars; raises `InputError` if the wanted library is
+    not installed.
 
-    Without `library`, it uses a library that the program has already imported, otherwise an installed one (pandas first).
+    Without `library`, it uses a library that the program has already imported, otherwise an
+    installed one (pandas first).
     """
     if library is not None and library not in FRAMES:
         raise InputError("library", f"is {library!r}, expected pandas or polars.")
@@ -164,7 +181,9 @@ def frame_of(rows: Sequence[Row], library: FrameLibrary | None = None) -> Frame:
     installed = [name for name in wanted if name in sys.modules or find_spec(name) is not None]
     if not installed:
         raise InputError(
-            "to_frame", f"needs {' or '.join(wanted)}, which is not installed.", remedy=f"Run: pip install {wanted[0]}"
+            "to_frame",
+            f"needs {' or '.join(wanted)}, which is not installed.",
+            remedy=f"Run: pip install {wanted[0]}",
         )
     chosen = next((name for name in installed if name in sys.modules), installed[0])
     columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
@@ -178,4 +197,8 @@ def _ends(ci95: tuple[float, float] | None) -> dict[str, float | None]:
 
 
 def _figures(value: float, ci95: tuple[float, float] | None) -> str:
-    return wording.number(value) if ci95 is None else f"{wording.number(value)} ({wording.range_words(ci95)})"
+    return (
+        wording.number(value)
+        if ci95 is None
+        else f"{wording.number(value)} ({wording.range_words(ci95)})"
+    )

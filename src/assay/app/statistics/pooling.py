@@ -1,4 +1,6 @@
-"""Differences between pooled runs that make a verdict meaningless, and the refusal that names them."""
+"""Differences between pooled runs that make a verdict meaningless, and the refusal that names
+them.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 
 
 def differences(workspace: Workspace, selection: Selection) -> tuple[RunDifference, ...]:
-    """Return the differences between the selected runs in scorer, rubric, judge, prompt and tasks; empty for a single run.
+    """Return the differences between the selected runs in scorer, rubric, judge, prompt and tasks;
+    empty for a single run.
 
     Runs of different suites are not compared, and neither are runs without a counted score.
     """
@@ -42,7 +45,9 @@ def _differences(
     for suite, runs in pooled.suites.items():
         plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
         apart = prompts_apart or suite in pooled.apart
-        every += plan_differences(plans, judges=selection.judges, criteria=selection.criteria, prompts_apart=apart)
+        every += plan_differences(
+            plans, judges=selection.judges, criteria=selection.criteria, prompts_apart=apart
+        )
         mixed, _ = mixed_metrics(plans, frozenset(map(folded, selection.criteria)))
         every += _metric_differences(mixed, runs)
         of_suite = {run: names for run, names in pooled.graders.items() if run in runs}
@@ -53,7 +58,9 @@ def _differences(
 
 
 def _merged(every: Sequence[RunDifference]) -> Iterator[RunDifference]:
-    """Yield each difference once; those in the scorer are one, because its ways are found task by task."""
+    """Yield each difference once; those in the scorer are one, because its ways are found task by
+    task.
+    """
     scorers = [difference for difference in every if difference.what is Measured.SCORER]
     ways: dict[str, dict[str, None]] = {}
     for difference in scorers:
@@ -63,11 +70,17 @@ def _merged(every: Sequence[RunDifference]) -> Iterator[RunDifference]:
         if difference.what is not Measured.SCORER:
             yield difference
         elif difference == scorers[0]:
-            yield replace(difference, ways=tuple((words, tuple(runs)) for words, runs in ways.items()))
+            yield replace(
+                difference, ways=tuple((words, tuple(runs)) for words, runs in ways.items())
+            )
 
 
-def refuse_different(workspace: Workspace, selection: Selection, runs: Sequence[str]) -> tuple[RunDifference, ...]:
-    """Return the differences if `selection.pool_anyway` allows a verdict on such runs; otherwise raise `InputError`."""
+def refuse_different(
+    workspace: Workspace, selection: Selection, runs: Sequence[str]
+) -> tuple[RunDifference, ...]:
+    """Return the differences if `selection.pool_anyway` allows a verdict on such runs; otherwise
+    raise `InputError`.
+    """
     if len(runs) < 2:
         return ()
     differing = differences(workspace, selection)
@@ -79,10 +92,12 @@ def refuse_different(workspace: Workspace, selection: Selection, runs: Sequence[
 def refuse_baseline(
     workspace: Workspace, selection: Selection, baseline: Sequence[RunId], tested: Sequence[RunId]
 ) -> tuple[RunDifference, ...]:
-    """Return the differences between a baseline and the tested runs if the user allows them; otherwise raise `InputError`.
+    """Return the differences between a baseline and the tested runs if the user allows them;
+    otherwise raise `InputError`.
 
-    A changed candidate or system prompt is what a gate compares, and new tasks harm nothing, because only tasks of both sides are
-    compared. Tasks that the tested runs lack are a difference, because removing the tasks that fail would pass the gate.
+    A changed candidate or system prompt is what a gate compares, and new tasks harm nothing,
+    because only tasks of both sides are compared. Tasks that the tested runs lack are a difference,
+    because removing the tasks that fail would pass the gate.
     """
     both = replace(selection, runs=(*baseline, *tested))
     pooled = workspace.archive.scores.pooled(both, with_replaced=True)
@@ -95,16 +110,21 @@ def refuse_baseline(
 
 
 def task_by_task_differences(
-    workspace: Workspace, runs_by_task: Mapping[tuple[str, str], Sequence[RunId]], *, criteria: Sequence[str] = ()
+    workspace: Workspace,
+    runs_by_task: Mapping[tuple[str, str], Sequence[RunId]],
+    *,
+    criteria: Sequence[str] = (),
 ) -> tuple[RunDifference, ...]:
-    """Return the differences between runs that have the same task, for tables that set results side by side task by task.
+    """Return the differences between runs that have the same task, for tables that set results side
+    by side task by task.
 
-    Tasks that only some of the runs have are no difference here, and runs without a common task are not compared: the runs of a
-    batch often carry out one scenario each.
+    Tasks that only some of the runs have are no difference here, and runs without a common task are
+    not compared: the runs of a batch often carry out one scenario each.
 
     Args:
         runs_by_task: runs by (suite, task).
-        criteria: criteria that the scores are made of, if these are not all criteria of the runs; empty for all.
+        criteria: criteria that the scores are made of, if these are not all criteria of the runs;
+            empty for all.
     """
     groups: dict[tuple[RunId, ...], list[str]] = {}
     for (_, task), runs in runs_by_task.items():
@@ -118,19 +138,27 @@ def task_by_task_differences(
     return tuple(dict.fromkeys(every))
 
 
-def measured_differently(workspace: Workspace, before: RunId, after: RunId) -> tuple[RunDifference, ...]:
-    """Return the differences between two runs in scorer, rubric, judge and the judge's prompt; tasks are compared elsewhere."""
+def measured_differently(
+    workspace: Workspace, before: RunId, after: RunId
+) -> tuple[RunDifference, ...]:
+    """Return the differences between two runs in scorer, rubric, judge and the judge's prompt;
+    tasks are compared elsewhere.
+    """
     both = Selection(runs=(before, after))
     pooled = workspace.archive.scores.pooled(both, with_replaced=True)
-    return _differences(workspace, both, replace(pooled, changed={}, missing={}), prompts_apart=True)
+    return _differences(
+        workspace, both, replace(pooled, changed={}, missing={}), prompts_apart=True
+    )
 
 
 def changed_between(
     workspace: Workspace, before: RunId, after: RunId, tasks: Sequence[RunDifference]
 ) -> tuple[RunDifference, ...]:
-    """Return the differences between two runs that keep them from being pooled, for runs that are set side by side.
+    """Return the differences between two runs that keep them from being pooled, for runs that are
+    set side by side.
 
-    `tasks`: the differences in tasks, which the caller knows. A system prompt counts even if it makes two candidates of one name.
+    `tasks`: the differences in tasks, which the caller knows. A system prompt counts even if it
+    makes two candidates of one name.
     """
     both = Selection(runs=(before, after))
     pooled = workspace.archive.scores.pooled(both, with_replaced=True)
@@ -143,10 +171,16 @@ def _by_task(selection: Selection) -> bool:
     return bool(selection.tasks or selection.tags or selection.languages)
 
 
-def _removed(workspace: Workspace, baseline: Sequence[RunId], tested: Sequence[RunId]) -> dict[str, tuple[str, ...]]:
+def _removed(
+    workspace: Workspace, baseline: Sequence[RunId], tested: Sequence[RunId]
+) -> dict[str, tuple[str, ...]]:
     """Return the tasks of the baseline that no tested run of the suite has, by suite."""
     old, new = (_tasks_by_suite(workspace, runs) for runs in (baseline, tested))
-    return {suite: tuple(task for task in tasks if task not in new[suite]) for suite, tasks in old.items() if suite in new}
+    return {
+        suite: tuple(task for task in tasks if task not in new[suite])
+        for suite, tasks in old.items()
+        if suite in new
+    }
 
 
 def _tasks_by_suite(workspace: Workspace, runs: Sequence[RunId]) -> dict[str, dict[str, None]]:
@@ -157,8 +191,12 @@ def _tasks_by_suite(workspace: Workspace, runs: Sequence[RunId]) -> dict[str, di
     return by_suite
 
 
-def mixed_metrics(plans: Sequence[RunPlan], selected: frozenset[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Return (imported metrics that only some runs of a suite count, with these runs; metrics that all runs count)."""
+def mixed_metrics(
+    plans: Sequence[RunPlan], selected: frozenset[str]
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Return (imported metrics that only some runs of a suite count, with these runs; metrics that
+    all runs count).
+    """
     by_suite: dict[str, list[RunPlan]] = {}
     for plan in plans:
         if plan.imported and plan.rubric.criteria:
@@ -179,6 +217,11 @@ def mixed_metrics(plans: Sequence[RunPlan], selected: frozenset[str]) -> tuple[d
     return mixed, [name for name in shared if name not in mixed]
 
 
-def _metric_differences(mixed: Mapping[str, Sequence[str]], runs: Sequence[str]) -> Iterator[RunDifference]:
+def _metric_differences(
+    mixed: Mapping[str, Sequence[str]], runs: Sequence[str]
+) -> Iterator[RunDifference]:
     if mixed:
-        yield RunDifference(what=Measured.RUBRIC, ways=tuple((f"metric {name}", tuple(of)) for name, of in mixed.items()))
+        yield RunDifference(
+            what=Measured.RUBRIC,
+            ways=tuple((f"metric {name}", tuple(of)) for name, of in mixed.items()),
+        )

@@ -1,4 +1,6 @@
-"""`assay plan`: compute the number of tasks or trials needed to show a difference, and their cost in money and reviews."""
+"""`assay plan`: compute the number of tasks or trials needed to show a difference, and their cost
+in money and reviews.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ class SampleSize:
 
     Attributes:
         needed: total number of tasks, or of trials per task.
-        trials: number of new trials over all candidates, including those that will probably be rejected.
+        trials: number of new trials over all candidates, including those that will probably be
+            rejected.
         reviews: number of assessments that people will review; None if unknown.
         usd: cost of the calls in US dollars; None if unknown.
     """
@@ -41,10 +44,12 @@ class SampleSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairPlan:
-    """Sample sizes to show a difference between two candidates; `plan` is None if they share no counted task.
+    """Sample sizes to show a difference between two candidates; `plan` is None if they share no
+    counted task.
 
-    `more_reviews` is the number of further reviews after which the review sample would show the difference: 0 if it already
-    does, None without a sample or if even a review of every trial would not be enough.
+    `more_reviews` is the number of further reviews after which the review sample would show the
+    difference: 0 if it already does, None without a sample or if even a review of every trial would
+    not be enough.
     """
 
     pair: RankedPair
@@ -62,7 +67,11 @@ class PairPlan:
     @property
     def already(self) -> bool:
         """True if the present sample size is enough to show the difference."""
-        return self.plan is not None and self.plan.mde is not None and self.plan.mde <= self.plan.detect
+        return (
+            self.plan is not None
+            and self.plan.mde is not None
+            and self.plan.mde <= self.plan.detect
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -70,7 +79,8 @@ class PowerPlan:
     """Plans of all pairs in rank order, with the two most important pairs.
 
     Attributes:
-        hardest: pair that needs the most trials, so that its size is enough for all pairs; None if any size is unknown.
+        hardest: pair that needs the most trials, so that its size is enough for all pairs; None if
+            any size is unknown.
         closest: undecided pair that ranks highest.
     """
 
@@ -95,18 +105,37 @@ def parsed_power(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 < value < 1:
-        raise InputError("--power", f"{text!r} is not a number between 0 and 1.", remedy="Write 0.8 for 4 times in 5.")
+        raise InputError(
+            "--power",
+            f"{text!r} is not a number between 0 and 1.",
+            remedy="Write 0.8 for 4 times in 5.",
+        )
     return value
 
 
 def plan(
-    workspace: Workspace, selection: Selection, *, detect: float, power: float = 0.8, scope: str | None = None
+    workspace: Workspace,
+    selection: Selection,
+    *,
+    detect: float,
+    power: float = 0.8,
+    scope: str | None = None,
 ) -> PowerPlan:
-    """Plan how many tasks or trials each pair needs to show a difference of `detect`; raises `InputError`."""
+    """Plan how many tasks or trials each pair needs to show a difference of `detect`; raises
+    `InputError`.
+    """
     if not 0 < detect < 1:
-        raise InputError("--detect", f"{detect} is not a difference between 0 and 1.", remedy="Write 0.03, or 3pts.")
+        raise InputError(
+            "--detect",
+            f"{detect} is not a difference between 0 and 1.",
+            remedy="Write 0.03, or 3pts.",
+        )
     if not 0 < power < 1:
-        raise InputError("--power", f"{power} is not a number between 0 and 1.", remedy="Write 0.8 for 4 times in 5.")
+        raise InputError(
+            "--power",
+            f"{power} is not a number between 0 and 1.",
+            remedy="Write 0.8 for 4 times in 5.",
+        )
     ranks = results.rank(workspace, selection, scope=scope)
     if len(ranks.ranking.candidates) < 2:
         problem = "the selected runs have fewer than two candidates."
@@ -114,9 +143,15 @@ def plan(
     basis = ranks.basis
     runs = workspace.archive.runs.matching(basis.chosen.selection)
     cost = trial_cost(runs, basis.excluded, counted=basis.n_trials)
-    sampled = {(pair.a, pair.b): pair.result for pair in ranks.calibrated.pairs} if ranks.calibrated else {}
+    sampled = (
+        {(pair.a, pair.b): pair.result for pair in ranks.calibrated.pairs}
+        if ranks.calibrated
+        else {}
+    )
     pairs = tuple(
-        _pair(basis, pair, cost, sampled.get((str(pair.a), str(pair.b))), detect=detect, power=power)
+        _pair(
+            basis, pair, cost, sampled.get((str(pair.a), str(pair.b))), detect=detect, power=power
+        )
         for pair in ranks.ranking.pairs
     )
     known = [pair for pair in pairs if pair.plan is not None and pair.plan.reason is None]
@@ -144,22 +179,41 @@ def plan(
 
 
 def _pair(
-    basis: Basis, pair: RankedPair, cost: TrialCost, result: SampledDifference | None, *, detect: float, power: float
+    basis: Basis,
+    pair: RankedPair,
+    cost: TrialCost,
+    result: SampledDifference | None,
+    *,
+    detect: float,
+    power: float,
 ) -> PairPlan:
     design = design_variances(basis.table, pair.a, pair.b)
     names = (str(pair.a), str(pair.b))
     reviews = None if result is None else more_reviews(result, detect=detect, power=power)
-    by_reviews = "" if result is None or result.std_err is None else wording.reviews_planned(result, reviews)
+    by_reviews = (
+        "" if result is None or result.std_err is None else wording.reviews_planned(result, reviews)
+    )
     if design is None:
         words = wording.no_plan(*names, reason=pair.reason) + by_reviews
-        return PairPlan(pair=pair, plan=None, more_tasks=None, more_trials=None, words=words, more_reviews=reviews)
+        return PairPlan(
+            pair=pair,
+            plan=None,
+            more_tasks=None,
+            more_trials=None,
+            words=words,
+            more_reviews=reviews,
+        )
     scope = TASKS_LIKE_THESE if pair.scope == TASKS_LIKE_THESE else THESE_TASKS
     plan = planned(design, detect=detect, power=power, scope=scope, cost_trial=cost.usd_counted)
     tasks = trials = None
     if plan.tasks_needed is not None:
-        tasks = _way(plan.tasks_needed, max(plan.tasks_needed - plan.n_tasks, 0) * plan.n_trials, cost)
+        tasks = _way(
+            plan.tasks_needed, max(plan.tasks_needed - plan.n_tasks, 0) * plan.n_trials, cost
+        )
     if plan.trials_needed is not None:
-        trials = _way(plan.trials_needed, max(plan.trials_needed - plan.n_trials, 0.0) * plan.n_tasks, cost)
+        trials = _way(
+            plan.trials_needed, max(plan.trials_needed - plan.n_trials, 0.0) * plan.n_tasks, cost
+        )
     sentence = wording.plan_sentence(
         *names,
         plan,
@@ -167,7 +221,12 @@ def _pair(
         more_trials=None if trials is None else (trials.trials, trials.reviews, trials.usd),
     )
     return PairPlan(
-        pair=pair, plan=plan, more_tasks=tasks, more_trials=trials, words=sentence + by_reviews, more_reviews=reviews
+        pair=pair,
+        plan=plan,
+        more_tasks=tasks,
+        more_trials=trials,
+        words=sentence + by_reviews,
+        more_reviews=reviews,
     )
 
 

@@ -48,20 +48,25 @@ if TYPE_CHECKING:
 SCOPES = {"auto": None, "tasks-like-these": "tasks_like_these", "these-tasks": "these_tasks"}
 
 
-GOING_ON: Final = frozenset({RunState.PLANNED, RunState.RUNNING, RunState.SUBMITTED, RunState.PAUSED, RunState.INTERRUPTED})
+GOING_ON: Final = frozenset(
+    {RunState.PLANNED, RunState.RUNNING, RunState.SUBMITTED, RunState.PAUSED, RunState.INTERRUPTED}
+)
 _MOST_SHOWN: Final = 8
 """Maximum number of candidates listed in the text of a result."""
 DRAWS_SEED: Final = 20240607
-"""Seed for tests with too many arrangements to enumerate, so that repeated calls return the same diagnostics."""
+"""Seed for tests with too many arrangements to enumerate, so that repeated calls return the same
+diagnostics.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CandidateScores:
     """Scores of every candidate.
 
-    With the criterion `verdict`, `diagnostics` is None and `on_verdicts` compares judges with people; otherwise it is None.
-    `anytime` contains a range per candidate that stays valid while more trials may come. `looks` is the planned look reached so
-    far; None without planned looks or if no more trials can come.
+    With the criterion `verdict`, `diagnostics` is None and `on_verdicts` compares judges with
+    people; otherwise it is None. `anytime` contains a range per candidate that stays valid while
+    more trials may come. `looks` is the planned look reached so far; None without planned looks or
+    if no more trials can come.
     """
 
     estimates: tuple[Estimate, ...]
@@ -78,7 +83,11 @@ class CandidateScores:
     def _repr_html_(self) -> str:
         sentences = [f"{e.candidate}: {wording.estimate_sentence(e)}" for e in self.estimates]
         return notebooks.html_of(
-            [*_rates(self.verdicts), _counted(self.basis), *(sentences if len(sentences) == 1 else ())],
+            [
+                *_rates(self.verdicts),
+                _counted(self.basis),
+                *(sentences if len(sentences) == 1 else ()),
+            ],
             picture=notebooks.drawing(notebooks.estimate_marks(self.estimates)),
             notes=[caution.text for caution in self.basis.cautions],
         )
@@ -98,7 +107,8 @@ class CandidateScores:
 class ComparisonResult:
     """Comparison of two candidates, with the verdict as a sentence.
 
-    `still_open` counts both candidates' open runs and reviews. `anytime` stays valid while more trials may come.
+    `still_open` counts both candidates' open runs and reviews. `anytime` stays valid while more
+    trials may come.
     """
 
     comparison: Comparison
@@ -117,7 +127,11 @@ class ComparisonResult:
     def _repr_html_(self) -> str:
         notes = [_counted(self.basis), *(caution.text for caution in self.basis.cautions)]
         verdicts = () if self.verdicts is None else wording.verdict_difference_lines(self.verdicts)
-        return notebooks.html_of([*verdicts, self.verdict], picture=notebooks.difference_drawing(self.comparison), notes=notes)
+        return notebooks.html_of(
+            [*verdicts, self.verdict],
+            picture=notebooks.difference_drawing(self.comparison),
+            notes=notes,
+        )
 
     @overload
     def to_frame(self, library: Literal["pandas"]) -> pandas.DataFrame: ...
@@ -132,9 +146,11 @@ class ComparisonResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RankingResult:
-    """Ranking of all candidates and comparisons of all pairs; `preferences` contains strengths from pairwise judging.
+    """Ranking of all candidates and comparisons of all pairs; `preferences` contains strengths from
+    pairwise judging.
 
-    `calibrated` contains ranks and pairs estimated from the review sample while trials are unreviewed; never the result.
+    `calibrated` contains ranks and pairs estimated from the review sample while trials are
+    unreviewed; never the result.
     """
 
     ranking: Ranking
@@ -149,8 +165,16 @@ class RankingResult:
     def _repr_html_(self) -> str:
         places = self.ranking.candidates
         return notebooks.html_of(
-            [*_rates(self.verdicts), *(f"{place.candidate}: {wording.rank_line(place)}" for place in places[:_MOST_SHOWN])],
-            picture=notebooks.drawing(notebooks.estimate_marks([place.estimate for place in places])),
+            [
+                *_rates(self.verdicts),
+                *(
+                    f"{place.candidate}: {wording.rank_line(place)}"
+                    for place in places[:_MOST_SHOWN]
+                ),
+            ],
+            picture=notebooks.drawing(
+                notebooks.estimate_marks([place.estimate for place in places])
+            ),
             notes=[_counted(self.basis), *(caution.text for caution in self.basis.cautions)],
         )
 
@@ -171,11 +195,14 @@ OnUndecided: TypeAlias = Literal["pass", "fail"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GateResult:
-    """Result of a non-inferiority test of A against B; if `baseline` lists earlier runs, B is A in these runs.
+    """Result of a non-inferiority test of A against B; if `baseline` lists earlier runs, B is A in
+    these runs.
 
     Attributes:
-        passed: True if A is shown not to be worse than B by more than the margin, so that `outcome` is `fine`.
-        outcome: `fine`; `worse` if A is shown to be worse than B; `undecided` if the data show neither.
+        passed: True if A is shown not to be worse than B by more than the margin, so that `outcome`
+            is `fine`.
+        outcome: `fine`; `worse` if A is shown to be worse than B; `undecided` if the data show
+            neither.
     """
 
     passed: bool
@@ -186,17 +213,23 @@ class GateResult:
 
     @property
     def smallest_margin(self) -> float | None:
-        """Return the smallest margin that this data could pass, 0 if any would; None without an interval."""
+        """Return the smallest margin that this data could pass, 0 if any would; None without an
+        interval.
+        """
         return smallest_margin(self.contrast.comparison)
 
     @property
     def tasks_needed(self) -> int | None:
-        """Return the number of tasks that would decide an undecided comparison; None if unknown or not needed."""
+        """Return the number of tasks that would decide an undecided comparison; None if unknown or
+        not needed.
+        """
         plan = self.contrast.comparison.to_decide
         return plan.tasks_needed if plan is not None and self.outcome == "undecided" else None
 
     def blocks(self, on_undecided: OnUndecided) -> bool:
-        """True if a pipeline should stop: A is shown to be worse, or the outcome is undecided and `on_undecided` is `fail`."""
+        """True if a pipeline should stop: A is shown to be worse, or the outcome is undecided and
+        `on_undecided` is `fail`.
+        """
         return self.outcome == "worse" or (self.outcome == "undecided" and on_undecided == "fail")
 
     @property
@@ -217,8 +250,13 @@ class GateResult:
 
     def _repr_html_(self) -> str:
         picture = notebooks.difference_drawing(self.contrast.comparison)
-        notes = [_counted(self.contrast.basis), *(caution.text for caution in self.contrast.basis.cautions)]
-        return notebooks.html_of([self.verdict, self.contrast.verdict], picture=picture, notes=notes)
+        notes = [
+            _counted(self.contrast.basis),
+            *(caution.text for caution in self.contrast.basis.cautions),
+        ]
+        return notebooks.html_of(
+            [self.verdict, self.contrast.verdict], picture=picture, notes=notes
+        )
 
     @overload
     def to_frame(self, library: Literal["pandas"]) -> pandas.DataFrame: ...
@@ -242,7 +280,8 @@ def stats(
     """Compute each candidate's mean over counted tasks and trials, with its confidence interval.
 
     Args:
-        diagnose: also read the trials that do not count, which diagnostics need; this doubles the cost.
+        diagnose: also read the trials that do not count, which diagnostics need; this doubles the
+            cost.
         basis, reviews: data that the caller has already read.
     """
     basis = basis or basis_of(workspace, selection)
@@ -253,7 +292,9 @@ def stats(
         reviews = workspace.archive.scores.review_columns(selection) if reviews is None else reviews
         on_verdicts = VerdictDiagnostics(
             against_people=judges_on_verdicts(reviews),
-            against_references=judges_against_references(workspace.archive.scores.reference_pairs(selection)),
+            against_references=judges_against_references(
+                workspace.archive.scores.reference_pairs(selection)
+            ),
         )
     elif diagnose:
         beside = diagnostics.diagnose_scores(
@@ -269,7 +310,9 @@ def stats(
         estimates=candidates,
         basis=basis,
         diagnostics=beside,
-        anytime=tuple(anytime_mean(basis.table, estimate) for estimate in candidates) if basis.unfinished else None,
+        anytime=tuple(anytime_mean(basis.table, estimate) for estimate in candidates)
+        if basis.unfinished
+        else None,
         looks=_looks(basis) if basis.unfinished else None,
         verdicts=rates_of(workspace, selection),
         on_verdicts=on_verdicts,
@@ -288,12 +331,15 @@ def compare(
     basis: Basis | None = None,
     reviews: ReviewColumns | None = None,
 ) -> ComparisonResult:
-    """Compare A with B over tasks on which both have counted trials. Without `margin`, the runs' margin applies.
+    """Compare A with B over tasks on which both have counted trials.
 
-    Only runs of A or B in suites that both have run are read. `basis` and `reviews` are data of these runs that the caller has
-    already read.
+    Without `margin`, the runs' margin applies.
 
-    Raises UnknownName if no selected run has A or B, and InputError if A is B or the margin is outside (0, 1).
+    Only runs of A or B in suites that both have run are read. `basis` and `reviews` are data of
+    these runs that the caller has already read.
+
+    Raises UnknownName if no selected run has A or B, and InputError if A is B or the margin is
+    outside (0, 1).
     """
     chosen = choose(workspace, selection, a, b) if basis is None else basis.chosen
     a, b = (_candidate_in(workspace, name, chosen, selection) for name in (a, b))
@@ -306,15 +352,23 @@ def compare(
     rng = np.random.default_rng(DRAWS_SEED)
     comparison = compared(basis.table, a, b, scope, margin, rng=rng)
     if not basis.runs:
-        comparison = replace(comparison, reason="no_shared_tasks")  # both have results, but in different suites
+        # both have results, but in different suites
+        comparison = replace(comparison, reason="no_shared_tasks")
     beside = on_verdicts = None
     if diagnose:
         reviews = workspace.archive.scores.review_columns(selection) if reviews is None else reviews
     if diagnose and reviews is not None and by_verdict(selection):
-        on_verdicts = VerdictDiagnostics(against_people=judges_on_verdicts(reviews, candidates=(a, b)))
+        on_verdicts = VerdictDiagnostics(
+            against_people=judges_on_verdicts(reviews, candidates=(a, b))
+        )
     elif diagnose and reviews is not None:
         beside = diagnostics.diagnose_comparison(
-            basis.table, comparison, reviews, margin=margin, draw=draw_of(workspace, basis.runs), rng=rng
+            basis.table,
+            comparison,
+            reviews,
+            margin=margin,
+            draw=draw_of(workspace, basis.runs),
+            rng=rng,
         )
     return ComparisonResult(
         comparison=comparison,
@@ -338,10 +392,14 @@ def verdict_of(workspace: Workspace, comparison: Comparison, read: RunsRead) -> 
     if comparison.reason != "need_at_least_2_trials" or comparison.n_tasks < 2:
         return sentence
     plans = [workspace.journal.plan_of(run.run_id) for run in read.runs]
-    # Only these runs can get more trials. Without this check, the verdict advised approving a trial although 1,319 trials counted
-    # by rule.
+    # Only these runs can get more trials. Without this check, the verdict advised approving a trial
+    # although 1,319 trials counted by rule.
     ours = [plan.id for plan in plans if not plan.imported and plan.regrade_of is None]
-    return f"{sentence} {wording.more_trials(ours[0] if len(ours) == 1 else None)}" if ours else sentence
+    return (
+        f"{sentence} {wording.more_trials(ours[0] if len(ours) == 1 else None)}"
+        if ours
+        else sentence
+    )
 
 
 def rank(
@@ -363,9 +421,13 @@ def rank(
         if draw.refused is not None:
             calibrated = CalibratedRanking(candidates=(), pairs=(), reason=draw.refused)
         else:
-            reviews = workspace.archive.scores.review_columns(selection) if reviews is None else reviews
+            reviews = (
+                workspace.archive.scores.review_columns(selection) if reviews is None else reviews
+            )
             names = [str(ranked.candidate) for ranked in ranking.candidates]
-            calibrated = calibrated_ranking(sampled_trials(reviews, draw), names if ranking.pairs else [])
+            calibrated = calibrated_ranking(
+                sampled_trials(reviews, draw), names if ranking.pairs else []
+            )
     return RankingResult(
         ranking=ranking,
         basis=basis,
@@ -376,13 +438,17 @@ def rank(
 
 
 def leading_verdict(workspace: Workspace, ranking_result: RankingResult) -> str:
-    """Return a sentence that compares the top two candidates (corrected for all pairs) or describes the only one."""
+    """Return a sentence that compares the top two candidates (corrected for all pairs) or describes
+    the only one.
+    """
     basis, ranking = ranking_result.basis, ranking_result.ranking
     ranked_ones = [candidate for candidate in ranking.candidates if candidate.rank is not None]
     if len(ranked_ones) < 2:
         return "".join(wording.estimate_sentence(only.estimate) for only in ranked_ones)
     a, b = (candidate.candidate for candidate in ranked_ones[:2])
-    comparison = compared(basis.table, a, b, None, basis.margin, rng=np.random.default_rng(DRAWS_SEED))
+    comparison = compared(
+        basis.table, a, b, None, basis.margin, rng=np.random.default_rng(DRAWS_SEED)
+    )
     pair = next(pair for pair in ranking.pairs if {pair.a, pair.b} == {a, b})
     n = len(ranking.candidates)
     undecided = wording.undecided_among(comparison, pair, n_candidates=n, n_pairs=ranking.n_tested)
@@ -392,7 +458,9 @@ def leading_verdict(workspace: Workspace, ranking_result: RankingResult) -> str:
 
 
 def _judged_in_pairs(workspace: Workspace, runs: tuple[str, ...]) -> bool:
-    """True if every judge of the runs compared pairs, so that scores only show which candidate was better."""
+    """True if every judge of the runs compared pairs, so that scores only show which candidate was
+    better.
+    """
     plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
     return bool(plans) and all(
         all(judge.mode is JudgeMode.PAIRWISE for judge in plan.judges)
@@ -413,31 +481,44 @@ def gate(
 ) -> GateResult:
     """Test that A is not worse than B by more than the margin. Default: the margin of the runs.
 
-    The test is one-sided against -margin (`non_inferiority`). It is impossible if scores do not vary; the gate then passes if
-    every task is a tie or the exact test shows that A is better. With `vetted`, grades that no person read are refused.
+    The test is one-sided against -margin (`non_inferiority`). It is impossible if scores do not
+    vary; the gate then passes if every task is a tie or the exact test shows that A is better. With
+    `vetted`, grades that no person read are refused.
     """
     contrast = compare(workspace, selection, a, b, margin=margin)
     if vetted:
         filters = selection if isinstance(selection, Selection) else selection.selection
-        runs = contrast.basis.runs or contrast.basis.chosen.selection.runs  # no run is in the basis if no grade counts
+        # no run is in the basis if no grade counts
+        runs = contrast.basis.runs or contrast.basis.chosen.selection.runs
         require_vetted(workspace, replace(filters, runs=runs))
     margin = _margin(contrast.basis, margin)
     if margin is None:
-        raise InputError("--margin", "is missing, and the runs set no margin.", remedy="Use --margin 3pts.")
+        raise InputError(
+            "--margin", "is missing, and the runs set no margin.", remedy="Use --margin 3pts."
+        )
     return gate_result(contrast, margin)
 
 
-def gate_result(contrast: ComparisonResult, margin: float, baseline: tuple[str, ...] | None = None) -> GateResult:
+def gate_result(
+    contrast: ComparisonResult, margin: float, baseline: tuple[str, ...] | None = None
+) -> GateResult:
     """Return the gate's result for a comparison that was made with this margin."""
     outcome = gate_outcome(contrast.comparison, margin)
-    return GateResult(passed=outcome == "fine", outcome=outcome, contrast=contrast, margin=margin, baseline=baseline)
+    return GateResult(
+        passed=outcome == "fine",
+        outcome=outcome,
+        contrast=contrast,
+        margin=margin,
+        baseline=baseline,
+    )
 
 
 def gate_outcome(comparison: Comparison, margin: float) -> GateOutcome:
-    """Return `fine` if A is shown to be within the margin, else `worse` if the two-sided test at 5% shows A to be worse.
+    """Return `fine` if A is shown to be within the margin, else `worse` if the two-sided test at 5%
+    shows A to be worse.
 
-    An unchanged candidate is therefore called worse in at most 2.5% of reruns. A candidate that is shown to be a little worse,
-    but also to be within the margin, is fine.
+    An unchanged candidate is therefore called worse in at most 2.5% of reruns. A candidate that is
+    shown to be a little worse, but also to be within the margin, is fine.
     """
     if shown_not_worse(comparison, margin):
         return "fine"
@@ -455,20 +536,26 @@ def shown_not_worse(comparison: Comparison, margin: float) -> bool:
     """True if a comparison made with this margin passes the gate."""
     if comparison.non_inferiority is not None:
         return comparison.non_inferiority.holds
-    # Scores that do not vary still show non-inferiority if there are only ties, or if the exact test is significant.
+    # Scores that do not vary still show non-inferiority if there are only ties, or if the exact
+    # test is significant.
     significant = comparison.p_value is not None and comparison.p_value <= 0.05
     sure = comparison.reason == "all_ties" or (comparison.reason == "zero_variance" and significant)
     return sure and comparison.difference is not None and comparison.difference > -margin
 
 
 def _short(estimates: Sequence[Estimate]) -> str:
-    means = [f"{e.candidate} {'–' if e.mean is None else wording.number(e.mean)}" for e in estimates[:_MOST_SHOWN]]
+    means = [
+        f"{e.candidate} {'–' if e.mean is None else wording.number(e.mean)}"
+        for e in estimates[:_MOST_SHOWN]
+    ]
     rest = len(estimates) - len(means)
     return ", ".join(means) + (f" and {rest} more" if rest else "")
 
 
 def by_verdict(selection: Selection) -> bool:
-    """True if the verdict may be the selected criterion; diagnostics, which read scores, are then left out."""
+    """True if the verdict may be the selected criterion; diagnostics, which read scores, are then
+    left out.
+    """
     return VERDICT in {folded(name) for name in selection.criteria}
 
 
@@ -484,16 +571,21 @@ def _looks(basis: Basis) -> Looks | None:
     return looks_now(basis.looks, basis.n_trials, basis.excluded)
 
 
-def _candidate_in(workspace: Workspace, name: str, chosen: ChosenRuns, asked: Selection | ChosenRuns) -> str:
+def _candidate_in(
+    workspace: Workspace, name: str, chosen: ChosenRuns, asked: Selection | ChosenRuns
+) -> str:
     """Return a candidate's name in the chosen runs.
 
-    A label that only the pooled runs need, such as `bot (openai/small)`, is `bot` in the run that was chosen for it.
+    A label that only the pooled runs need, such as `bot (openai/small)`, is `bot` in the run that
+    was chosen for it.
     """
     known = workspace.archive.scores.candidates(chosen.selection)
     try:
         return candidate_named(name, known)
     except UnknownName:
-        every = known if isinstance(asked, ChosenRuns) else workspace.archive.scores.candidates(asked)
+        every = (
+            known if isinstance(asked, ChosenRuns) else workspace.archive.scores.candidates(asked)
+        )
         shared = every.get(candidate_named(name, every))
         return candidate_named(shared or name, known)
 
@@ -501,15 +593,23 @@ def _candidate_in(workspace: Workspace, name: str, chosen: ChosenRuns, asked: Se
 def candidate_named(name: str, known: Mapping[str, str]) -> str:
     """Return a candidate's name as used in results; `known` maps these names to names in runs.
 
-    Raises UnknownName for an unknown candidate, and InputError if runs use the name for different models or prompts.
+    Raises UnknownName for an unknown candidate, and InputError if runs use the name for different
+    models or prompts.
     """
     by_label = {folded(label): label for label in known}
     if folded(name) in by_label:
         return by_label[folded(name)]
     if labels := [label for label, shared in known.items() if folded(shared) == folded(name)]:
         problem = f"{name!r} refers to different models or system prompts in the selected runs: {', '.join(labels)}."
-        raise InputError("", problem, remedy="Use one of these names, or select a single run with --run.")
-    raise UnknownName("candidate", name, tuple(known), remedy=f"The selected runs have: {', '.join(known) or 'none'}.")
+        raise InputError(
+            "", problem, remedy="Use one of these names, or select a single run with --run."
+        )
+    raise UnknownName(
+        "candidate",
+        name,
+        tuple(known),
+        remedy=f"The selected runs have: {', '.join(known) or 'none'}.",
+    )
 
 
 def _margin(basis: Basis, margin: float | None) -> float | None:

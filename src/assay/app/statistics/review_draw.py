@@ -1,4 +1,6 @@
-"""Determine how the reviewed trials were selected, because estimates from a partial review depend on the selection."""
+"""Determine how the reviewed trials were selected, because estimates from a partial review depend
+on the selection.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +19,25 @@ if TYPE_CHECKING:
 
 
 def draw_of(workspace: Workspace, runs: Iterable[str]) -> ReviewDraw:
-    """Return how these runs' reviewed trials were drawn: at random only if each run has a review sample or random order."""
+    """Return how these runs' reviewed trials were drawn: at random only if each run has a review
+    sample or random order.
+    """
     plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
     if any(plan.policy is Policy.FLAGGED for plan in plans):
         return ReviewDraw(refused="flagged_review")
-    by_chance = all(plan.protocol.get("order") == ReviewOrder.RANDOM and plan.policy is not Policy.NONE for plan in plans)
+    by_chance = all(
+        plan.protocol.get("order") == ReviewOrder.RANDOM and plan.policy is not Policy.NONE
+        for plan in plans
+    )
     if not plans or not by_chance:
         return ReviewDraw(refused="not_random_review")
     strata: dict[tuple[str, str], str] = {}
     for plan in plans:
         sample = sample_of(plan.protocol)
-        for planned, _ in workspace.journal.tasks_of(plan.id) if sample is not None and sample.by == "tag" else ():
-            strata[plan.suite, planned.task.id] = stratum_of(sample, planned.task.tags) if sample is not None else ""
+        for planned, _ in (
+            workspace.journal.tasks_of(plan.id) if sample is not None and sample.by == "tag" else ()
+        ):
+            strata[plan.suite, planned.task.id] = (
+                stratum_of(sample, planned.task.tags) if sample is not None else ""
+            )
     return ReviewDraw(strata=strata)

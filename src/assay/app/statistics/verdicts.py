@@ -1,10 +1,17 @@
-"""Rates of verdicts for `stats`, `rank`, `compare` and `gate`, computed from counted grades with corrections included."""
+"""Rates of verdicts for `stats`, `rank`, `compare` and `gate`, computed from counted grades with
+corrections included.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assay.analysis.verdict_rates import VerdictComparison, VerdictRates, verdict_comparison, verdict_rates
+from assay.analysis.verdict_rates import (
+    VerdictComparison,
+    VerdictRates,
+    verdict_comparison,
+    verdict_rates,
+)
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
@@ -12,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def rates_of(workspace: Workspace, selection: Selection) -> VerdictRates | None:
-    """Return the rates of every candidate's verdicts; None if the selected runs give none, or criteria are selected."""
+    """Return the rates of every candidate's verdicts; None if the selected runs give none, or
+    criteria are selected.
+    """
     columns = workspace.archive.scores.verdicts(selection)
     return None if columns is None or not len(columns.scores.score) else verdict_rates(columns)
 
@@ -20,6 +29,12 @@ def rates_of(workspace: Workspace, selection: Selection) -> VerdictRates | None:
 def comparison_of(
     workspace: Workspace, selection: Selection, a: str, b: str, *, scope: str | None = None
 ) -> VerdictComparison | None:
-    """Compare the verdicts of two candidates; None if the selected runs give none, or criteria are selected."""
+    """Compare the verdicts of two candidates; None if the selected runs give none, or criteria are
+    selected.
+    """
     columns = workspace.archive.scores.verdicts(selection)
-    return None if columns is None or not len(columns.scores.score) else verdict_comparison(columns, a, b, scope=scope)
+    return (
+        None
+        if columns is None or not len(columns.scores.score)
+        else verdict_comparison(columns, a, b, scope=scope)
+    )

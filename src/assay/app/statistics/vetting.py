@@ -18,14 +18,20 @@ _NAMED = 5  # maximum number of assessments that the message names
 
 
 def require_vetted(workspace: Workspace, selection: Selection) -> None:
-    """Raise `Refused` if grades count that a script approved, or that no person has seen, or if none counts and some wait.
+    """Raise `Refused` if grades count that a script approved, or that no person has seen, or if
+    none counts and some wait.
 
-    Imported approvals are accepted, and each result names their number. The setting `count_scripted` also accepts scripts.
+    Imported approvals are accepted, and each result names their number. The setting
+    `count_scripted` also accepts scripts.
     """
     scores = workspace.archive.scores
     waiting = scores.excluded(selection).awaiting_review
     if waiting and not scores.counted_by_run(selection):
-        raise Refused("--require vetted", wording.none_counts(waiting), remedy=what_waits(workspace, selection))
+        raise Refused(
+            "--require vetted",
+            wording.none_counts(waiting),
+            remedy=what_waits(workspace, selection),
+        )
     given, unseen = approvals_of(workspace, selection), scores.unreviewed(selection)
     problems, remedies = [], []
     if given.scripted and not given.scripted_allowed:
@@ -37,6 +43,8 @@ def require_vetted(workspace: Workspace, selection: Selection) -> None:
         )
     if unseen:
         problems.append(wording.unseen_refused(unseen))
-        remedies.append("Grade the run again with `review: every` in its suite: assay regrade RUN --suite FILE.")
+        remedies.append(
+            "Grade the run again with `review: every` in its suite: assay regrade RUN --suite FILE."
+        )
     if problems:
         raise Refused("--require vetted", " ".join(problems), remedy=" ".join(remedies))

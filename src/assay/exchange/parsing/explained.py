@@ -1,8 +1,9 @@
-"""Measure how much of a file a reader would explain: the share of characters under keys of the reader's format.
+"""Measure how much of a file a reader would explain: the share of characters under keys of the
+reader's format.
 
-A reader describes its format once as a `Shape`, and `recognise` returns `explained_share` of the file. If two readers find
-their keys in a file, the share shows which one fits: the SWE-bench reader finds `resolved_ids` in results from Terminal-Bench
-1, but explains only 2% of the file.
+A reader describes its format once as a `Shape`, and `recognise` returns `explained_share` of the
+file. If two readers find their keys in a file, the share shows which one fits: the SWE-bench reader
+finds `resolved_ids` in results from Terminal-Bench 1, but explains only 2% of the file.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from typing import Final, TypeAlias
 import orjson
 
 Shape: TypeAlias = "Mapping[str, Shape | None]"
-"""Keys of an object, or of each object in a list. None: a reader uses the key's whole value. `*`: all other keys."""
+"""Keys of an object, or of each object in a list.
+
+None: a reader uses the key's whole value. `*`: all other keys.
+"""
 
 ANY_KEY: Final = "*"
 _MOST_ITEMS: Final = 50
@@ -21,7 +25,8 @@ _DEEPEST: Final = 20
 
 
 def explained_share(value: object, shape: Shape) -> float:
-    """Return the share of a JSON value that a shape explains, from 0 to 1; 0 for a value without objects.
+    """Return the share of a JSON value that a shape explains, from 0 to 1; 0 for a value without
+    objects.
 
     Only the first 50 items of a long list are measured.
     """

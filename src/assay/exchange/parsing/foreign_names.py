@@ -13,4 +13,6 @@ def foreign_names(module: str) -> dict[str, tuple[str, ...]]:
 
 @cache
 def _tables() -> dict[str, dict[str, list[str]]]:
-    return tomllib.loads((files("assay.exchange.readers") / "foreign_names.toml").read_text("utf-8"))
+    return tomllib.loads(
+        (files("assay.exchange.readers") / "foreign_names.toml").read_text("utf-8")
+    )

@@ -1,4 +1,6 @@
-"""Read the rows of tables that pandas wrote (CSV, JSON, JSON Lines, Parquet), and decode their cells."""
+"""Read the rows of tables that pandas wrote (CSV, JSON, JSON Lines, Parquet), and decode their
+cells.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,15 @@ from assay.exchange.parsing.json_values import NotJson, parse_json
 from assay.exchange.parsing.tables import TableRow, read_table
 
 _LONGEST_LITERAL: Final = 1_000_000
-_WORDS: Final = {"": None, "nan": None, "NaN": None, "None": None, "null": None, "True": True, "False": False}
+_WORDS: Final = {
+    "": None,
+    "nan": None,
+    "NaN": None,
+    "None": None,
+    "null": None,
+    "True": True,
+    "False": False,
+}
 _OWN: Final = ("@key", "@root")
 
 
@@ -23,7 +33,10 @@ def frame_rows(source: InputFile) -> Iterator[tuple[TableRow | str, str]]:
     """Yield every row with its location; an unreadable row is replaced by an error message."""
     if source.sample.rows or source.sample.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"{":
         for row, where in read_table(source):
-            yield row if isinstance(row, str) else {key: row[key] for key in row if key not in _OWN}, where
+            yield (
+                row if isinstance(row, str) else {key: row[key] for key in row if key not in _OWN},
+                where,
+            )
         return
     try:
         rows = _rows_of(parse_json(source.read()))
@@ -35,7 +48,9 @@ def frame_rows(source: InputFile) -> Iterator[tuple[TableRow | str, str]]:
 
 
 def first_frame_rows(sample: FileSample, most: int = 20) -> list[TableRow]:
-    """Return the first rows, from which readers recognise the format; empty for a document that is not a table."""
+    """Return the first rows, from which readers recognise the format; empty for a document that is
+    not a table.
+    """
     if sample.rows:
         return [dict(row) for row in sample.rows[:most]]
     if sample.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
@@ -62,8 +77,11 @@ def decoded(cell: object) -> object:
     except orjson.JSONDecodeError:
         pass
     try:
-        # Converted through JSON, which has no sets, bytes or numeric keys; a set of sets raises `TypeError`.
-        return orjson.loads(orjson.dumps(ast.literal_eval(text), default=str, option=orjson.OPT_NON_STR_KEYS))
+        # Converted through JSON, which has no sets, bytes or numeric keys; a set of sets raises
+        # `TypeError`.
+        return orjson.loads(
+            orjson.dumps(ast.literal_eval(text), default=str, option=orjson.OPT_NON_STR_KEYS)
+        )
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return cell
 

@@ -1,7 +1,7 @@
 """Convert evaluation rows (question, answer, metrics) to tasks, responses and assessments.
 
-Readers of harnesses with tabular results map each row to a `GradedRow`. `graded_records` then names tasks, numbers trials and
-yields the records.
+Readers of harnesses with tabular results map each row to a `GradedRow`. `graded_records` then names
+tasks, numbers trials and yields the records.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from typing import Final
 
 from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure
-from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, Noted, Skipped
+from assay.domain.import_records import (
+    Found,
+    FoundCandidate,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    Noted,
+    Skipped,
+)
 from assay.domain.suite import Message
 from assay.exchange.parsing.input_files import InputFile
 from assay.exchange.parsing.json_values import as_messages, as_object, shorten, storable, to_text
@@ -22,22 +30,43 @@ from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue, outs
 
 # LangChain's and Ragas's messages have a type instead of a role.
 _ROLE_OF_TYPE: Final = {"human": "user", "ai": "assistant", "system": "system", "tool": "user"}
-_ANSWER_KEYS: Final = ("output", "answer", "response", "content", "text", "result", "output_text", "generation")
+_ANSWER_KEYS: Final = (
+    "output",
+    "answer",
+    "response",
+    "content",
+    "text",
+    "result",
+    "output_text",
+    "generation",
+)
 
 
 def run_without_model(
-    form: str, source: InputFile, candidate: str | None, dataset: str | None, model_info: Mapping[str, JsonValue]
+    form: str,
+    source: InputFile,
+    candidate: str | None,
+    dataset: str | None,
+    model_info: Mapping[str, JsonValue],
 ) -> Iterator[Found]:
-    """Yield the run of a file without a model name, and a note if the candidate is named after the file."""
-    provenance: dict[str, JsonValue] = {"candidate_from": "file name" if candidate is None else "option"}
+    """Yield the run of a file without a model name, and a note if the candidate is named after the
+    file.
+    """
+    provenance: dict[str, JsonValue] = {
+        "candidate_from": "file name" if candidate is None else "option"
+    }
     own = FoundCandidate(name=candidate or source.stem, metadata=model_info)
     yield FoundRun(suite=dataset or form, format=form, candidates=(own,), provenance=provenance)
     if candidate is None:
         yield named_after_file(source.name, own.name)
 
 
-def named_after_file(where: str, candidate: str, lacks: str = "the file contains no model name") -> Noted:
-    what = f"{lacks}; the candidate {candidate!r} is named after the file; `--candidate` renames it."
+def named_after_file(
+    where: str, candidate: str, lacks: str = "the file contains no model name"
+) -> Noted:
+    what = (
+        f"{lacks}; the candidate {candidate!r} is named after the file; `--candidate` renames it."
+    )
     return Noted(where=where, what=what)
 
 
@@ -45,8 +74,10 @@ def named_after_file(where: str, candidate: str, lacks: str = "the file contains
 class GradedRow:
     """One answer with its metrics.
 
-    `task`: the harness's id of the example; None to name the task after its prompt's digest. `trial`: repetition number from 1;
-    None to number repetitions in file order. `content`: the answer; None if it failed or the file lacks it.
+    `task`: the harness's id of the example; None to name the task after its prompt's digest.
+    `trial`: repetition number from 1;
+    None to number repetitions in file order. `content`: the answer; None if it failed or the file
+    lacks it.
     """
 
     where: str
@@ -69,13 +100,20 @@ class GradedRow:
     identity: str | None = None
 
 
-def graded_records(rows: Callable[[], Iterable[GradedRow | Skipped]], where: str) -> Iterator[Found]:
-    """Yield the rows' tasks, responses and assessments, then notes about metrics, with `where` as the notes' location.
+def graded_records(
+    rows: Callable[[], Iterable[GradedRow | Skipped]], where: str
+) -> Iterator[Found]:
+    """Yield the rows' tasks, responses and assessments, then notes about metrics, with `where` as
+    the notes' location.
 
-    `rows` is called twice, because even the last row can show that a metric's scale is different: if one value is outside the
-    scale, none of the metric's values is a score.
+    `rows` is called twice, because even the last row can show that a metric's scale is different:
+    if one value is outside the scale, none of the metric's values is a score.
     """
-    grades = MetricGrades(outside_their_scale(value for row in rows() if isinstance(row, GradedRow) for value in row.values))
+    grades = MetricGrades(
+        outside_their_scale(
+            value for row in rows() if isinstance(row, GradedRow) for value in row.values
+        )
+    )
     tasks: set[str] = set()
     trials: Counter[tuple[str, str]] = Counter()
     for row in rows():
@@ -87,7 +125,9 @@ def graded_records(rows: Callable[[], Iterable[GradedRow | Skipped]], where: str
             tasks.add(task)
             yield FoundTask(
                 id=task,
-                thing=None if row.task else shorten(row.prompt[-1].content if row.prompt else task, 60),
+                thing=None
+                if row.task
+                else shorten(row.prompt[-1].content if row.prompt else task, 60),
                 prompt=row.prompt,
                 expected=row.expected,
                 metadata=row.metadata,
@@ -112,12 +152,17 @@ def graded_records(rows: Callable[[], Iterable[GradedRow | Skipped]], where: str
                 identity=row.identity,
             )
         if row.failure is None:
-            yield from grades.assessments(row.values, task=task, candidate=row.candidate, trial=trial, where=row.where)
+            yield from grades.assessments(
+                row.values, task=task, candidate=row.candidate, trial=trial, where=row.where
+            )
     yield from grades.notes(where)
 
 
 def prompt_digest(prompt: tuple[Message, ...]) -> str:
-    """Return a digest of a prompt. It identifies the task, so equal questions in different files are the same task."""
+    """Return a digest of a prompt.
+
+    It identifies the task, so equal questions in different files are the same task.
+    """
     text = "\x1f".join(f"{message.role}\x1e{message.content}" for message in prompt)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
@@ -149,8 +194,14 @@ def answer_text(value: object) -> str | None:
 
 def _with_role(message: dict[str, JsonValue]) -> dict[str, JsonValue]:
     kind = message.get("type")
-    return message if "role" in message or kind not in _ROLE_OF_TYPE else {**message, "role": _ROLE_OF_TYPE[str(kind)]}
+    return (
+        message
+        if "role" in message or kind not in _ROLE_OF_TYPE
+        else {**message, "role": _ROLE_OF_TYPE[str(kind)]}
+    )
 
 
 def _as_user(value: object) -> tuple[Message, ...]:
-    return () if value in (None, {}, []) else (Message(role="user", content=to_text(storable(value))),)
+    return (
+        () if value in (None, {}, []) else (Message(role="user", content=to_text(storable(value))),)
+    )

@@ -1,8 +1,8 @@
 """Files to import: plain files, compressed files and archive members, opened under limits.
 
-No file is unpacked to disk, so a member's name cannot lead out of a folder. The unpacked size is limited, whatever size the
-header states. Archives inside archives are opened in memory, to a depth of `DEEPEST_ARCHIVE`, with at most `MOST_MEMBERS` files
-over all levels.
+No file is unpacked to disk, so a member's name cannot lead out of a folder. The unpacked size is
+limited, whatever size the header states. Archives inside archives are opened in memory, to a depth
+of `DEEPEST_ARCHIVE`, with at most `MOST_MEMBERS` files over all levels.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ MOST_DOCUMENT_BYTES: Final = 128 << 20
 """Maximum bytes of a JSON document that is parsed as a whole."""
 
 MOST_PARSED_BYTES: Final = 320 << 20
-"""Maximum bytes of memory for the values of one JSON document. With the document itself, this stays below 600 MB."""
+"""Maximum bytes of memory for the values of one JSON document.
+
+With the document itself, this stays below 600 MB.
+"""
 
 MOST_MEMBERS: Final = 100_000
 DEEPEST_ARCHIVE: Final = 3
@@ -56,7 +59,8 @@ DEEPEST_ARCHIVE: Final = 3
 
 MOST_UNPACKED_BYTES: Final = 64 << 30
 
-# A file may unpack to 64 MB regardless of its size, and otherwise to 100 times its size: anything more is a zip bomb.
+# A file may unpack to 64 MB regardless of its size, and otherwise to 100 times its size: anything
+# more is a zip bomb.
 _FREE_BYTES: Final = 64 << 20
 _MOST_RATIO: Final = 100
 
@@ -66,19 +70,38 @@ _UNREADABLE: Final = (
 )
 _KEPT_BYTES: Final = 32 << 20
 _KEPT_SAMPLE: Final = 64 << 10
-# tarfile reads a header of whatever length the archive claims, and zipfile reads the whole list of members.
+# tarfile reads a header of whatever length the archive claims, and zipfile reads the whole list of
+# members.
 _MOST_AT_ONCE: Final = 1 << 20
 _MOST_LIST_BYTES: Final = 16 << 20
 _ZIP: Final = b"PK\x03\x04"
 _GZIP: Final = b"\x1f\x8b"
-_CUT: Final = ("end-of-stream", "unexpected end of data", "unexpected end of file", "truncated", "incomplete")
+_CUT: Final = (
+    "end-of-stream",
+    "unexpected end of data",
+    "unexpected end of file",
+    "truncated",
+    "incomplete",
+)
 
 
 class UnreadableFile(InputError):
     """Raised if a file cannot be opened or unpacked, or exceeds a safe unpacked size."""
 
 
-_ENDINGS: Final = (".gz", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".log", ".txt", ".eval", ".yaml")
+_ENDINGS: Final = (
+    ".gz",
+    ".jsonl",
+    ".ndjson",
+    ".json",
+    ".csv",
+    ".tsv",
+    ".parquet",
+    ".log",
+    ".txt",
+    ".eval",
+    ".yaml",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +110,13 @@ class InputFile:
 
     Attributes:
         path: the file on disk.
-        name: name of the file in messages: the path as given, followed by `#member` for an archive member.
-        member: name within the archive, preceded by the names of inner archives (`inner.zip#a.json`); empty for a file on disk.
+        name: name of the file in messages: the path as given, followed by `#member` for an archive
+            member.
+        member: name within the archive, preceded by the names of inner archives
+            (`inner.zip#a.json`); empty for a file on disk.
         packing: `plain`, `gzip`, `zip` (a member) or `tar` (a member).
-        container: the inner archive or compressed file that contains this file; None if `path` is its only archive.
+        container: the inner archive or compressed file that contains this file; None if `path` is
+            its only archive.
     """
 
     path: Path
@@ -99,13 +125,16 @@ class InputFile:
     packing: str = "plain"
     most_bytes: int = MOST_UNPACKED_BYTES
     container: InputFile | None = None
-    # Holds the sample: the record is frozen, and `cached_property` needs a `__dict__`, which slots omit.
+    # Holds the sample: the record is frozen, and `cached_property` needs a `__dict__`, which slots
+    # omit.
     _sample: dict[str, FileSample] = field(default_factory=dict, repr=False, compare=False)
     _bytes: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def stem(self) -> str:
-        """Return the name without folders and known suffixes, for display; the name never determines the format."""
+        """Return the name without folders and known suffixes, for display; the name never
+        determines the format.
+        """
         last = PurePosixPath(self._entry.replace("\\", "/")).name if self.member else self.path.name
         for ending in _ENDINGS:
             last = last.removesuffix(ending)
@@ -113,7 +142,9 @@ class InputFile:
 
     @property
     def folder(self) -> str:
-        """Return the file's folder for messages; for a member, the archive and the member's folder."""
+        """Return the file's folder for messages; for a member, the archive and the member's
+        folder.
+        """
         if not self.member:
             return str(PurePosixPath(self.name).parent)
         return f"{self.name.removesuffix(self._entry)}{PurePosixPath(self._entry).parent}"
@@ -127,7 +158,11 @@ class InputFile:
 
     @property
     def _entry(self) -> str:
-        return self.member if self.container is None else self.member.removeprefix(f"{self.container.member}#")
+        return (
+            self.member
+            if self.container is None
+            else self.member.removeprefix(f"{self.container.member}#")
+        )
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
@@ -142,7 +177,9 @@ class InputFile:
 
     @contextmanager
     def seekable(self) -> Iterator[IO[bytes]]:
-        """Open the unpacked bytes so that a reader can seek in them, as archives require; raises `UnreadableFile`."""
+        """Open the unpacked bytes so that a reader can seek in them, as archives require; raises
+        `UnreadableFile`.
+        """
         if self.packing == "plain":
             with self.open() as stream:
                 yield stream
@@ -167,7 +204,11 @@ class InputFile:
     def _opened(self) -> Iterator[IO[bytes]]:
         match self.packing:
             case "zip":
-                with self._archive() as packed, open_zip(packed, self.name) as archive, archive.open(self._entry) as stream:
+                with (
+                    self._archive() as packed,
+                    open_zip(packed, self.name) as archive,
+                    archive.open(self._entry) as stream,
+                ):
                     yield self._bounded(stream, archive.getinfo(self._entry).compress_size)
             case "tar":
                 with self._archive() as packed, _open_tar(packed, self.name) as tar:
@@ -190,14 +231,20 @@ class InputFile:
     def read(self, *, most: int = MOST_DOCUMENT_BYTES) -> bytes:
         """Read the whole file, for formats that consist of one document.
 
-        Raises UnreadableFile for more than `most` bytes, or if JSON values would take more than `MOST_PARSED_BYTES`.
+        Raises UnreadableFile for more than `most` bytes, or if JSON values would take more than
+        `MOST_PARSED_BYTES`.
         """
         with self.open() as stream:
             # One byte more than allowed, because the size in a header may be wrong on purpose.
             content = stream.read(most + 1)
         if len(content) > most:
-            raise UnreadableFile(self.name, f"is one document of more than {most >> 20} MB, the most that Assay reads at once.")
-        if parsed_bytes(content, most=MOST_PARSED_BYTES) > MOST_PARSED_BYTES and not content.startswith((_ZIP, _GZIP)):
+            raise UnreadableFile(
+                self.name,
+                f"is one document of more than {most >> 20} MB, the most that Assay reads at once.",
+            )
+        if parsed_bytes(
+            content, most=MOST_PARSED_BYTES
+        ) > MOST_PARSED_BYTES and not content.startswith((_ZIP, _GZIP)):
             raise UnreadableFile(
                 self.name,
                 f"is one document whose values would take more than {MOST_PARSED_BYTES >> 20} MB of memory.",
@@ -214,7 +261,9 @@ class InputFile:
         return sample
 
     def sibling(self, name: str) -> InputFile | None:
-        """Return a file in the same folder or archive by its relative name (without `..`); None if it does not exist."""
+        """Return a file in the same folder or archive by its relative name (without `..`); None if
+        it does not exist.
+        """
         relative = PurePosixPath(name)
         if relative.is_absolute() or ".." in relative.parts or "\0" in name:
             return None
@@ -276,7 +325,9 @@ class FileSample:
 
     @cached_property
     def text(self) -> str:
-        """Return `head` as text without a byte order mark; bytes that are not UTF-8 become U+FFFD."""
+        """Return `head` as text without a byte order mark; bytes that are not UTF-8 become
+        U+FFFD.
+        """
         return self.head.decode("utf-8-sig", "replace")
 
     @cached_property
@@ -310,7 +361,9 @@ class FileSample:
         return document
 
     def forget_document(self) -> None:
-        """Drop the parsed document after format detection, so that a folder of large documents does not fill the memory."""
+        """Drop the parsed document after format detection, so that a folder of large documents does
+        not fill the memory.
+        """
         if len(self.head) > _KEPT_SAMPLE:
             self.__dict__.pop("document", None)
 
@@ -327,12 +380,16 @@ class FileSample:
 
 
 def input_file(path: Path, name: str | None = None) -> InputFile:
-    """Return a file on disk as an `InputFile`, and detect gzip by its first bytes. `archive_members` opens archives.
+    """Return a file on disk as an `InputFile`, and detect gzip by its first bytes.
+
+    `archive_members` opens archives.
 
     Raises UnreadableFile for a pipe or device, which may never end.
     """
     if path.exists() and not path.is_file():
-        raise UnreadableFile(name or str(path), "is not a regular file.", remedy="Save its content as a file.")
+        raise UnreadableFile(
+            name or str(path), "is not a regular file.", remedy="Save its content as a file."
+        )
     with path.open("rb") as stream:
         magic = stream.read(2)
     # Every gzip file begins with these two bytes (RFC 1952).
@@ -348,7 +405,8 @@ def is_archive(source: InputFile) -> bool:
             return True
     except InputError:
         return False
-    if source.packing == "plain" and zipfile.is_zipfile(source.path):  # with other bytes before its first member
+    # with other bytes before its first member
+    if source.packing == "plain" and zipfile.is_zipfile(source.path):
         return True
     return _is_tar(source)
 
@@ -361,18 +419,24 @@ def archive_members(path: Path, name: str) -> Iterator[InputFile]:
     yield from _entries(input_file(path, name))
 
 
-def unpacked(source: InputFile, keep: Callable[[InputFile], bool], skip: Callable[[Skipped], None]) -> Iterator[InputFile]:
-    """Yield the files in an archive and its inner archives, or the file itself if it is not an archive.
+def unpacked(
+    source: InputFile, keep: Callable[[InputFile], bool], skip: Callable[[Skipped], None]
+) -> Iterator[InputFile]:
+    """Yield the files in an archive and its inner archives, or the file itself if it is not an
+    archive.
 
-    `keep`: True if a reader reads an archive as a whole. `skip`: receives a message for each archive that is damaged, nested
-    too deeply or too large; the remaining archives are still read.
+    `keep`: True if a reader reads an archive as a whole. `skip`: receives a message for each
+    archive that is damaged, nested too deeply or too large; the remaining archives are still read.
     """
     left = [MOST_MEMBERS]
     yield from _unpacked(source, keep, skip, left)
 
 
 def _unpacked(
-    source: InputFile, keep: Callable[[InputFile], bool], skip: Callable[[Skipped], None], left: list[int]
+    source: InputFile,
+    keep: Callable[[InputFile], bool],
+    skip: Callable[[Skipped], None],
+    left: list[int],
 ) -> Iterator[InputFile]:
     try:
         if not is_archive(source) or keep(source):
@@ -388,7 +452,12 @@ def _unpacked(
         for entry in entries:
             left[0] -= 1
             if left[0] < 0:
-                skip(Skipped(where=source.name, why=f"and the archives in it hold more than {MOST_MEMBERS:,} files."))
+                skip(
+                    Skipped(
+                        where=source.name,
+                        why=f"and the archives in it hold more than {MOST_MEMBERS:,} files.",
+                    )
+                )
                 return
             yield from _unpacked(_gunzipped(entry), keep, skip, left)
     except UnreadableFile as error:
@@ -406,16 +475,20 @@ def _gunzipped(entry: InputFile) -> InputFile:
 
 def _entries(source: InputFile) -> Iterator[InputFile]:
     """Yield the files directly in an archive; raises `UnreadableFile`."""
-    container = None if source.depth == 0 else source  # an archive on disk is opened by its path, whatever its size
+    # an archive on disk is opened by its path, whatever its size
+    container = None if source.depth == 0 else source
     files: list[tuple[str, str]] = []
     try:
         with source.seekable() if container is not None else source.path.open("rb") as stream:
             if not _is_tar(source):
                 with open_zip(stream, source.name) as archive:
-                    files = [(info.filename, "zip") for info in archive.infolist() if not info.is_dir()]
+                    files = [
+                        (info.filename, "zip") for info in archive.infolist() if not info.is_dir()
+                    ]
             else:
                 with _open_tar(stream, source.name) as tar:
-                    # One entry at a time: a list of all members would be read in full before it could be found too long.
+                    # One entry at a time: a list of all members would be read in full before it
+                    # could be found too long.
                     for entry in tar:
                         if entry.isfile():
                             files.append((entry.name, "tar"))
@@ -429,11 +502,19 @@ def _entries(source: InputFile) -> Iterator[InputFile]:
         raise UnreadableFile(source.name, f"holds more than {MOST_MEMBERS:,} files.")
     for member, packing in files:
         chain = f"{source.member}#{member}" if source.member else member
-        yield InputFile(source.path, f"{source.name}#{member}", member=chain, packing=packing, container=container)
+        yield InputFile(
+            source.path,
+            f"{source.name}#{member}",
+            member=chain,
+            packing=packing,
+            container=container,
+        )
 
 
 class _Piecewise(io.RawIOBase):
-    """A stream over an archive that refuses reads and positions beyond those of a genuine archive."""
+    """A stream over an archive that refuses reads and positions beyond those of a genuine
+    archive.
+    """
 
     def __init__(self, stream: IO[bytes], name: str, *, most: int) -> None:
         self._stream = stream
@@ -442,12 +523,17 @@ class _Piecewise(io.RawIOBase):
 
     def read(self, size: int = -1, /) -> bytes:
         if not 0 <= size <= _MOST_AT_ONCE:
-            raise UnreadableFile(self._name, f"is damaged: it has a header of more than {_MOST_AT_ONCE >> 20} MB.")
+            raise UnreadableFile(
+                self._name, f"is damaged: it has a header of more than {_MOST_AT_ONCE >> 20} MB."
+            )
         return self._stream.read(size)
 
     def seek(self, place: int, whence: int = io.SEEK_SET, /) -> int:
         if place > self._most:
-            raise UnreadableFile(self._name, f"unpacks to more than {self._most >> 20} MB, far more than its size allows.")
+            raise UnreadableFile(
+                self._name,
+                f"unpacks to more than {self._most >> 20} MB, far more than its size allows.",
+            )
         return self._stream.seek(place, whence)
 
     def tell(self) -> int:
@@ -466,7 +552,8 @@ def _open_tar(stream: IO[bytes], name: str) -> tarfile.TarFile:
 
 def open_zip(stream: IO[bytes], name: str) -> zipfile.ZipFile:
     """Open a zip archive; raises `UnreadableFile` if its member list would fill the memory."""
-    # Not in the module's documentation, but the only way to learn the length of the list before reading it.
+    # Not in the module's documentation, but the only way to learn the length of the list before
+    # reading it.
     end = getattr(zipfile, "_EndRecData", lambda _: None)(stream)
     if end is not None and end[5] > _MOST_LIST_BYTES:
         raise UnreadableFile(name, f"holds more than {MOST_MEMBERS:,} files.")
@@ -483,7 +570,8 @@ def _length(stream: IO[bytes]) -> int:
 def damage(error: BaseException) -> str:
     """Describe, in one sentence, why a file or archive cannot be read."""
     reason = read_failure(error)
-    if "not a zip file" in reason:  # it begins like a zip archive, but the list of members at the end is missing
+    # it begins like a zip archive, but the list of members at the end is missing
+    if "not a zip file" in reason:
         return "is a zip archive that is cut off: its end is missing. Copy it again."
     if isinstance(error, EOFError) or any(sign in reason.lower() for sign in _CUT):
         return "is cut off: it ends too early. Copy it again."

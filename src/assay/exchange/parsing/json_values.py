@@ -1,7 +1,8 @@
-"""Read values of foreign JSON with the expected type, and convert times to ISO 8601 in UTC with `Z`.
+"""Read values of foreign JSON with the expected type, and convert times to ISO 8601 in UTC with
+`Z`.
 
-A getter never raises. A value of another type becomes None or an empty object, list or text, so that one odd field does not
-lose the row. Readers import this module as `js`.
+A getter never raises. A value of another type becomes None or an empty object, list or text, so
+that one odd field does not lose the row. Readers import this module as `js`.
 """
 
 from __future__ import annotations
@@ -31,22 +32,38 @@ _LONGEST: Final = 20_000
 _SHOWN: Final = 2000
 _LARGEST_COUNT: Final = 2**53  # above this, JSON numbers are not exact, and SQLite ends at 2**63
 # Harnesses write a model's arguments into their results, including API keys.
-_SECRET: Final = re.compile(r"api_?key|secret|password|authorization|(access|auth|hf|bearer)_?token", re.IGNORECASE)
+_SECRET: Final = re.compile(
+    r"api_?key|secret|password|authorization|(access|auth|hf|bearer)_?token", re.IGNORECASE
+)
 # `developer` is OpenAI's newer name for the system's turn, `model` is Google's for the assistant's.
-_ROLES: Final = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "model": "assistant"}
+_ROLES: Final = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "model": "assistant",
+}
 
 
 # Many lines of a batch were answered in the same second.
 @lru_cache(maxsize=4096)
 def from_unix(seconds: float | None) -> str | None:
-    """Convert seconds since 1970 to text; None outside 2000 to 2100, because some servers send their uptime instead."""
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not _EARLIEST_S <= seconds < _LATEST_S:
+    """Convert seconds since 1970 to text; None outside 2000 to 2100, because some servers send
+    their uptime instead.
+    """
+    if (
+        not isinstance(seconds, int | float)
+        or isinstance(seconds, bool)
+        or not _EARLIEST_S <= seconds < _LATEST_S
+    ):
         return None
     return _in_utc(datetime.fromtimestamp(seconds, UTC))
 
 
 def from_text(text: object) -> str | None:
-    """Parse an ISO 8601 time and return it in UTC; None for any other value, including a time without a zone."""
+    """Parse an ISO 8601 time and return it in UTC; None for any other value, including a time
+    without a zone.
+    """
     if not isinstance(text, str):
         return None
     try:
@@ -80,7 +97,9 @@ def parse_json(content: bytes) -> JsonValue:
             raise NotJson("is nested too deeply to be read.") from error
         if not content.strip():
             raise NotJson("is empty.") from error
-        raise NotJson(f"is not JSON: {error.msg.split(':')[0]} at line {error.lineno}, column {error.colno}.") from error
+        raise NotJson(
+            f"is not JSON: {error.msg.split(':')[0]} at line {error.lineno}, column {error.colno}."
+        ) from error
     return document
 
 
@@ -121,21 +140,31 @@ def as_number(value: object) -> float | None:
 
 def as_count(value: object) -> int | None:
     """Return a whole number of at least 0 that a database column can contain, otherwise None."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LARGEST_COUNT:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not 0 <= value < _LARGEST_COUNT
+    ):
         return None
     return int(value) if value == int(value) else None
 
 
 def as_duration(value: object) -> float | None:
-    """Return a number of seconds or dollars from 0 to 1e12 (a limit that keeps sums finite), otherwise None."""
+    """Return a number of seconds or dollars from 0 to 1e12 (a limit that keeps sums finite),
+    otherwise None.
+    """
     number = as_number(value)
     return number if number is not None and 0 <= number <= 1e12 else None
 
 
 def seconds_between(start: object, end: object) -> float | None:
-    """Return the seconds between two ISO 8601 times with the same zone; None if either is unknown."""
+    """Return the seconds between two ISO 8601 times with the same zone; None if either is
+    unknown.
+    """
     try:
-        return as_duration((datetime.fromisoformat(str(end)) - datetime.fromisoformat(str(start))).total_seconds())
+        return as_duration(
+            (datetime.fromisoformat(str(end)) - datetime.fromisoformat(str(start))).total_seconds()
+        )
     except (ValueError, TypeError):  # one has a zone and the other has none
         return None
 
@@ -184,7 +213,9 @@ def storable(value: object, *, _depth: int = 0) -> JsonValue:
             if _depth >= _DEEPEST:
                 return "…"
             return {
-                str(key)[:200]: "…" if _SECRET.search(str(key)[:200]) else storable(item, _depth=_depth + 1)
+                str(key)[:200]: "…"
+                if _SECRET.search(str(key)[:200])
+                else storable(item, _depth=_depth + 1)
                 for key, item in list(value.items())[:_MOST_ITEMS]
             }
         case list() | tuple():
@@ -197,11 +228,17 @@ def storable(value: object, *, _depth: int = 0) -> JsonValue:
 
 def pick(source: JsonObject, keys: Iterable[str]) -> dict[str, JsonValue]:
     """Return the storable values of the given keys; keys without a value are omitted."""
-    return {key: storable(source[key]) for key in keys if source.get(key) is not None and source[key] not in ("", [], {})}
+    return {
+        key: storable(source[key])
+        for key in keys
+        if source.get(key) is not None and source[key] not in ("", [], {})
+    }
 
 
 def content_text(content: object) -> str | None:
-    """Return the text of a message's content: text unchanged, parts joined, other parts named in brackets."""
+    """Return the text of a message's content: text unchanged, parts joined, other parts named in
+    brackets.
+    """
     if isinstance(content, str):
         return content
     if isinstance(content, dict):
@@ -224,7 +261,10 @@ def content_text(content: object) -> str | None:
 
 
 def as_messages(value: object) -> tuple[Message, ...]:
-    """Convert a prompt to messages. Text, and messages with an unknown role (tool, function), become user messages."""
+    """Convert a prompt to messages.
+
+    Text, and messages with an unknown role (tool, function), become user messages.
+    """
     if isinstance(value, str):
         return (Message(role="user", content=value),) if value else ()
     messages: list[Message] = []
@@ -235,7 +275,9 @@ def as_messages(value: object) -> tuple[Message, ...]:
         turn = as_object(item)
         content = content_text(turn.get("content"))
         if content:
-            messages.append(Message(role=_ROLES.get(str(turn.get("role")), "user"), content=content))
+            messages.append(
+                Message(role=_ROLES.get(str(turn.get("role")), "user"), content=content)
+            )
     return tuple(messages)
 
 

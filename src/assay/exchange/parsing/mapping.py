@@ -1,7 +1,8 @@
-"""The grammar of `--map` files: the location of each value in a row, the rules for its metrics, and the rows to skip.
+"""The grammar of `--map` files: the location of each value in a row, the rules for its metrics, and
+the rows to skip.
 
-A location is a column or dotted path, `=text` for a constant, a list of locations joined by `/`, or `{sum: [locations]}`. A
-path may lead into a table cell that contains JSON text.
+A location is a column or dotted path, `=text` for a constant, a list of locations joined by `/`, or
+`{sum: [locations]}`. A path may lead into a table cell that contains JSON text.
 """
 
 from __future__ import annotations
@@ -29,14 +30,44 @@ AMOUNTS: Final = ("input_tokens", "output_tokens", "cost_usd", "latency_s")
 """Keys for the numbers of a response, such as tokens."""
 
 PLACES: Final = (
-    "task", "thing", "context", "prompt", "expected", "ideal", "final_answer", "weight", "language", "family", "candidate",
-    "answer", "error", "model", "finish_reason", *AMOUNTS, "trial", "criterion",
-)  # fmt: skip
+    "task",
+    "thing",
+    "context",
+    "prompt",
+    "expected",
+    "ideal",
+    "final_answer",
+    "weight",
+    "language",
+    "family",
+    "candidate",
+    "answer",
+    "error",
+    "model",
+    "finish_reason",
+    *AMOUNTS,
+    "trial",
+    "criterion",
+)
 _OF_A_METRIC: Final = ("score", "scale", "labels", "clip", "missing", "judge", "by", "reason")
 KEYS: Final = (
-    "suite", "rows", "delimiter", "columns", "quoted", "skip", "where", "unless", "candidates", "draws", "first_trial",
-    "scores", "sum", "joint", *PLACES, *_OF_A_METRIC,
-)  # fmt: skip
+    "suite",
+    "rows",
+    "delimiter",
+    "columns",
+    "quoted",
+    "skip",
+    "where",
+    "unless",
+    "candidates",
+    "draws",
+    "first_trial",
+    "scores",
+    "sum",
+    "joint",
+    *PLACES,
+    *_OF_A_METRIC,
+)
 _TRUE: Final = {"true": 1.0, "false": 0.0}
 _OF_A_RESPONSE: Final = ("error", "model", "finish_reason", *AMOUNTS)
 
@@ -45,8 +76,10 @@ _OF_A_RESPONSE: Final = ("error", "model", "finish_reason", *AMOUNTS)
 class Metric:
     """The locations and rules for reading one score from a row.
 
-    `criterion`: location of the criterion's name; None for an overall score. `scale`: worst and best value, each a number or a
-    location. `labels`: score of each exact label; `patterns` are labels with `*`, in order. `missing`: texts that mean that the
+    `criterion`: location of the criterion's name; None for an overall score. `scale`: worst and
+    best value, each a number or a
+    location. `labels`: score of each exact label; `patterns` are labels with `*`, in order.
+    `missing`: texts that mean that the
     score is missing. `clip`: True to set a score outside the scale to the scale's nearest end.
     """
 
@@ -67,7 +100,9 @@ class Metric:
         return "score" if self.by is GradedBy.RULE else str(self.by)
 
     def raw_score(self, cell: object, worst: float, best: float) -> float | None:
-        """Return a cell's number on the metric's scale, or the number of its label; None if it is neither."""
+        """Return a cell's number on the metric's scale, or the number of its label; None if it is
+        neither.
+        """
         word = cell_text(cell).casefold()
         if word in self.labels:
             return self.labels[word]
@@ -75,7 +110,8 @@ class Metric:
             if fnmatchcase(word, pattern):
                 return value
         if word in _TRUE:
-            return max(worst, best) if _TRUE[word] else min(worst, best)  # `is_wrong: true` on [1, 0] is the worst
+            # `is_wrong: true` on [1, 0] is the worst
+            return max(worst, best) if _TRUE[word] else min(worst, best)
         return cell_number(cell)
 
     def scale_in(self, row: TableRow) -> tuple[float, float] | None:
@@ -102,21 +138,36 @@ def problem_of(mapping: object) -> str | None:
     if mapping.get("score") and mapping.get("scores"):
         return "has both `score` and `scores`; several metrics belong under `scores`."
     if mapping.get("scores") and mapping.get("criterion"):
-        return "has both `criterion` and `scores`, but the names in `scores` are already the criteria."
+        return (
+            "has both `criterion` and `scores`, but the names in `scores` are already the criteria."
+        )
     for key in _OF_A_RESPONSE:
         if mapping.get(key) is not None and not mapping.get("answer") and not mapping.get("error"):
             return f"has `{key}`, which describes a response, but no `answer`."
     for key in ("skip", "first_trial"):
-        if mapping.get(key) is not None and (not isinstance(mapping[key], int) or not 0 <= mapping[key] < 1_000_000):
+        if mapping.get(key) is not None and (
+            not isinstance(mapping[key], int) or not 0 <= mapping[key] < 1_000_000
+        ):
             return f"`{key}` is {mapping[key]!r}; it must be a whole number from 0."
-    kinds = (("columns", list, "list"), ("scores", Mapping, "mapping"), ("where", Mapping, "mapping"))
+    kinds = (
+        ("columns", list, "list"),
+        ("scores", Mapping, "mapping"),
+        ("where", Mapping, "mapping"),
+    )
     for key, kind, name in (*kinds, ("unless", Mapping, "mapping")):
         if mapping.get(key) is not None and not isinstance(mapping[key], kind):
             return f"`{key}` must be a {name}."
     for name, given in _metrics_given(mapping):
         if (problem := _metric_problem(name, given)) is not None:
             return problem
-    return next((problem for key in (*PLACES, "draws") if (problem := _place_problem(key, mapping.get(key)))), None)
+    return next(
+        (
+            problem
+            for key in (*PLACES, "draws")
+            if (problem := _place_problem(key, mapping.get(key)))
+        ),
+        None,
+    )
 
 
 def _metrics_given(mapping: JsonObject) -> list[tuple[str, JsonObject]]:
@@ -125,7 +176,15 @@ def _metrics_given(mapping: JsonObject) -> list[tuple[str, JsonObject]]:
     if not mapping.get("scores"):
         return [("", shared)]
     return [
-        (str(name), {**shared, **(given if isinstance(given, Mapping) and "sum" not in given else {"score": given})})
+        (
+            str(name),
+            {
+                **shared,
+                **(
+                    given if isinstance(given, Mapping) and "sum" not in given else {"score": given}
+                ),
+            },
+        )
         for name, given in as_object(mapping["scores"]).items()
     ]
 
@@ -151,19 +210,31 @@ def _metric_problem(name: str, given: JsonObject) -> str | None:
 
 
 def _place_problem(key: str, value: JsonValue) -> str | None:
-    """Return a message if a value is not a location, because it is a mapping other than `{sum: [columns]}`."""
-    if isinstance(value, Mapping) and (list(value) != ["sum"] or not isinstance(value["sum"], list)):
+    """Return a message if a value is not a location, because it is a mapping other than `{sum:
+    [columns]}`.
+    """
+    if isinstance(value, Mapping) and (
+        list(value) != ["sum"] or not isinstance(value["sum"], list)
+    ):
         return f"`{key}` is {dict(value)!r}; it must be a column, a list of columns, or {{sum: [COLUMNS]}}."
     return None
 
 
 def metrics_of(mapping: JsonObject) -> tuple[Metric, ...]:
     """Return the metrics of a valid mapping; empty if it has no score."""
-    return tuple(_metric(name, given, mapping) for name, given in _metrics_given(mapping) if given.get("score"))
+    return tuple(
+        _metric(name, given, mapping)
+        for name, given in _metrics_given(mapping)
+        if given.get("score")
+    )
 
 
 def _metric(name: str, given: JsonObject, mapping: JsonObject) -> Metric:
-    labels = [(word, cell_number(value)) for key, value in as_object(given.get("labels")).items() for word in _words(key)]
+    labels = [
+        (word, cell_number(value))
+        for key, value in as_object(given.get("labels")).items()
+        for word in _words(key)
+    ]
     by = given.get("by")
     return Metric(
         score=place_of(given["score"]),
@@ -186,11 +257,17 @@ def _scale_of(value: JsonValue) -> tuple[float | Place, float | Place] | None:
         for end in as_list(value)
         if isinstance(end, int | float | str) and not isinstance(end, bool)
     ]
-    return (ends[0], ends[1]) if len(ends) == 2 and len(as_list(value)) == 2 and ends[0] != ends[1] else None
+    return (
+        (ends[0], ends[1])
+        if len(ends) == 2 and len(as_list(value)) == 2 and ends[0] != ends[1]
+        else None
+    )
 
 
 def _words(key: object) -> tuple[str, ...]:
-    """Return the cell texts that match a label; two each for `Yes` and `No`, because YAML reads these as booleans."""
+    """Return the cell texts that match a label; two each for `Yes` and `No`, because YAML reads
+    these as booleans.
+    """
     if isinstance(key, bool):
         return ("yes", "true") if key else ("no", "false")
     return (cell_text(key).casefold(),)
@@ -249,7 +326,9 @@ def json_in(text: str) -> object:
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """Filter for rows: keeps those that meet every condition in `where` and no condition in `unless`."""
+    """Filter for rows: keeps those that meet every condition in `where` and no condition in
+    `unless`.
+    """
 
     where: tuple[tuple[Place, frozenset[str]], ...]
     unless: tuple[tuple[Place, frozenset[str]], ...]
@@ -266,7 +345,10 @@ class RowFilter:
 
 def _conditions(given: JsonValue) -> tuple[tuple[Place, frozenset[str]], ...]:
     return tuple(
-        (place_of(place), frozenset(_word(value) for value in (values if isinstance(values, list) else [values])))
+        (
+            place_of(place),
+            frozenset(_word(value) for value in (values if isinstance(values, list) else [values])),
+        )
         for place, values in as_object(given).items()
     )
 
@@ -276,14 +358,21 @@ def _word(value: object) -> str:
 
 
 def places_in(mapping: JsonObject) -> dict[str, Place]:
-    """Return the locations that at least one row should have, keyed by their names in messages; constants are omitted."""
+    """Return the locations that at least one row should have, keyed by their names in messages;
+    constants are omitted.
+    """
     named: dict[str, JsonValue] = {f"`{key}`": mapping.get(key) for key in PLACES}
     for name, given in _metrics_given(mapping):
         at = f"`scores` of {name}: " if name else ""
         named |= {f"{at}`{key}`": given.get(key) for key in ("score", "judge", "reason")}
-    named |= {f"`where` {key}": key for key in (*as_object(mapping.get("where")), *as_object(mapping.get("unless")))}
+    named |= {
+        f"`where` {key}": key
+        for key in (*as_object(mapping.get("where")), *as_object(mapping.get("unless")))
+    }
     return {
         f"{key} names {value!r}": place_of(value)
         for key, value in named.items()
-        if isinstance(value, str | int) and not isinstance(value, bool) and not str(value).startswith("=")
+        if isinstance(value, str | int)
+        and not isinstance(value, bool)
+        and not str(value).startswith("=")
     }

@@ -17,9 +17,10 @@ _SHOWN: Final = 10
 class MetricValue:
     """One metric's value for one response.
 
-    `value`: a number, true or false; any other value becomes a grade without a score. `worst`, `best`: ends of the metric's
-    scale; 1 and 0 for an error rate. `criterion`: the criterion's name; empty for an overall score. `assumed`: True if the
-    format does not state that a rule computed the value, so a model may have done so.
+    `value`: a number, true or false; any other value becomes a grade without a score. `worst`,
+    `best`: ends of the metric's scale; 1 and 0 for an error rate. `criterion`: the criterion's
+    name; empty for an overall score. `assumed`: True if the format does not state that a rule
+    computed the value, so a model may have done so.
     """
 
     criterion: str
@@ -33,7 +34,9 @@ class MetricValue:
 
 
 def outside_their_scale(values: Iterable[MetricValue]) -> set[str]:
-    """Return the criteria with a value outside their scale; none of such a criterion's values can be a score."""
+    """Return the criteria with a value outside their scale; none of such a criterion's values can
+    be a score.
+    """
     return {
         value.criterion
         for value in values
@@ -43,7 +46,10 @@ def outside_their_scale(values: Iterable[MetricValue]) -> set[str]:
 
 
 class MetricGrades:
-    """Builds assessments. Counts values without a known scale, and metrics whose grader is unknown."""
+    """Builds assessments.
+
+    Counts values without a known scale, and metrics whose grader is unknown.
+    """
 
     def __init__(self, unscaled: Collection[str] = ()) -> None:
         self._without_scale = frozenset(unscaled)
@@ -54,7 +60,9 @@ class MetricGrades:
     def assessments(
         self, values: Iterable[MetricValue], *, task: str, candidate: str, trial: int, where: str
     ) -> Iterator[FoundAssessment]:
-        """Yield one assessment for each grader of a response; a repeated criterion starts another assessment."""
+        """Yield one assessment for each grader of a response; a repeated criterion starts another
+        assessment.
+        """
         by_grader: dict[tuple[str, GradedBy, int], list[FoundGrade]] = {}
         again: Counter[tuple[str, GradedBy, str]] = Counter()
         for metric in values:
@@ -94,7 +102,9 @@ class MetricGrades:
 
     def notes(self, where: str) -> Iterator[Noted]:
         if self._unscaled:
-            names = ", ".join(f"{name} ({count:,})" for name, count in self._unscaled.most_common(_SHOWN))
+            names = ", ".join(
+                f"{name} ({count:,})" for name, count in self._unscaled.most_common(_SHOWN)
+            )
             what = (
                 f"{self._unscaled.total():,} values lie outside their metric's scale, or the file states no scale: {names}. "
                 "Assay keeps them as raw scores, which no statistic counts."

@@ -1,7 +1,8 @@
-"""Detect metrics with an unknown scale: if one value is outside 0 to 1, none of the metric's values can count.
+"""Detect metrics with an unknown scale: if one value is outside 0 to 1, none of the metric's values
+can count.
 
-Pass all values to `learn` first, then call `score` for each. Otherwise only values that happen to lie between 0 and 1 would
-count, which would distort the mean.
+Pass all values to `learn` first, then call `score` for each. Otherwise only values that happen to
+lie between 0 and 1 would count, which would distort the mean.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from assay.exchange.parsing.json_values import in_unit_range
 
 
 class OffScale:
-    """Detects a file's metrics with values outside 0 to 1, and counts the scores excluded for that reason."""
+    """Detects a file's metrics with values outside 0 to 1, and counts the scores excluded for that
+    reason.
+    """
 
     def __init__(self) -> None:
         self._metrics: set[Hashable] = set()
@@ -25,7 +28,9 @@ class OffScale:
             self._metrics.add(metric)
 
     def score(self, metric: Hashable, raw: float | None) -> float | None:
-        """Return a value as a score; None for every value of a metric with values outside 0 to 1."""
+        """Return a value as a score; None for every value of a metric with values outside 0 to
+        1.
+        """
         if raw is None or metric not in self._metrics:
             return raw
         self._kept_raw += 1
@@ -42,7 +47,9 @@ class OffScale:
 
 
 class WrongScale(InputError):
-    """Raised if most scores in a file are outside the assumed scale, because the assumption must then be wrong."""
+    """Raised if most scores in a file are outside the assumed scale, because the assumption must
+    then be wrong.
+    """
 
 
 class ScaleCheck:
@@ -53,7 +60,8 @@ class ScaleCheck:
 
     def refuse_wrong(self, where: str, named: str, remedy: str) -> None:
         """Raise `WrongScale` if more scores lie outside the scale than inside."""
-        # With percentages, only 0 and 1 would count: the mean of 40 answers was once 50.0 instead of 63.0.
+        # With percentages, only 0 and 1 would count: the mean of 40 answers was once 50.0 instead
+        # of 63.0.
         if self.outside > self.inside:
             total = self.inside + self.outside
             problem = f"{self.outside:,} of {total:,} {named}, so the file has a different scale. Nothing in it was imported."

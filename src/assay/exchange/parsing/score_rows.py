@@ -23,7 +23,9 @@ class _Cell(NamedTuple):
 
 
 class _Judging(NamedTuple):
-    """Key of the rows that form one assessment; `candidate` is None if the judge graded all candidates together."""
+    """Key of the rows that form one assessment; `candidate` is None if the judge graded all
+    candidates together.
+    """
 
     task: str
     trial: int
@@ -43,10 +45,11 @@ class _Gathered(NamedTuple):
 
 
 class AssessmentGatherer:
-    """Combines grades into assessments; `ready` yields them in large batches, and `rest` yields the remaining ones.
+    """Combines grades into assessments; `ready` yields them in large batches, and `rest` yields the
+    remaining ones.
 
-    Rows with the same task, trial and judge form an assessment, per candidate or, if `joint`, for all candidates. A criterion
-    that is repeated for a candidate starts another assessment.
+    Rows with the same task, trial and judge form an assessment, per candidate or, if `joint`, for
+    all candidates. A criterion that is repeated for a candidate starts another assessment.
     """
 
     def __init__(self) -> None:
@@ -67,7 +70,9 @@ class AssessmentGatherer:
     ) -> None:
         cell = _Cell(task, trial, judge, grade.candidate, grade.criterion, state)
         attempt = self._seen[cell] = self._seen.get(cell, 0) + 1
-        key = _Judging(task, trial, judge, state, joint, None if joint else grade.candidate, attempt)
+        key = _Judging(
+            task, trial, judge, state, joint, None if joint else grade.candidate, attempt
+        )
         gathered = self._waiting.get(key)
         if gathered is None:
             gathered = self._waiting[key] = _Gathered(by, where, [])
@@ -107,7 +112,10 @@ def cell_number(value: object) -> float | None:
 
 
 def cell_text(value: object) -> str:
-    """Return a cell as text; empty for an empty cell. Spreadsheets turn `7` into 7.0, which is read as `7`."""
+    """Return a cell as text; empty for an empty cell.
+
+    Spreadsheets turn `7` into 7.0, which is read as `7`.
+    """
     if value is None:
         return ""
     if isinstance(value, float) and value.is_integer():

@@ -1,4 +1,6 @@
-"""Read table rows with their locations from CSV, TSV, JSON Lines, JSON and Parquet, row by row if the format allows it."""
+"""Read table rows with their locations from CSV, TSV, JSON Lines, JSON and Parquet, row by row if
+the format allows it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ _NAMED: Final = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", " ": 
 
 
 def read_header(sample: FileSample) -> list[str]:
-    """Return the column names of a separated table in lower case; empty for JSON, Parquet and text that is not a table."""
+    """Return the column names of a separated table in lower case; empty for JSON, Parquet and text
+    that is not a table.
+    """
     head = sample.text
     # A NUL shows a binary file, or text in UTF-16.
     if sample.head.startswith(MAGIC) or "\0" in head[:2000] or head.lstrip()[:1] in ("{", "["):
@@ -47,9 +51,11 @@ def read_table(
 ) -> Iterator[tuple[TableRow | str, str]]:
     """Yield every row with its location; an error message replaces an unreadable row.
 
-    `delimiter`: a character, or a name such as `tab` or `whitespace`; None to detect it on the first line. `columns`: column
-    names of a table without a header. `quoted`: True if `"` quotes a cell. `skip`: rows before the table. `at`: dotted path to
-    the rows of a JSON document; rows of an object get their key as `@key`.
+    `delimiter`: a character, or a name such as `tab` or `whitespace`; None to detect it on the
+    first line. `columns`: column
+    names of a table without a header. `quoted`: True if `"` quotes a cell. `skip`: rows before the
+    table. `at`: dotted path to the rows of a JSON document; rows of an object get their key as
+    `@key`.
     """
     sample = source.sample
     if sample.head.startswith(MAGIC):
@@ -62,7 +68,9 @@ def read_table(
     else:
         separator = _NAMED.get(delimiter or "", delimiter) or sniff_delimiter(sample.text)
         with source.open() as stream:
-            for line, row in separated_rows(stream, delimiter=separator, columns=columns or (), quoted=quoted, skip=skip):
+            for line, row in separated_rows(
+                stream, delimiter=separator, columns=columns or (), quoted=quoted, skip=skip
+            ):
                 yield _table_row(row), f"{source.name}:{line}"
 
 
@@ -99,7 +107,8 @@ def _with_root(value: object, key: str, root: object) -> TableRow:
 
 
 def _parquet(source: InputFile) -> Iterator[tuple[TableRow | str, str]]:
-    if source.packing != "plain":  # Parquet is read from its end, and a compressed stream cannot seek
+    # Parquet is read from its end, and a compressed stream cannot seek
+    if source.packing != "plain":
         yield "is a packed Parquet file; unpack it and import the file.", source.name
         return
     with source.open() as stream:

@@ -1,7 +1,9 @@
-"""Read the members of a zip archive one at a time, under limits, for formats that spread one document over many members.
+"""Read the members of a zip archive one at a time, under limits, for formats that spread one
+document over many members.
 
-No file is unpacked to disk, so a name cannot lead out of a folder. A member that unpacks to an unsafe size is refused, whatever
-size the header states. Python reads Zstandard (method 93) from 3.14 on; earlier versions need the package `zstandard`.
+No file is unpacked to disk, so a name cannot lead out of a folder. A member that unpacks to an
+unsafe size is refused, whatever size the header states. Python reads Zstandard (method 93) from
+3.14 on; earlier versions need the package `zstandard`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,13 @@ from contextlib import ExitStack
 from importlib import import_module
 from typing import Any, Final, cast
 
-from assay.exchange.parsing.input_files import MOST_PARSED_BYTES, InputFile, UnreadableFile, damage, open_zip
+from assay.exchange.parsing.input_files import (
+    MOST_PARSED_BYTES,
+    InputFile,
+    UnreadableFile,
+    damage,
+    open_zip,
+)
 from assay.formats.json_size import parsed_bytes
 
 MOST_MEMBER_BYTES: Final = 128 << 20
@@ -25,7 +33,15 @@ _ZSTANDARD: Final = 93
 _LOCAL_HEADER: Final = struct.Struct("<4s5H3I2H")
 # `S_IFLNK`, in the upper half of the attributes that Unix archives have.
 _LINK: Final = 0o120000
-_UNREADABLE: Final = (OSError, EOFError, RuntimeError, ValueError, zlib.error, zipfile.BadZipFile, struct.error)
+_UNREADABLE: Final = (
+    OSError,
+    EOFError,
+    RuntimeError,
+    ValueError,
+    zlib.error,
+    zipfile.BadZipFile,
+    struct.error,
+)
 
 
 class UnreadableMember(UnreadableFile):
@@ -38,7 +54,8 @@ class ZipMembers:
     def __init__(self, source: InputFile, *, most: int) -> None:
         """Open the archive, which may be a member of another archive.
 
-        Raises UnreadableMember if it is damaged, not a zip archive, or has more than `most` members.
+        Raises UnreadableMember if it is damaged, not a zip archive, or has more than `most`
+        members.
         """
         self.name = source.name
         with ExitStack() as opening:
@@ -51,7 +68,9 @@ class ZipMembers:
                 raise UnreadableMember(source.name, damage(error)) from error
             infos = self._archive.infolist()
             if len(infos) > most:
-                raise UnreadableMember(source.name, f"holds {len(infos):,} files; Assay reads at most {most:,}.")
+                raise UnreadableMember(
+                    source.name, f"holds {len(infos):,} files; Assay reads at most {most:,}."
+                )
             self._open = opening.pop_all()
         self._infos = {info.filename: info for info in infos if not info.is_dir()}
 
@@ -83,9 +102,14 @@ class ZipMembers:
         except _UNREADABLE as error:
             raise UnreadableMember(where, damage(error)) from error
         if len(content) > most:
-            raise UnreadableMember(where, f"unpacks to more than {most >> 20} MB, more than is safe for its size.")
+            raise UnreadableMember(
+                where, f"unpacks to more than {most >> 20} MB, more than is safe for its size."
+            )
         if parsed_bytes(content, most=MOST_PARSED_BYTES) > MOST_PARSED_BYTES:
-            raise UnreadableMember(where, f"has values that would take more than {MOST_PARSED_BYTES >> 20} MB of memory.")
+            raise UnreadableMember(
+                where,
+                f"has values that would take more than {MOST_PARSED_BYTES >> 20} MB of memory.",
+            )
         return content
 
     def _content(self, info: zipfile.ZipInfo, where: str, most: int) -> bytes:
@@ -96,7 +120,8 @@ class ZipMembers:
             if info.compress_type != _ZSTANDARD:
                 raise
         content = _zstandard(self._packed(info), where, most)
-        # `zipfile` checks the checksum only of data that it unpacks itself; a damaged block may still unpack.
+        # `zipfile` checks the checksum only of data that it unpacks itself; a damaged block may
+        # still unpack.
         if len(content) < most and zlib.crc32(content) != info.CRC:
             raise zipfile.BadZipFile("Bad CRC-32")
         return content
@@ -104,7 +129,8 @@ class ZipMembers:
     def _packed(self, info: zipfile.ZipInfo) -> bytes:
         self._stream.seek(info.header_offset)
         header = _LOCAL_HEADER.unpack(self._stream.read(_LOCAL_HEADER.size))
-        # The lengths of name and extra field in the local header, which may differ from those in the directory.
+        # The lengths of name and extra field in the local header, which may differ from those in
+        # the directory.
         self._stream.seek(header[9] + header[10], io.SEEK_CUR)
         return self._stream.read(info.compress_size)
 
@@ -119,7 +145,10 @@ def _zstandard(packed: bytes, where: str, most: int) -> bytes:
         try:
             if opener == "ZstdFile":
                 return cast("bytes", module.ZstdFile(file).read(most))
-            return cast("bytes", module.ZstdDecompressor().stream_reader(file, read_across_frames=True).read(most))
+            return cast(
+                "bytes",
+                module.ZstdDecompressor().stream_reader(file, read_across_frames=True).read(most),
+            )
         except module.ZstdError as error:
             raise UnreadableMember(where, damage(zipfile.BadZipFile(str(error)))) from error
     raise UnreadableMember(

@@ -1,13 +1,15 @@
-"""Finished runs of an agent harness, one JSON object each: agent, scenario, each evaluator's score, and telemetry.
+"""Finished runs of an agent harness, one JSON object each: agent, scenario, each evaluator's score,
+and telemetry.
 
-Such harnesses use two spellings: `runId`, `batchId`, `totalScore`, `evaluations` as a list with `evaluatorName`; or `run_id`,
-`batch_id`, `overall_score`, `evaluations` as a mapping by name. `run` and `telemetry` may also be two nested
-objects, as in the responses of the harnesses' servers.
+Such harnesses use two spellings: `runId`, `batchId`, `totalScore`, `evaluations` as a list with
+`evaluatorName`; or `run_id`, `batch_id`, `overall_score`, `evaluations` as a mapping by name. `run`
+and `telemetry` may also be two nested objects, as in the responses of the harnesses' servers.
 
-A candidate is an agent with its model, and with the specialist if one was enabled. A task is a scenario at its tier. The
-evaluators are the weighted criteria of one grader, so the run's score is Σ(score · weight) / Σ weight. An evaluator counts as a
-model if the file marks it as one or its name contains "judge"; all grades of the run then await review. A total without
-evaluators has no known judge, so it awaits review too. If there are evaluators, the total is not imported, because Assay
+A candidate is an agent with its model, and with the specialist if one was enabled. A task is a
+scenario at its tier. The evaluators are the weighted criteria of one grader, so the run's score is
+Σ(score · weight) / Σ weight. An evaluator counts as a model if the file marks it as one or its name
+contains "judge"; all grades of the run then await review. A total without evaluators has no known
+judge, so it awaits review too. If there are evaluators, the total is not imported, because Assay
 computes it. All other fields are kept as the run's provenance.
 """
 
@@ -35,16 +37,26 @@ NAME: Final = "agent_run"
 IDENTIFIER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 """Ids that are kept unchanged, because they are safe in addresses and file names."""
 
-FAILED: Final = frozenset({"failed", "failure", "error", "errored", "timeout", "timed_out", "cancelled", "aborted"})
-DONE: Final = frozenset({"completed", "complete", "succeeded", "success", "finished", "passed", *FAILED})
+FAILED: Final = frozenset(
+    {"failed", "failure", "error", "errored", "timeout", "timed_out", "cancelled", "aborted"}
+)
+DONE: Final = frozenset(
+    {"completed", "complete", "succeeded", "success", "finished", "passed", *FAILED}
+)
 
 _NAMES: Final = foreign_names(__name__)
 _JUDGE: Final = re.compile(r"judge|(?:^|[^a-z])(?:llm|ai)(?:[^a-z]|$)", re.IGNORECASE)
-_BY: Final = {"model": records.GradedBy.MODEL, "rule": records.GradedBy.RULE, "person": records.GradedBy.PERSON}
+_BY: Final = {
+    "model": records.GradedBy.MODEL,
+    "rule": records.GradedBy.RULE,
+    "person": records.GradedBy.PERSON,
+}
 
 
 class BadField(ValueError):
-    """Raised for an invalid value, with the field's path as `where` and the reason as the message."""
+    """Raised for an invalid value, with the field's path as `where` and the reason as the
+    message.
+    """
 
     def __init__(self, where: str, why: str) -> None:
         self.where = where
@@ -64,7 +76,9 @@ class AgentRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Evaluation:
-    """One evaluator's grade and weight; `reply` is the text of `details` if a model graded, otherwise None."""
+    """One evaluator's grade and weight; `reply` is the text of `details` if a model graded,
+    otherwise None.
+    """
 
     name: str
     by: records.GradedBy
@@ -97,7 +111,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         yield from parsed.assessments
 
 
-def agent_run(row: js.JsonObject, *, where: str = "", options: ReadOptions | None = None) -> AgentRun:
+def agent_run(
+    row: js.JsonObject, *, where: str = "", options: ReadOptions | None = None
+) -> AgentRun:
     """Convert one JSON object to a run; raises `BadField` for the first invalid field."""
     fields = _flat(row)
     suite = (options and options.dataset) or _named(fields, "suite")
@@ -106,12 +122,24 @@ def agent_run(row: js.JsonObject, *, where: str = "", options: ReadOptions | Non
     task = scenario if tier is None else f"{scenario}/{tier}"
     specialist = _specialist(fields)
     name = agent if model is None or model == agent else f"{agent}/{model}"
-    candidate = (options and options.candidate) or (name if specialist is None else specialist.label(name))
+    candidate = (options and options.candidate) or (
+        name if specialist is None else specialist.label(name)
+    )
     trial = _trial(fields)
     evaluators = _evaluators(fields.get("evaluations"))
     status = (js.as_id(fields.get("status")) or "completed").lower()
-    response = _response(fields, status, graded=bool(evaluators), task=task, candidate=candidate, trial=trial, where=where)
-    graded = [_evaluation(name, evaluation, place, candidate) for name, evaluation, place in evaluators]
+    response = _response(
+        fields,
+        status,
+        graded=bool(evaluators),
+        task=task,
+        candidate=candidate,
+        trial=trial,
+        where=where,
+    )
+    graded = [
+        _evaluation(name, evaluation, place, candidate) for name, evaluation, place in evaluators
+    ]
     if graded and not any(each.weight for each in graded):
         raise BadField("evaluations", "all have weight 0, expected at least one weight above 0.")
     judged = any(each.by is records.GradedBy.MODEL for each in graded)
@@ -123,7 +151,11 @@ def agent_run(row: js.JsonObject, *, where: str = "", options: ReadOptions | Non
                 task=task,
                 trial=trial,
                 judge=EVALUATORS,
-                by=records.GradedBy.MODEL if judged else records.GradedBy.PERSON if kinds else records.GradedBy.RULE,
+                by=records.GradedBy.MODEL
+                if judged
+                else records.GradedBy.PERSON
+                if kinds
+                else records.GradedBy.RULE,
                 where=where,
                 grades=tuple(each.grade for each in graded),
                 reply="\n\n".join(each.reply for each in graded if each.reply) or None,
@@ -131,9 +163,15 @@ def agent_run(row: js.JsonObject, *, where: str = "", options: ReadOptions | Non
         )
     if not evaluators and (key := _first(fields, "total")) is not None and response.failure is None:
         score = _score(fields[key], 1.0, key)
-        grade = records.FoundGrade(candidate=candidate, score=score, raw_score=score, min_score=0.0, max_score=1.0)
+        grade = records.FoundGrade(
+            candidate=candidate, score=score, raw_score=score, min_score=0.0, max_score=1.0
+        )
         by = _graded_by(fields, "gradedBy", records.GradedBy.MODEL)
-        assessments = (records.FoundAssessment(task=task, trial=trial, judge="total", by=by, where=where, grades=(grade,)),)
+        assessments = (
+            records.FoundAssessment(
+                task=task, trial=trial, judge="total", by=by, where=where, grades=(grade,)
+            ),
+        )
     identifier, batch = js.as_id(_value(fields, "run_id")), js.as_id(_value(fields, "batch_id"))
     content = digest(dict(row))
     return AgentRun(
@@ -141,19 +179,32 @@ def agent_run(row: js.JsonObject, *, where: str = "", options: ReadOptions | Non
             suite=suite,
             format=NAME,
             candidates=(
-                records.FoundCandidate(name=candidate, model=model, metadata=specialist.as_metadata() if specialist else {}),
+                records.FoundCandidate(
+                    name=candidate,
+                    model=model,
+                    metadata=specialist.as_metadata() if specialist else {},
+                ),
             ),
-            rubric=tuple(Criterion(name=each.name, weight=each.weight, high=each.grade.max_score or 1.0) for each in graded),
+            rubric=tuple(
+                Criterion(name=each.name, weight=each.weight, high=each.grade.max_score or 1.0)
+                for each in graded
+            ),
             id=identifier if identifier and IDENTIFIER.fullmatch(identifier) else None,
             identity=f"agent run {identifier or content}",
             batch_id=batch,
             started=_time(fields, "started"),
             finished=_time(fields, "finished"),
             complete=status in DONE - FAILED,
-            provenance={"agent_run": _provenance(fields, evaluators, judged=judged), "content": content},
+            provenance={
+                "agent_run": _provenance(fields, evaluators, judged=judged),
+                "content": content,
+            },
         ),
         task=records.FoundTask(
-            id=task, thing=scenario, tags=() if tier is None else (tier,), family=js.as_id(fields.get("family")) or ""
+            id=task,
+            thing=scenario,
+            tags=() if tier is None else (tier,),
+            family=js.as_id(fields.get("family")) or "",
         ),
         response=response,
         assessments=assessments,
@@ -161,13 +212,26 @@ def agent_run(row: js.JsonObject, *, where: str = "", options: ReadOptions | Non
     )
 
 
-def _provenance(fields: js.JsonObject, evaluators: Sequence[tuple[str, js.JsonObject, str]], *, judged: bool) -> JsonValue:
-    """Return the fields that did not become rows, except fields that would reveal a model's grade before its review."""
+def _provenance(
+    fields: js.JsonObject, evaluators: Sequence[tuple[str, js.JsonObject, str]], *, judged: bool
+) -> JsonValue:
+    """Return the fields that did not become rows, except fields that would reveal a model's grade
+    before its review.
+    """
     taken = {"evaluations", "successMetric", "success_metric", *_NAMES["total"], *_NAMES["answer"]}
     taken |= {"isSuccessful", "is_successful"} if judged or not evaluators else set()
-    in_rows = {"score", "details", "reason", "passed", "weight", *_NAMES["most"], *_NAMES["evaluator"]}
+    in_rows = {
+        "score",
+        "details",
+        "reason",
+        "passed",
+        "weight",
+        *_NAMES["most"],
+        *_NAMES["evaluator"],
+    }
     rests = (
-        (name, {key: value for key, value in evaluation.items() if key not in in_rows}) for name, evaluation, _ in evaluators
+        (name, {key: value for key, value in evaluation.items() if key not in in_rows})
+        for name, evaluation, _ in evaluators
     )
     kept: dict[str, JsonValue] = {key: value for key, value in fields.items() if key not in taken}
     if more := {name: rest for name, rest in rests if rest}:
@@ -209,7 +273,9 @@ def _specialist(fields: js.JsonObject) -> Specialist | None:
     enabled, name = _value(fields, "specialist"), js.as_id(_value(fields, "specialist_name"))
     if not (name if enabled is None else enabled):
         return None
-    version, content = (js.as_id(_value(fields, f"specialist_{part}")) for part in ("version", "digest"))
+    version, content = (
+        js.as_id(_value(fields, f"specialist_{part}")) for part in ("version", "digest")
+    )
     return Specialist(name=name, version=version, digest=content)
 
 
@@ -219,7 +285,9 @@ def _trial(fields: js.JsonObject) -> int:
         return 1
     trial = js.as_count(fields[key])
     if not trial:
-        raise BadField(key, f"is {js.to_text(fields[key])[:40]!r}, expected a whole number of at least 1.")
+        raise BadField(
+            key, f"is {js.to_text(fields[key])[:40]!r}, expected a whole number of at least 1."
+        )
     return trial
 
 
@@ -227,7 +295,8 @@ def _time(fields: js.JsonObject, name: str) -> str | None:
     value = _value(fields, name)
     number = js.as_number(value)
     if number is not None:
-        return js.from_unix(number / 1000 if number > 1e11 else number)  # milliseconds: 1e11 s is the year 5138
+        # milliseconds: 1e11 s is the year 5138
+        return js.from_unix(number / 1000 if number > 1e11 else number)
     return js.from_text(value)
 
 
@@ -245,16 +314,23 @@ def _evaluators(value: JsonValue) -> list[tuple[str, js.JsonObject, str]]:
             place, fields = f"evaluations[{number}]", js.as_object(evaluation)
             named = js.as_id(_value(fields, "evaluator"))
             if named is None:
-                raise BadField(f"{place}.evaluatorName", "is missing, expected the evaluator's name.")
+                raise BadField(
+                    f"{place}.evaluatorName", "is missing, expected the evaluator's name."
+                )
             evaluators.append((named, fields, place))
     else:
-        raise BadField("evaluations", f"is {js.to_text(value)[:40]!r}, expected a list of {{evaluatorName, score, maxScore}}.")
+        raise BadField(
+            "evaluations",
+            f"is {js.to_text(value)[:40]!r}, expected a list of {{evaluatorName, score, maxScore}}.",
+        )
     names = [name for name, _, _ in evaluators]
     for number, (name, _, place) in enumerate(evaluators):
         if not name.strip():
             raise BadField(place, "has an empty name.")
         if name in names[:number]:
-            raise BadField(place, f"has the name {name!r}, which another evaluator of this run already has.")
+            raise BadField(
+                place, f"has the name {name!r}, which another evaluator of this run already has."
+            )
     return evaluators
 
 
@@ -263,11 +339,15 @@ def _evaluation(name: str, evaluation: js.JsonObject, place: str, candidate: str
     most = 1.0 if most_key is None else js.as_number(evaluation[most_key])
     if most is None or most <= 0:
         raise BadField(
-            f"{place}.{most_key}", f"is {js.to_text(evaluation.get(most_key or ''))[:40]!r}, expected a number above 0."
+            f"{place}.{most_key}",
+            f"is {js.to_text(evaluation.get(most_key or ''))[:40]!r}, expected a number above 0.",
         )
     weight = js.as_number(evaluation.get("weight", 1.0))
     if weight is None or weight < 0:
-        raise BadField(f"{place}.weight", f"is {js.to_text(evaluation['weight'])[:40]!r}, expected a number of at least 0.")
+        raise BadField(
+            f"{place}.weight",
+            f"is {js.to_text(evaluation['weight'])[:40]!r}, expected a number of at least 0.",
+        )
     raw = evaluation.get("score")
     score = None if raw is None else _score(raw, most, f"{place}.score")
     details = evaluation.get("details")
@@ -307,7 +387,14 @@ def _graded_by(fields: js.JsonObject, place: str, otherwise: records.GradedBy) -
 
 
 def _response(
-    fields: js.JsonObject, status: str, *, graded: bool, task: str, candidate: str, trial: int, where: str
+    fields: js.JsonObject,
+    status: str,
+    *,
+    graded: bool,
+    task: str,
+    candidate: str,
+    trial: int,
+    where: str,
 ) -> records.FoundResponse:
     telemetry = fields.get("telemetry")
     if telemetry is not None and not isinstance(telemetry, dict):
@@ -343,5 +430,8 @@ def _amount(facts: js.JsonObject, name: str) -> float | None:
         return None
     amount = js.as_duration(facts[key])
     if amount is None:
-        raise BadField(f"telemetry.{key}", f"is {js.to_text(facts[key])[:40]!r}, expected a number of at least 0.")
+        raise BadField(
+            f"telemetry.{key}",
+            f"is {js.to_text(facts[key])[:40]!r}, expected a number of at least 0.",
+        )
     return amount

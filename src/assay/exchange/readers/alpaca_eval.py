@@ -1,12 +1,15 @@
-"""AlpacaEval: `model_outputs.json` (a model's outputs) and `annotations.json` (a judge's preferences).
+"""AlpacaEval: `model_outputs.json` (a model's outputs) and `annotations.json` (a judge's
+preferences).
 
-Based on tatsu-lab/alpaca_eval's `example/`, `results/` and `src/alpaca_eval/` from 2023 to 2025. An output holds
-`instruction`, sometimes `input`, `output` and `generator`; an annotation holds both outputs with their generators, the
-`annotator` and the `preference`: 1 or 2 for the preferred output, 1.5 (formerly 0) for a tie, and values between 1 and 2 from
-the weighted evaluators, which derive a probability from the judge's token likelihoods. The files contain no ids, so a digest of
+Based on tatsu-lab/alpaca_eval's `example/`, `results/` and `src/alpaca_eval/` from 2023 to 2025. An
+output holds `instruction`, sometimes `input`, `output` and `generator`; an annotation holds both
+outputs with their generators, the `annotator` and the `preference`: 1 or 2 for the preferred
+output, 1.5 (formerly 0) for a tie, and values between 1 and 2 from the weighted evaluators, which
+derive a probability from the judge's token likelihoods. The files contain no ids, so a digest of
 the instruction identifies a task; this matches outputs and annotations across files.
 
-Annotations are preferences (`preferences`). Those of a named annotator await review; those of numbered people count.
+Annotations are preferences (`preferences`). Those of a named annotator await review; those of
+numbered people count.
 """
 
 from __future__ import annotations
@@ -14,11 +17,27 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import (
+    Found,
+    FoundCandidate,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    Noted,
+    Skipped,
+)
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import first_rows, objects_of, read_rows
-from assay.exchange.parsing.json_values import JsonObject, as_messages, as_number, as_object, as_text, to_text
+from assay.exchange.parsing.json_values import (
+    JsonObject,
+    as_messages,
+    as_number,
+    as_object,
+    as_text,
+    to_text,
+)
 from assay.exchange.parsing.preferences import KIND, PREFERENCE, preference_assessment
 
 if TYPE_CHECKING:
@@ -63,11 +82,17 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     yield FoundRun(
         suite=options.dataset or NAME,
         format=NAME,
-        candidates=tuple(FoundCandidate(name=name, metadata=options.model_info if len(names) == 1 else {}) for name in names),
+        candidates=tuple(
+            FoundCandidate(name=name, metadata=options.model_info if len(names) == 1 else {})
+            for name in names
+        ),
         rubric=(PREFERENCE,) if compared else (),
         provenance={"kind": KIND} if compared else {},
     )
-    yield from _rows(source, next(iter(names), None) if options.candidate is not None and len(names) == 1 else None)
+    yield from _rows(
+        source,
+        next(iter(names), None) if options.candidate is not None and len(names) == 1 else None,
+    )
 
 
 def _is_output(row: JsonObject) -> bool:
@@ -87,9 +112,14 @@ def _rows(source: InputFile, named: str | None) -> Iterator[Found]:
             yield Skipped(where=where, why=row)
             continue
         if not _is_output(row) and not _is_annotation(row):
-            yield Skipped(where=where, why="is neither an output (`instruction`, `output`, `generator`) nor an annotation.")
+            yield Skipped(
+                where=where,
+                why="is neither an output (`instruction`, `output`, `generator`) nor an annotation.",
+            )
             continue
-        prompt = "\n\n".join(part for part in (as_text(row.get("instruction")), as_text(row.get("input"))) if part)
+        prompt = "\n\n".join(
+            part for part in (as_text(row.get("instruction")), as_text(row.get("input"))) if part
+        )
         task = hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()[:12]
         judge = to_text(row.get("annotator")) or "annotator"
         key = f"{task} {judge if _is_annotation(row) else row['generator']} {row.get('generator_1')} {row.get('generator_2')}"
@@ -99,21 +129,36 @@ def _rows(source: InputFile, named: str | None) -> Iterator[Found]:
         if task not in tasks:
             tasks.add(task)
             data = as_text(row.get("dataset"))
-            yield FoundTask(id=task, thing=prompt[:60], prompt=as_messages(prompt), tags=() if data is None else (data,))
+            yield FoundTask(
+                id=task,
+                thing=prompt[:60],
+                prompt=as_messages(prompt),
+                tags=() if data is None else (data,),
+            )
         if _is_output(row):
             generator = named or as_text(row["generator"])
             if generator is None or row["output"] is None:
                 yield Skipped(where=where, why="lacks `generator` or `output`.")
                 continue
-            yield FoundResponse(task=task, candidate=generator, trial=1, where=where, content=to_text(row["output"]))
+            yield FoundResponse(
+                task=task, candidate=generator, trial=1, where=where, content=to_text(row["output"])
+            )
             continue
-        first, second = (as_text(row.get(f"generator_{side}")) or f"output_{side}" for side in _SIDES)
+        first, second = (
+            as_text(row.get(f"generator_{side}")) or f"output_{side}" for side in _SIDES
+        )
         if first == second:
             yield Skipped(where=where, why=f"compares {first!r} with itself.")
             continue
         for name, side in zip((first, second), _SIDES, strict=True):
             if row[f"output_{side}"] is not None:
-                yield FoundResponse(task=task, candidate=name, trial=1, where=where, content=to_text(row[f"output_{side}"]))
+                yield FoundResponse(
+                    task=task,
+                    candidate=name,
+                    trial=1,
+                    where=where,
+                    content=to_text(row[f"output_{side}"]),
+                )
         raw = as_number(row["preference"])
         points = _points(raw)
         if points is not None and points not in (0.0, 0.5, 1.0):
@@ -136,16 +181,24 @@ def _rows(source: InputFile, named: str | None) -> Iterator[Found]:
 
 
 def _points(raw: float | None) -> float | None:
-    """Return the points of the first output: a preference runs from 1 (the first) to 2 (the second); 0 was once a tie."""
+    """Return the points of the first output: a preference runs from 1 (the first) to 2 (the
+    second); 0 was once a tie.
+    """
     if raw is None or not (raw == 0 or 1 <= raw <= 2):
         return None
     return 0.5 if raw == 0 else 2.0 - raw
 
 
 def _reply(row: JsonObject) -> str:
-    """Return the judge's reply (if the file has it) and the preference, because many replies are a single letter."""
+    """Return the judge's reply (if the file has it) and the preference, because many replies are a
+    single letter.
+    """
     completion = row.get("raw_completion")
     answer = as_object(completion)
-    words = as_text(completion) or as_text(answer.get("text")) or as_text(as_object(answer.get("message")).get("content"))
+    words = (
+        as_text(completion)
+        or as_text(answer.get("text"))
+        or as_text(as_object(answer.get("message")).get("content"))
+    )
     verdict = f"preference: {to_text(row['preference'])}"
     return verdict if words is None else f"{words}\n\n{verdict}"

@@ -1,11 +1,14 @@
-"""Read the body of a batch response: the answer's text, finish reason and tokens, or the party at fault for a missing text.
+"""Read the body of a batch response: the answer's text, finish reason and tokens, or the party at
+fault for a missing text.
 
-Known bodies: OpenAI's chat completions, completions and responses; Mistral's, vLLM's and Groq's copies of them; Anthropic's
-messages; Gemini's `GenerateContentResponse`; Bedrock's Converse and the model families on Bedrock (Titan, Llama, Mistral,
-Cohere); embeddings, scores and reranking, in which the numbers are the answer.
+Known bodies: OpenAI's chat completions, completions and responses; Mistral's, vLLM's and Groq's
+copies of them; Anthropic's messages; Gemini's `GenerateContentResponse`; Bedrock's Converse and the
+model families on Bedrock (Titan, Llama, Mistral, Cohere); embeddings, scores and reranking, in
+which the numbers are the answer.
 
-Finish reasons are Assay's `stop`, `length` and `tool`; others keep the provider's name. An answer that the model refused or a
-filter stopped is a refusal even if it has text, as when Assay itself calls a model.
+Finish reasons are Assay's `stop`, `length` and `tool`; others keep the provider's name. An answer
+that the model refused or a filter stopped is a refusal even if it has text, as when Assay itself
+calls a model.
 """
 
 from __future__ import annotations
@@ -17,7 +20,15 @@ from typing import Final, NamedTuple
 from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure, Fault
 from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.json_values import JsonObject, as_count, as_duration, as_list, as_object, as_text, objects_in
+from assay.exchange.parsing.json_values import (
+    JsonObject,
+    as_count,
+    as_duration,
+    as_list,
+    as_object,
+    as_text,
+    objects_in,
+)
 from assay.exchange.readers.batch_lines import failed
 
 _SHOWN: Final = 2000
@@ -29,7 +40,9 @@ _NUMBERS: Final = ("data", "results", "segments", "embedding", "embeddings", "sc
 
 
 class BatchAnswer(NamedTuple):
-    """A body's text, or the failure that explains a missing text; `finish` is None if the body does not state it."""
+    """A body's text, or the failure that explains a missing text; `finish` is None if the body does
+    not state it.
+    """
 
     text: str | None
     finish: str | None
@@ -67,7 +80,9 @@ def answer_of(body: JsonObject) -> BatchAnswer:
             return _answer(as_text(body[key]), reason)
     for key in _NUMBERS:
         if key in body:  # embeddings, scores, reranking: numbers are the answer
-            return BatchAnswer(json.dumps(body[key], ensure_ascii=False, separators=(",", ":")), None, None)
+            return BatchAnswer(
+                json.dumps(body[key], ensure_ascii=False, separators=(",", ":")), None, None
+            )
     return BatchAnswer(None, None, _no_answer("the body holds no choices."))
 
 
@@ -79,13 +94,20 @@ def model_in(body: JsonObject) -> str | None:
 def measures_of(body: JsonObject) -> tuple[int | None, int | None, float | None]:
     """Return (prompt tokens, answer tokens, model time in seconds), each None if unknown.
 
-    Cached tokens count as prompt tokens and reasoning tokens as answer tokens, as in providers' bills.
+    Cached tokens count as prompt tokens and reasoning tokens as answer tokens, as in providers'
+    bills.
     """
     usage = body.get("usage")
     if isinstance(usage, dict):
         read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
         # The usual case: nearly every line of a file with a million lines.
-        if len(usage) == 3 and type(read) is int and type(written) is int and 0 <= read < _MANY and 0 <= written < _MANY:
+        if (
+            len(usage) == 3
+            and type(read) is int
+            and type(written) is int
+            and 0 <= read < _MANY
+            and 0 <= written < _MANY
+        ):
             return read, written, None
         return *_tokens(usage), _seconds(body, usage)
     usage = body.get("usageMetadata")
@@ -96,12 +118,18 @@ def measures_of(body: JsonObject) -> tuple[int | None, int | None, float | None]
         counts = [as_count(result.get("tokenCount")) for result in objects_in(body.get("results"))]
         written = None if None in counts or not counts else sum(count or 0 for count in counts)
         return as_count(body["inputTextTokenCount"]), written, None
-    return as_count(body.get("prompt_token_count")), as_count(body.get("generation_token_count")), None
+    return (
+        as_count(body.get("prompt_token_count")),
+        as_count(body.get("generation_token_count")),
+        None,
+    )
 
 
 def _tokens(usage: JsonObject) -> tuple[int | None, int | None]:
     read = as_count(usage.get("prompt_tokens", usage.get("input_tokens", usage.get("inputTokens"))))
-    written = as_count(usage.get("completion_tokens", usage.get("output_tokens", usage.get("outputTokens"))))
+    written = as_count(
+        usage.get("completion_tokens", usage.get("output_tokens", usage.get("outputTokens")))
+    )
     if read is not None and "cache_read_input_tokens" in usage:  # Anthropic counts them separately
         cached = (usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens"))
         read += sum(as_count(part) or 0 for part in cached)
@@ -113,12 +141,18 @@ def _seconds(body: JsonObject, usage: JsonObject) -> float | None:
     return as_duration(usage.get("total_time")) if milliseconds is None else milliseconds / 1000
 
 
-def _answer(text: str | None, reason: str | None, calls: Sequence[object] = (), refusal: str | None = None) -> BatchAnswer:
-    """Build an answer from its text and finish reason; if there is no text, the tool call is the answer."""
+def _answer(
+    text: str | None, reason: str | None, calls: Sequence[object] = (), refusal: str | None = None
+) -> BatchAnswer:
+    """Build an answer from its text and finish reason; if there is no text, the tool call is the
+    answer.
+    """
     finish = None if reason is None else _FINISH.get(reason, reason)
     if refusal or reason in _REFUSED:
         detail = refusal or f"the answer ended with {reason}{': ' if text else '.'}{text or ''}"
-        return BatchAnswer(None, finish, Failure(kind="refused", fault=Fault.REFUSAL, detail=detail[:_SHOWN]))
+        return BatchAnswer(
+            None, finish, Failure(kind="refused", fault=Fault.REFUSAL, detail=detail[:_SHOWN])
+        )
     if text:
         return BatchAnswer(text, finish, None)
     if calls:
@@ -152,16 +186,32 @@ def _chosen(choice: JsonObject) -> BatchAnswer:
 
 
 def _output(body: JsonObject, items: list[JsonObject]) -> BatchAnswer:
-    parts = [part for item in items for part in as_list(item.get("content")) if item.get("type") != "reasoning"]
+    parts = [
+        part
+        for item in items
+        for part in as_list(item.get("content"))
+        if item.get("type") != "reasoning"
+    ]
     text = _text(parts)
-    refusal = next((as_text(part.get("refusal")) for part in objects_in(parts) if part.get("type") == "refusal"), None)
-    calls = [item for item in items if as_text(item.get("type")) in ("function_call", "custom_tool_call")]
+    refusal = next(
+        (
+            as_text(part.get("refusal"))
+            for part in objects_in(parts)
+            if part.get("type") == "refusal"
+        ),
+        None,
+    )
+    calls = [
+        item for item in items if as_text(item.get("type")) in ("function_call", "custom_tool_call")
+    ]
     status = as_text(body.get("status"))
     reason = as_text(as_object(body.get("incomplete_details")).get("reason")) or status
     if status == "cancelled":
         return BatchAnswer(None, status, failed("cancelled", 400, "the response was cancelled."))
     if status == "failed":
-        return BatchAnswer(None, status, _no_answer("the response failed without an error message."))
+        return BatchAnswer(
+            None, status, _no_answer("the response failed without an error message.")
+        )
     return _answer(text, reason, calls, None if text else refusal)
 
 
@@ -195,7 +245,9 @@ def _text(parts: list[JsonValue]) -> str:
 
 
 def _sum(usage: JsonObject, first: str, second: str) -> int | None:
-    """Return the sum of two counts; a missing second count is 0, but a missing first count gives None."""
+    """Return the sum of two counts; a missing second count is 0, but a missing first count gives
+    None.
+    """
     count = as_count(usage.get(first))
     more = as_count(usage.get(second))
     return more if count is None else count + (more or 0)

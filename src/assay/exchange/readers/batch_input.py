@@ -1,8 +1,9 @@
-"""Input files of batch endpoints: each request becomes a task, with the request's messages as the prompt.
+"""Input files of batch endpoints: each request becomes a task, with the request's messages as the
+prompt.
 
-Known requests: `custom_id` with a `body` (OpenAI and its copies), with `params` (Anthropic) or with a `request` (Vertex AI);
-Gemini's `key` with a `request`; Bedrock's `recordId` with a `modelInput`; Vertex AI's `request` without an id, whose
-prompt's digest serves as the task's id.
+Known requests: `custom_id` with a `body` (OpenAI and its copies), with `params` (Anthropic) or with
+a `request` (Vertex AI); Gemini's `key` with a `request`; Bedrock's `recordId` with a `modelInput`;
+Vertex AI's `request` without an id, whose prompt's digest serves as the task's id.
 """
 
 from __future__ import annotations
@@ -30,12 +31,26 @@ ROLE: Final = "input"
 _NAMES: Final = foreign_names(__name__)
 _LINE: Final[Shape] = dict.fromkeys(_NAMES["line"])
 _PARAMETERS: Final = _NAMES["parameters"]
-_GOOGLE_PARAMETERS: Final = {"topP": "top_p", "maxOutputTokens": "max_tokens", "maxTokens": "max_tokens"}
+_GOOGLE_PARAMETERS: Final = {
+    "topP": "top_p",
+    "maxOutputTokens": "max_tokens",
+    "maxTokens": "max_tokens",
+}
 _BODIES: Final = ("body", "params", "request", "modelInput")
 _SYSTEM: Final = ("system", "instructions", "systemInstruction", "system_instruction")
 _ROLES: Final = {"model": "assistant"}
-# vLLM's batches may also ask for scores (`text_1`) and for reranking (`query`); `inputText` is Titan's, `message` Cohere's.
-_PROMPTS: Final = ("messages", "contents", "prompt", "input", "text_1", "query", "inputText", "message")
+# vLLM's batches may also ask for scores (`text_1`) and for reranking (`query`); `inputText` is
+# Titan's, `message` Cohere's.
+_PROMPTS: Final = (
+    "messages",
+    "contents",
+    "prompt",
+    "input",
+    "text_1",
+    "query",
+    "inputText",
+    "message",
+)
 
 
 def looks_like_input(row: JsonObject) -> bool:
@@ -58,14 +73,20 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def models_of(sample: FileSample) -> Counter[str]:
-    return Counter(model for row in sample.rows if (model := as_text(body_of(row).get("model"))) is not None)
+    return Counter(
+        model for row in sample.rows if (model := as_text(body_of(row).get("model"))) is not None
+    )
 
 
 def parameters_of(sample: FileSample) -> dict[str, JsonValue]:
     shared: dict[str, JsonValue] = {}
     for number, row in enumerate(sample.rows):
         body = body_of(row)
-        settings = {**body, **as_object(body.get("inferenceConfig")), **as_object(body.get("generationConfig"))}
+        settings = {
+            **body,
+            **as_object(body.get("inferenceConfig")),
+            **as_object(body.get("generationConfig")),
+        }
         for key, name in _GOOGLE_PARAMETERS.items():
             settings.setdefault(name, settings.get(key))
         parameters = {key: settings[key] for key in _PARAMETERS if settings.get(key) is not None}
@@ -103,15 +124,25 @@ def tasks(source: InputFile) -> Iterator[FoundTask | Skipped]:
                 continue
             task = task_of(row, prompt)
             if task is None:
-                yield Skipped(where=where, why="has an id that is not text, so no answer can be matched to it.")
+                yield Skipped(
+                    where=where,
+                    why="has an id that is not text, so no answer can be matched to it.",
+                )
                 continue
             yield FoundTask(id=task, prompt=prompt)
 
 
 def task_of(row: JsonObject, prompt: Sequence[Message] | None) -> str | None:
-    """Return the id of a line's task: the request's id or, if it has none, the digest of its prompt."""
+    """Return the id of a line's task: the request's id or, if it has none, the digest of its
+    prompt.
+    """
     own = id_of(row)
-    if own is None and prompt and "request" in row and not any(key in row for key in ("custom_id", "key")):
+    if (
+        own is None
+        and prompt
+        and "request" in row
+        and not any(key in row for key in ("custom_id", "key"))
+    ):
         return prompt_digest([f"{turn.role}\x1e{turn.content}" for turn in prompt])
     return own
 
@@ -168,4 +199,8 @@ def _text(content: object) -> str:
 
 
 def _without_nulls(part: object) -> object:
-    return {key: value for key, value in part.items() if value is not None} if isinstance(part, dict) else part
+    return (
+        {key: value for key, value in part.items() if value is not None}
+        if isinstance(part, dict)
+        else part
+    )

@@ -1,9 +1,10 @@
 """Read the id, the body and the failure of one line of a provider's batch output.
 
-Known lines: OpenAI's, Mistral's and vLLM's `response.status_code` and `response.body`; vLLM of 2024, whose `response` is the
-body itself; error lines whose `response` is null; Anthropic's `result`; Gemini's `key` with a `response` or an `error`, or the
-same under `result`; Vertex AI's `request`, `response` and `status`, with an id only if the user added one; Bedrock's `recordId`
-with `modelOutput` or `error`. `batch_answers` reads the bodies.
+Known lines: OpenAI's, Mistral's and vLLM's `response.status_code` and `response.body`; vLLM of
+2024, whose `response` is the body itself; error lines whose `response` is null; Anthropic's
+`result`; Gemini's `key` with a `response` or an `error`, or the same under `result`; Vertex AI's
+`request`, `response` and `status`, with an id only if the user added one; Bedrock's `recordId` with
+`modelOutput` or `error`. `batch_answers` reads the bodies.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ _GEMINI: Final = ("candidates", "promptFeedback", "usageMetadata", "embedding")
 _STATUS_OF: Final = tomllib.loads((files(__package__) / "error_statuses.toml").read_text("utf-8"))
 # The codes of google.rpc.Code as HTTP statuses, mapped as in its own comments.
 _STATUS_OF_RPC: Final = dict(
-    enumerate((499, 500, 400, 504, 404, 409, 403, 429, 400, 409, 400, 501, 500, 503, 500, 401), start=1)
+    enumerate(
+        (499, 500, 400, 504, 404, 409, 403, 429, 400, 409, 400, 501, 500, 503, 500, 401), start=1
+    )
 )
 _CODE: Final = re.compile(r"\"code\":\s*(\d{3})\b")
 _TOO_LONG: Final = re.compile(
@@ -35,7 +38,9 @@ _TOO_LONG: Final = re.compile(
     r"exceeds? the maximum (?:number of tokens|context)|input token count",
     re.IGNORECASE,
 )
-_FILTERED: Final = re.compile(r"content[ _](?:filter|policy|management)|responsible_ai_policy|safety system", re.IGNORECASE)
+_FILTERED: Final = re.compile(
+    r"content[ _](?:filter|policy|management)|responsible_ai_policy|safety system", re.IGNORECASE
+)
 
 
 def looks_like_output(row: JsonObject) -> bool:
@@ -90,7 +95,9 @@ def id_of(row: JsonObject) -> str | None:
 
 
 def request_of(row: JsonObject) -> JsonObject | None:
-    """Return the request that Vertex AI and Bedrock repeat on the line of an answer; BigQuery exports it as text."""
+    """Return the request that Vertex AI and Bedrock repeat on the line of an answer; BigQuery
+    exports it as text.
+    """
     request = row.get("request", row.get("modelInput"))
     if isinstance(request, str) and "processed_time" in row:
         return _parsed(request)
@@ -98,7 +105,9 @@ def request_of(row: JsonObject) -> JsonObject | None:
 
 
 def prompt_digest(texts: list[str]) -> str:
-    """Return the digest of a prompt, which serves as the id of a request without an id: equal prompts are the same task."""
+    """Return the digest of a prompt, which serves as the id of a request without an id: equal
+    prompts are the same task.
+    """
     return hashlib.sha256("\x1f".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
@@ -140,21 +149,29 @@ def failure_of(row: JsonObject, body: JsonObject | None) -> Failure | None:
         kind = str(result["type"])
         # Only its owner can cancel a batch, but it expires because the provider was too slow.
         fault = Fault.HARNESS if kind in ("canceled", "cancelled") else Fault.PROVIDER
-        return Failure(kind=kind[:80], fault=fault, detail=_message(result.get("error")) or f"the request {kind}.")
+        return Failure(
+            kind=kind[:80],
+            fault=fault,
+            detail=_message(result.get("error")) or f"the request {kind}.",
+        )
     if body is None:
         stated = as_text(row.get("status"))
         if stated is not None:  # Vertex AI: a sentence, often with the error as JSON in it
             code = _CODE.search(stated)
             return failed(None if code else "error", int(code[1]) if code else None, stated)
         return failed("no_response", None, "the line holds neither a response nor an error.")
-    if body.get("object") == "error" or ("error" in body and body["error"] and "choices" not in body):
+    if body.get("object") == "error" or (
+        "error" in body and body["error"] and "choices" not in body
+    ):
         inner = body.get("error")
         return _from_error(inner if isinstance(inner, dict) else body)
     return None
 
 
 def failed(kind: str | None, status: int | None, detail: str) -> Failure:
-    """Return a failure; its status, and a full context or a filter in its message, determine the party at fault."""
+    """Return a failure; its status, and a full context or a filter in its message, determine the
+    party at fault.
+    """
     if status is None and kind is not None:
         status = _STATUS_OF.get(kind)
     # A refused request is not the model's fault; a broken or busy server is the provider's fault.
@@ -186,13 +203,22 @@ def _from_error(error: object) -> Failure:
 
 
 def _message(value: object) -> str:
-    """Return the message in an error object; searches up to four levels, because gateways nest errors."""
+    """Return the message in an error object; searches up to four levels, because gateways nest
+    errors.
+    """
     for _ in range(4):
         if isinstance(value, str):
             return value
         if not isinstance(value, dict):
             return ""
-        value = next((value[key] for key in ("message", "error", "detail", "msg", "errorMessage") if value.get(key)), "")
+        value = next(
+            (
+                value[key]
+                for key in ("message", "error", "detail", "msg", "errorMessage")
+                if value.get(key)
+            ),
+            "",
+        )
     return ""
 
 

@@ -9,7 +9,14 @@ from assay.domain.digest import JsonValue
 from assay.domain.import_records import Found, Noted, Skipped
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_values import JsonObject, as_number, as_object, from_text, from_unix, pick
+from assay.exchange.parsing.json_values import (
+    JsonObject,
+    as_number,
+    as_object,
+    from_text,
+    from_unix,
+    pick,
+)
 from assay.exchange.readers.batch_lines import inlined_lines
 
 NAME: Final = "openai_batch_object"
@@ -17,12 +24,16 @@ ROLE: Final = "about"
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise batch objects of OpenAI, Mistral, Anthropic and Gemini, alone or in a list of polled states."""
+    """Recognise batch objects of OpenAI, Mistral, Anthropic and Gemini, alone or in a list of
+    polled states.
+    """
     return 1.0 if _batches(sample) and not inlined_lines(sample) else None
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield a note: a batch object contains no results and only adds facts to results in other files."""
+    """Yield a note: a batch object contains no results and only adds facts to results in other
+    files.
+    """
     batches = _batches(source.sample)
     if not batches:
         yield Skipped(where=source.name, why="does not describe a batch.")
@@ -33,7 +44,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def facts(sources: Sequence[InputFile]) -> dict[str, JsonValue]:
-    """Return the batch's times, status and counts; empty if the files describe more than one batch."""
+    """Return the batch's times, status and counts; empty if the files describe more than one
+    batch.
+    """
     # If a batch was polled several times, the last state counts.
     batches = {batch.id: batch for source in sources for batch in _batches(source.sample)}
     if len(batches) != 1:
@@ -50,7 +63,9 @@ def facts(sources: Sequence[InputFile]) -> dict[str, JsonValue]:
 
 
 class _Batch(NamedTuple):
-    """A batch with OpenAI's status names: completed, cancelled, expired, failed, or the status of a batch in progress."""
+    """A batch with OpenAI's status names: completed, cancelled, expired, failed, or the status of a
+    batch in progress.
+    """
 
     id: str
     status: str
@@ -69,7 +84,8 @@ def _batches(sample: FileSample) -> list[_Batch]:
 def _batch(item: JsonObject) -> _Batch | None:
     name = str(item.get("id"))
     counts = as_object(item.get("request_counts"))
-    if item.get("object") == "batch" and "status" in item:  # OpenAI; Mistral uses capitals and different words
+    # OpenAI; Mistral uses capitals and different words
+    if item.get("object") == "batch" and "status" in item:
         status = str(item["status"]).lower()
         return _Batch(
             name,
@@ -83,7 +99,9 @@ def _batch(item: JsonObject) -> _Batch | None:
         status = "completed" if ended else str(item.get("processing_status"))
         if ended and as_object(counts).get("canceled"):
             status = "cancelled"
-        return _Batch(name, status, counts, from_text(item.get("created_at")), from_text(item.get("ended_at")))
+        return _Batch(
+            name, status, counts, from_text(item.get("created_at")), from_text(item.get("ended_at"))
+        )
     state = as_object(item.get("metadata"))
     status = str(state.get("state"))
     if str(item.get("name")).startswith("batches/") and status.startswith("BATCH_STATE_"):  # Gemini

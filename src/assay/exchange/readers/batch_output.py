@@ -1,7 +1,9 @@
-"""Output and error files of batch endpoints: OpenAI, Anthropic, Mistral, Gemini, Vertex AI, Bedrock, vLLM, Groq and copies.
+"""Output and error files of batch endpoints: OpenAI, Anthropic, Mistral, Gemini, Vertex AI,
+Bedrock, vLLM, Groq and copies.
 
-A failed line becomes a response with its failure; no line is dropped. Requests and answers are matched by id; their order does
-not matter. Vertex AI and Bedrock repeat the request beside the answer, so their output needs no input file.
+A failed line becomes a response with its failure; no line is dropped. Requests and answers are
+matched by id; their order does not matter. Vertex AI and Bedrock repeat the request beside the
+answer, so their output needs no input file.
 """
 
 from __future__ import annotations
@@ -14,7 +16,16 @@ from typing import Final
 import orjson
 
 from assay.domain.digest import JsonValue
-from assay.domain.import_records import Found, FoundAtEnd, FoundCandidate, FoundResponse, FoundRun, FoundTask, Noted, Skipped
+from assay.domain.import_records import (
+    Found,
+    FoundAtEnd,
+    FoundCandidate,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    Noted,
+    Skipped,
+)
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
@@ -40,13 +51,17 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def model_of(sample: FileSample) -> str | None:
-    """Return the model that gave most answers at the beginning of a file; None if no line has a model name."""
+    """Return the model that gave most answers at the beginning of a file; None if no line has a
+    model name.
+    """
     return next((name for name, _ in models_of(sample).most_common(1)), None)
 
 
 def models_of(sample: FileSample) -> Counter[str]:
     return Counter(
-        model for row in batch_lines.first_lines(sample) if (model := model_in(batch_lines.body_of(row) or {})) is not None
+        model
+        for row in batch_lines.first_lines(sample)
+        if (model := model_in(batch_lines.body_of(row) or {})) is not None
     )
 
 
@@ -59,11 +74,17 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     candidate, candidate_from = _candidate(source, options, facts)
     provenance: dict[str, JsonValue] = {"candidate_from": candidate_from, **facts, **about}
     if inputs or _repeats_requests(source.sample):
-        provenance["parameters"] = batch_input.parameters_of((inputs[0] if inputs else source).sample)
+        provenance["parameters"] = batch_input.parameters_of(
+            (inputs[0] if inputs else source).sample
+        )
     yield FoundRun(
         suite=options.dataset or (inputs[0].stem if inputs else source.stem),
         format=NAME,
-        candidates=(FoundCandidate(name=candidate, model=model_of(source.sample), metadata=options.model_info),),
+        candidates=(
+            FoundCandidate(
+                name=candidate, model=model_of(source.sample), metadata=options.model_info
+            ),
+        ),
         started=as_text(about.get("started")) or _first_answer(source.sample),
         finished=as_text(about.get("finished")),
         complete=about.get("status") not in ("cancelled", "cancelling", "expired", "failed"),
@@ -71,14 +92,22 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     )
     for requests in inputs:
         yield from batch_input.tasks(requests)
-    yield from _responses(source, candidate, named=options.candidate is not None, with_tasks=not inputs)
+    yield from _responses(
+        source, candidate, named=options.candidate is not None, with_tasks=not inputs
+    )
     for errors in options.beside.get("errors", ()):
         yield from _responses(errors, candidate, named=True)
 
 
 def _first_answer(sample: FileSample) -> str | None:
-    """Return the earliest time of the first answers; a later part of the file may have an earlier time."""
-    bodies = (body for row in batch_lines.first_lines(sample) if (body := batch_lines.body_of(row)) is not None)
+    """Return the earliest time of the first answers; a later part of the file may have an earlier
+    time.
+    """
+    bodies = (
+        body
+        for row in batch_lines.first_lines(sample)
+        if (body := batch_lines.body_of(row)) is not None
+    )
     times = (_answered(body) for body in bodies)
     return min((time for time in times if time is not None), default=None)
 
@@ -109,8 +138,11 @@ def _answered(body: JsonObject) -> str | None:
     return from_text(body["createTime"]) if "createTime" in body else None
 
 
-def _responses(source: InputFile, candidate: str, *, named: bool, with_tasks: bool = False) -> Iterator[Found]:
-    """Yield a response for each line of a file; with `with_tasks`, also the task of each request that a line repeats.
+def _responses(
+    source: InputFile, candidate: str, *, named: bool, with_tasks: bool = False
+) -> Iterator[Found]:
+    """Yield a response for each line of a file; with `with_tasks`, also the task of each request
+    that a line repeats.
 
     With `named`, all answers belong to this candidate, regardless of the models in the lines.
     """
@@ -136,13 +168,18 @@ def _responses(source: InputFile, candidate: str, *, named: bool, with_tasks: bo
                 yield Skipped(where=where, why=_not_output(row))
                 continue
             prompt = None
-            if ("request" in row or "modelInput" in row) and (request := batch_lines.request_of(row)) is not None:
+            if ("request" in row or "modelInput" in row) and (
+                request := batch_lines.request_of(row)
+            ) is not None:
                 prompt = batch_input.prompt_of(request)
             task = row.get("custom_id")
             if not isinstance(task, str) or not task:
                 task = batch_input.task_of(row, prompt)
             if task is None:
-                yield Skipped(where=where, why="has an id that is not text, so it cannot be matched to a request.")
+                yield Skipped(
+                    where=where,
+                    why="has an id that is not text, so it cannot be matched to a request.",
+                )
                 continue
             trial = 1
             if prompt is not None:
@@ -161,13 +198,21 @@ def _responses(source: InputFile, candidate: str, *, named: bool, with_tasks: bo
                 if failure is None:
                     content, finish, failure = answer_of(body)
             given = (body or {}).get("id") or (body or {}).get("responseId") or row.get("id")
-            # For nearly every answer, three searches for a letter are enough, and far cheaper than the pattern.
-            if content is not None and not content.isascii() and ("Ã" in content or "â" in content or "ð" in content):
+            # For nearly every answer, three searches for a letter are enough, and far cheaper than
+            # the pattern.
+            if (
+                content is not None
+                and not content.isascii()
+                and ("Ã" in content or "â" in content or "ð" in content)
+            ):
                 seen = _MOJIBAKE.search(content)
                 if seen is not None:
                     odd += 1
                     if odd == 1:
-                        odd_where, odd_text = where, content[max(0, seen.start() - 8) : seen.end() + 8]
+                        odd_where, odd_text = (
+                            where,
+                            content[max(0, seen.start() - 8) : seen.end() + 8],
+                        )
             ended = from_text(row["processed_time"]) if "processed_time" in row else started
             if ended is not None:
                 begun = started or ended

@@ -17,18 +17,27 @@ ROLE: Final = "log"
 
 _TAIL: Final = 4 << 20
 _PROGRESS: Final = re.compile(
-    # Without the look-behind, each digit of a long number would start a separate search: 51 s for 100 kB.
+    # Without the look-behind, each digit of a long number would start a separate search: 51 s for
+    # 100 kB.
     r"(?<![\d,])(\d[\d,]*)/(\d[\d,]*) \[((?:\d+:)?\d+:\d\d)<[^\],]*,\s*([\d.]+)\s*(s/(?:req|it)|(?:req|it)/s)",
     re.IGNORECASE,
 )
-_PER_S: Final = re.compile(r"(?:throughput|requests? per second)\D{0,20}([\d.]+)\s*(?:req(?:uests)?/s)?", re.IGNORECASE)
-_MODEL: Final = re.compile(r"(?:\bmodel(?:_tag)?['\"]?\s*[=:]\s*|--model[ =])['\"]?([\w.-]+/[\w.-]+)")
-_VERSION: Final = re.compile(r"vLLM (?:API server )?version:? v?(\d[\w.+]*)|\(v(\d[\w.+]*)\) with config")
+_PER_S: Final = re.compile(
+    r"(?:throughput|requests? per second)\D{0,20}([\d.]+)\s*(?:req(?:uests)?/s)?", re.IGNORECASE
+)
+_MODEL: Final = re.compile(
+    r"(?:\bmodel(?:_tag)?['\"]?\s*[=:]\s*|--model[ =])['\"]?([\w.-]+/[\w.-]+)"
+)
+_VERSION: Final = re.compile(
+    r"vLLM (?:API server )?version:? v?(\d[\w.+]*)|\(v(\d[\w.+]*)\) with config"
+)
 _COMMAND: Final = re.compile(r"^.*?(python3? -m vllm\S* .*|vllm run-batch .*)$", re.MULTILINE)
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise a log by a progress line with a rate, or by a line with the server's version; JSON and tables are excluded."""
+    """Recognise a log by a progress line with a rate, or by a line with the server's version; JSON
+    and tables are excluded.
+    """
     if sample.rows or b"\0" in sample.head:
         return None
     text = sample.text
@@ -46,7 +55,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def facts(sources: Sequence[InputFile]) -> dict[str, JsonValue]:
-    """Return facts about a run from all of its readable logs, keyed by their names in the run's provenance."""
+    """Return facts about a run from all of its readable logs, keyed by their names in the run's
+    provenance.
+    """
     known: dict[str, JsonValue] = {}
     for source in sources:
         try:
@@ -57,7 +68,8 @@ def facts(sources: Sequence[InputFile]) -> dict[str, JsonValue]:
 
 
 def facts_of_text(text: str) -> dict[str, JsonValue]:
-    """Return requests, requests_done, duration_s, requests_per_s, model, server_version and command; omits unknown ones.
+    """Return requests, requests_done, duration_s, requests_per_s, model, server_version and
+    command; omits unknown ones.
 
     If there are several progress lines, the last complete one counts.
     """
@@ -72,7 +84,11 @@ def facts_of_text(text: str) -> dict[str, JsonValue]:
         per_s = float(rate) if rate.strip(".") else 0.0
         if unit.lower().startswith("s/") and per_s:
             per_s = 1 / per_s
-        known |= {"requests": _whole(total), "requests_done": _whole(done), "duration_s": _seconds(clock)}
+        known |= {
+            "requests": _whole(total),
+            "requests_done": _whole(done),
+            "duration_s": _seconds(clock),
+        }
         if per_s:
             known["requests_per_s"] = round(per_s, 4)
     else:
@@ -89,7 +105,9 @@ def facts_of_text(text: str) -> dict[str, JsonValue]:
 
 
 def _text(source: InputFile) -> str:
-    """Return the beginning of a log (which names the model) and its end (which shows the request rate)."""
+    """Return the beginning of a log (which names the model) and its end (which shows the request
+    rate).
+    """
     with source.open() as stream:
         head = stream.read(_TAIL)
         tail = b""

@@ -1,8 +1,10 @@
-"""Generations of the BigCode evaluation harness: `generations_TASK.json`, `references_TASK.json`, `evaluation_results.json`.
+"""Generations of the BigCode evaluation harness: `generations_TASK.json`, `references_TASK.json`,
+`evaluation_results.json`.
 
-Based on `bigcode_eval/evaluator.py` and `main.py` (2024). The generations are one list per task, in the data set's order,
-with the texts of the task's samples; the references are the tests. The harness stores only the overall pass@k and no verdict on
-single samples, so the imported answers have no grades; the pass@k is kept with the run.
+Based on `bigcode_eval/evaluator.py` and `main.py` (2024). The generations are one list per task, in
+the data set's order, with the texts of the task's samples; the references are the tests. The
+harness stores only the overall pass@k and no verdict on single samples, so the imported answers
+have no grades; the pass@k is kept with the run.
 """
 
 from __future__ import annotations
@@ -12,7 +14,15 @@ from typing import Final
 
 from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, Noted, Skipped
+from assay.domain.import_records import (
+    Found,
+    FoundCandidate,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    Noted,
+    Skipped,
+)
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import folder_path, read_document, read_object
@@ -24,12 +34,16 @@ _PREFIXES: Final = ("generations", "references")
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise generations (a list of texts per task), references (tests), and results with the harness's settings."""
+    """Recognise generations (a list of texts per task), references (tests), and results with the
+    harness's settings.
+    """
     return None if _kind(sample) is None else 0.9
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the results and the task's references, if they are in the same folder as the generations."""
+    """Return the results and the task's references, if they are in the same folder as the
+    generations.
+    """
     if _kind(source.sample) != "generations":
         return ()
     mine = [other for other in others if folder_path(other) == folder_path(source)]
@@ -37,15 +51,19 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
     return [
         other
         for other in mine
-        if kinds[other] == "results" or (kinds[other] == "references" and _task_name(other) == _task_name(source))
+        if kinds[other] == "results"
+        or (kinds[other] == "references" and _task_name(other) == _task_name(source))
     ]
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run, with a task for every list of generations and a trial for every text in the list."""
+    """Yield one run, with a task for every list of generations and a trial for every text in the
+    list.
+    """
     if _kind(source.sample) != "generations":
         yield Skipped(
-            where=source.name, why="belongs to generations of the BigCode harness, which are missing. Import both together."
+            where=source.name,
+            why="belongs to generations of the BigCode harness, which are missing. Import both together.",
         )
         return
     files = options.beside.get("companions", ())
@@ -62,7 +80,17 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         provenance={
             "parameters": pick(config, ("temperature", "top_p", "seed")),
             "results": storable({key: value for key, value in results.items() if key != "config"}),
-            **pick(config, ("n_samples", "limit", "limit_start", "max_length_generation", "revision", "prompt")),
+            **pick(
+                config,
+                (
+                    "n_samples",
+                    "limit",
+                    "limit_start",
+                    "max_length_generation",
+                    "revision",
+                    "prompt",
+                ),
+            ),
         },
     )
     for number, texts in enumerate(generations):
@@ -72,7 +100,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         for trial, text in enumerate(as_list(texts), 1):
             failure = None
             if not isinstance(text, str):
-                failure = Failure(kind="no_output", fault=Fault.HARNESS, detail="the sample was not generated.")
+                failure = Failure(
+                    kind="no_output", fault=Fault.HARNESS, detail="the sample was not generated."
+                )
             yield FoundResponse(
                 task=task,
                 candidate=candidate,
@@ -90,7 +120,10 @@ def _kind(sample: FileSample) -> str | None:
     if head.startswith(b"["):
         items = as_list(sample.document)[:50]
         # Lists of texts also occur elsewhere; only code and tests contain these words.
-        if items and all(isinstance(item, list) and item and all(_is_text(text) for text in item) for item in items):
+        if items and all(
+            isinstance(item, list) and item and all(_is_text(text) for text in item)
+            for item in items
+        ):
             return "generations" if b"def " in head or b"return" in head else None
         if items and all(isinstance(item, str) for item in items):
             return "references" if b"assert" in head or b"check(" in head else None

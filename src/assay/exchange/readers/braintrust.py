@@ -1,12 +1,14 @@
 """Experiments of Braintrust: events of the API and its exports, and results that the SDK returns.
 
-Based on the SDK's `generated_types.json` (`ExperimentEvent`) and `js/src/framework.ts` (`EvalResultWithSummary`) from 2026.
-Events are lines, a list, or `{"events": […]}`. If a file contains all spans of an experiment, only the root span of each case
-becomes a response. The SDK's results are `{"summary": …, "results": […]}`.
+Based on the SDK's `generated_types.json` (`ExperimentEvent`) and `js/src/framework.ts`
+(`EvalResultWithSummary`) from 2026. Events are lines, a list, or `{"events": […]}`. If a file
+contains all spans of an experiment, only the root span of each case becomes a response. The SDK's
+results are `{"summary": …, "results": […]}`.
 
-Each distinct input is a task, and a repeated input is a further trial. Scores are between 0 and 1. Only `autoevals` scorers
-that are known to be rule-based count without review: a model call under a scorer's span shows that the scorer used a model, but
-a client without instrumentation leaves no such span.
+Each distinct input is a task, and a repeated input is a further trial. Scores are between 0 and 1.
+Only `autoevals` scorers that are known to be rule-based count without review: a model call under a
+scorer's span shows that the scorer used a model, but a client without instrumentation leaves no
+such span.
 """
 
 from __future__ import annotations
@@ -21,7 +23,16 @@ import orjson
 
 from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import (
+    Found,
+    FoundCandidate,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    Noted,
+    Skipped,
+)
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
@@ -41,7 +52,9 @@ _FILE: Final[Shape] = {**dict.fromkeys(_LISTS, _EVENT), "summary": None, "cursor
 
 @dataclass(slots=True)
 class _Trace:
-    """Data from one case's spans below the root: scorers with their reasons, and tokens of calls made outside scorers."""
+    """Data from one case's spans below the root: scorers with their reasons, and tokens of calls
+    made outside scorers.
+    """
 
     parents: dict[str, str] = field(default_factory=dict)
     scorers: dict[str, js.JsonObject] = field(default_factory=dict)
@@ -67,30 +80,46 @@ def recognise(sample: FileSample) -> float | None:
         return explained_share(sample.rows, _EVENT) if _are_events(sample.rows) else None
     document = sample.document
     if isinstance(document, list):
-        return explained_share(document, _EVENT) if _are_events(js.objects_in(document[:200])) else None
+        return (
+            explained_share(document, _EVENT)
+            if _are_events(js.objects_in(document[:200]))
+            else None
+        )
     file = js.as_object(document)
     if _are_events(_first_list(file)[:200]):
         return explained_share(file, _FILE)
     summary = js.as_object(file.get("summary"))
     named = "experimentName" in summary or "experiment_name" in summary
     results = js.objects_in(file.get("results"))[:200]
-    is_result = named and results and all("input" in row and isinstance(row.get("scores"), dict) for row in results)
+    is_result = (
+        named
+        and results
+        and all("input" in row and isinstance(row.get("scores"), dict) for row in results)
+    )
     return explained_share(file, _FILE) if is_result else None
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run: a task for every input, a response for every case, an assessment for every scorer."""
+    """Yield one run: a task for every input, a response for every case, an assessment for every
+    scorer.
+    """
     summary, rows = {}, None
     if not _are_lines(source.sample):
         document = read_document(source)
         file = js.as_object(document)
         summary = js.as_object(file.get("summary"))
-        listed = document if isinstance(document, list) else next((js.as_list(file[key]) for key in _LISTS if key in file), [])
+        listed = (
+            document
+            if isinstance(document, list)
+            else next((js.as_list(file[key]) for key in _LISTS if key in file), [])
+        )
         rows = [
             (row if isinstance(row, dict) else "is not a JSON object.", f"{source.name}#{number}")
             for number, row in enumerate(listed, 1)
         ]
-    traces, experiments = _traces(row for row, _ in (rows or read_rows(source)) if not isinstance(row, str))
+    traces, experiments = _traces(
+        row for row, _ in (rows or read_rows(source)) if not isinstance(row, str)
+    )
     name = js.as_text(summary.get("experimentName")) or js.as_text(summary.get("experiment_name"))
     if name is None and len(experiments) == 1:
         name = next(iter(experiments))
@@ -101,9 +130,14 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         or js.as_text(summary.get("project_name"))
         or source.stem,
         format=NAME,
-        candidates=tuple(FoundCandidate(name=candidate, metadata=options.model_info) for candidate in sorted(names)),
+        candidates=tuple(
+            FoundCandidate(name=candidate, metadata=options.model_info)
+            for candidate in sorted(names)
+        ),
         provenance={"summary": js.storable(summary)} if summary else {},
-        identity=f"braintrust experiment {next(iter(experiments))}" if len(experiments) == 1 else None,
+        identity=f"braintrust experiment {next(iter(experiments))}"
+        if len(experiments) == 1
+        else None,
     )
     reading = _CaseReader(traces, None if len(experiments) > 1 else next(iter(names)))
     for row, where in rows or read_rows(source):
@@ -155,7 +189,9 @@ def _traces(rows: Iterable[js.JsonObject]) -> tuple[dict[str, _Trace], set[str]]
         if parent is not None:
             trace.parents[span] = parent
         if kind == "score":
-            trace.scorers[span] = {key: row.get(key) for key in ("scores", "metadata", "span_attributes", "error")}
+            trace.scorers[span] = {
+                key: row.get(key) for key in ("scores", "metadata", "span_attributes", "error")
+            }
         elif kind == "llm":
             trace.calls.append((span, js.as_object(row.get("metrics"))))
     return traces, experiments
@@ -183,7 +219,9 @@ class _CaseReader:
         failure = None
         if error or output is None:
             detail = js.shorten(js.to_text(error) if error else "there is no output.")
-            failure = Failure(kind="error" if error else "no_output", fault=Fault.HARNESS, detail=detail)
+            failure = Failure(
+                kind="error" if error else "no_output", fault=Fault.HARNESS, detail=detail
+            )
         start, end = js.as_number(metrics.get("start")), js.as_number(metrics.get("end"))
         duration = js.as_duration(metrics.get("duration"))
         identity = js.as_text(row.get("id"))
@@ -196,22 +234,30 @@ class _CaseReader:
             failure=failure,
             input_tokens=js.as_count(metrics.get("prompt_tokens")),
             output_tokens=js.as_count(metrics.get("completion_tokens")),
-            latency_s=duration if duration is not None or start is None or end is None else js.as_duration(end - start),
+            latency_s=duration
+            if duration is not None or start is None or end is None
+            else js.as_duration(end - start),
             cost_usd=js.as_duration(metrics.get("estimated_cost")),
             started=js.from_unix(start) or js.from_text(row.get("created")),
             identity=None if identity is None else f"braintrust {identity}",
         )
         if failure is None:
             values = list(_values(js.as_object(row.get("scores")), trace))
-            yield from self._grades.assessments(values, task=task, candidate=candidate, trial=trial, where=where)
+            yield from self._grades.assessments(
+                values, task=task, candidate=candidate, trial=trial, where=where
+            )
 
     def notes(self, where: str) -> Iterator[Noted]:
-        """Yield a note about scores that await review although the file contains no model name for them."""
+        """Yield a note about scores that await review although the file contains no model name for
+        them.
+        """
         yield from self._grades.notes(where)
 
 
 def _task_id(row: js.JsonObject) -> str:
-    record = js.as_text(row.get("dataset_record_id")) or js.as_text(js.as_object(row.get("origin")).get("id"))
+    record = js.as_text(row.get("dataset_record_id")) or js.as_text(
+        js.as_object(row.get("origin")).get("id")
+    )
     content = orjson.dumps(js.storable(row.get("input")), option=orjson.OPT_SORT_KEYS)
     return record or hashlib.sha256(content).hexdigest()[:10]
 
@@ -230,7 +276,9 @@ def _task(task: str, row: js.JsonObject) -> FoundTask:
 
 
 def _metrics(metrics: js.JsonObject, trace: _Trace) -> dict[str, JsonValue]:
-    """Return the metrics of a case; if the root span has no tokens, adds those of the case's own model calls."""
+    """Return the metrics of a case; if the root span has no tokens, adds those of the case's own
+    model calls.
+    """
     if "prompt_tokens" in metrics:
         return dict(metrics)
     own = [call for span, call in trace.calls if trace.scorer_above(span) is None]
@@ -248,7 +296,11 @@ def _values(scores: js.JsonObject, trace: _Trace) -> Iterator[MetricValue]:
     for name, value in scores.items():
         span = spans.get(name)
         metadata = js.as_object(trace.scorers[span].get("metadata")) if span is not None else {}
-        reason = js.as_text(metadata.get("rationale")) or js.as_text(js.as_object(metadata.get(name)).get("rationale")) or ""
+        reason = (
+            js.as_text(metadata.get("rationale"))
+            or js.as_text(js.as_object(metadata.get(name)).get("rationale"))
+            or ""
+        )
         asked_a_model = span is not None and span in asked
         is_rule = name in _RULES and not asked_a_model
         yield MetricValue(

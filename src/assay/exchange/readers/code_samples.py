@@ -1,12 +1,14 @@
 """Samples and verdicts of code benchmarks: HumanEval, EvalPlus, BigCodeBench and Reflexion.
 
-Based on `human_eval/evaluation.py`, `evalplus/codegen.py` and `evaluate.py` (0.1 to 0.3), and `bigcodebench/evaluate.py`:
-samples are lines with a `task_id` and a `completion` or `solution`; HumanEval adds `passed` and `result` to each, Reflexion
-`is_solved`; EvalPlus and BigCodeBench write one document whose `eval` lists the samples of each task with `base_status` and
-`plus_status`, or `status`. A file of problems (`HumanEval.jsonl.gz`) provides the prompts.
+Based on `human_eval/evaluation.py`, `evalplus/codegen.py` and `evaluate.py` (0.1 to 0.3), and
+`bigcodebench/evaluate.py`: samples are lines with a `task_id` and a `completion` or `solution`;
+HumanEval adds `passed` and `result` to each, Reflexion `is_solved`; EvalPlus and BigCodeBench write
+one document whose `eval` lists the samples of each task with `base_status` and `plus_status`, or
+`status`. A file of problems (`HumanEval.jsonl.gz`) provides the prompts.
 
-The nth sample of a task is trial n. Verdicts are rule-based, because they come from tests. EvalPlus's two test suites are the
-criteria `base` and `plus`; as in EvalPlus's pass@1, `plus` counts as passed only if `base` passed too.
+The nth sample of a task is trial n. Verdicts are rule-based, because they come from tests.
+EvalPlus's two test suites are the criteria `base` and `plus`; as in EvalPlus's pass@1, `plus`
+counts as passed only if `base` passed too.
 """
 
 from __future__ import annotations
@@ -19,14 +21,32 @@ from typing import Final
 
 from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import (
+    Found,
+    FoundCandidate,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    Noted,
+    Skipped,
+)
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.graded_rows import named_after_file
 from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import folder_path, read_document, read_rows
-from assay.exchange.parsing.json_values import JsonObject, as_list, as_messages, as_object, as_text, objects_in, pick, shorten
+from assay.exchange.parsing.json_values import (
+    JsonObject,
+    as_list,
+    as_messages,
+    as_object,
+    as_text,
+    objects_in,
+    pick,
+    shorten,
+)
 from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue
 
 NAME: Final = "code_samples"
@@ -35,7 +55,10 @@ _NAMES: Final = foreign_names(__name__)
 _PROBLEM: Final = _NAMES["problem"]
 _SAMPLE: Final[Shape] = dict.fromkeys((*_NAMES["sample"], *_PROBLEM))
 _SET_UP_KEYS: Final = ("date", "hash", "pass_at_k")
-_RESULTS: Final[Shape] = {"eval": {"*": dict.fromkeys(_NAMES["verdict"])}, **dict.fromkeys(_SET_UP_KEYS)}
+_RESULTS: Final[Shape] = {
+    "eval": {"*": dict.fromkeys(_NAMES["verdict"])},
+    **dict.fromkeys(_SET_UP_KEYS),
+}
 # Tuples, because a damaged status may be a list, which no set can hold.
 _STATUS: Final = ("pass", "success", "fail", "failed", "timeout", "timed out")
 _PASSED: Final = ("pass", "success")
@@ -78,7 +101,10 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run, with a response for every sample and a verdict for every tested one."""
     kind = _kind(source.sample)
     if kind == "problems":
-        yield Skipped(where=source.name, why="holds problems without samples; import it together with the samples.")
+        yield Skipped(
+            where=source.name,
+            why="holds problems without samples; import it together with the samples.",
+        )
         return
     head: JsonObject = {}
     rows: Iterable[tuple[JsonObject | str, str]]
@@ -109,11 +135,19 @@ def _kind(sample: FileSample) -> str | None:
             return "verdicts"
         if all(isinstance(row.get("completion", row.get("solution")), str) for row in rows):
             return "samples"
-        return "problems" if all("entry_point" in row and "canonical_solution" in row for row in rows) else None
+        return (
+            "problems"
+            if all("entry_point" in row and "canonical_solution" in row for row in rows)
+            else None
+        )
     if b'"eval"' not in sample.head:
         return None
     tasks = as_object(as_object(sample.document).get("eval"))
-    return "results" if tasks and all(_is_verdicts(value) for value in list(tasks.values())[:20]) else None
+    return (
+        "results"
+        if tasks and all(_is_verdicts(value) for value in list(tasks.values())[:20])
+        else None
+    )
 
 
 def _is_verdicts(value: object) -> bool:
@@ -130,7 +164,9 @@ def _base_name(source: InputFile) -> str:
 
 
 def _rows_of_results(document: JsonObject, name: str) -> Iterator[tuple[JsonObject | str, str]]:
-    """Yield the samples in a results document; EvalPlus 0.1 wrote them in another layout, without solutions."""
+    """Yield the samples in a results document; EvalPlus 0.1 wrote them in another layout, without
+    solutions.
+    """
     for task, value in as_object(document.get("eval")).items():
         old = as_object(value)
         if old:
@@ -139,12 +175,21 @@ def _rows_of_results(document: JsonObject, name: str) -> Iterator[tuple[JsonObje
                 row: JsonObject = {
                     "task_id": task,
                     "base_status": next(iter(as_list(base)), None),
-                    "plus_status": next(iter(as_list(plus[number])), None) if number < len(plus) else None,
+                    "plus_status": next(iter(as_list(plus[number])), None)
+                    if number < len(plus)
+                    else None,
                 }
                 yield row, f"{name}#eval/{task}/{number + 1}"
         for number, sample in enumerate(as_list(value), 1):
             where = f"{name}#eval/{task}/{number}"
-            yield ({"task_id": task, **sample} if isinstance(sample, dict) else "is not a JSON object."), where
+            yield (
+                (
+                    {"task_id": task, **sample}
+                    if isinstance(sample, dict)
+                    else "is not a JSON object."
+                ),
+                where,
+            )
 
 
 def _problems(files: Iterable[InputFile]) -> dict[str, JsonObject]:
@@ -158,7 +203,9 @@ def _problems(files: Iterable[InputFile]) -> dict[str, JsonObject]:
 
 
 class _SampleReader:
-    def __init__(self, source: InputFile, options: ReadOptions, problems: dict[str, JsonObject]) -> None:
+    def __init__(
+        self, source: InputFile, options: ReadOptions, problems: dict[str, JsonObject]
+    ) -> None:
         self._source = source
         self._options = options
         self._problems = problems
@@ -168,12 +215,17 @@ class _SampleReader:
         self._grades = MetricGrades()
 
     def run(self, head: JsonObject) -> FoundRun:
-        """Return the run; the candidate is named after the file, whose name in EvalPlus has model, backend and temperature."""
+        """Return the run; the candidate is named after the file, whose name in EvalPlus has model,
+        backend and temperature.
+        """
         set_up = _SET_UP.match(_base_name(self._source))
         model = None if set_up is None else set_up["model"].replace("--", "/")
         parameters: dict[str, JsonValue] = {}
         if set_up is not None:
-            parameters = {"backend": set_up["backend"], "parameters": {"temperature": float(set_up["t"])}}
+            parameters = {
+                "backend": set_up["backend"],
+                "parameters": {"temperature": float(set_up["t"])},
+            }
         first = next(iter(as_object(head.get("eval"))), None)
         if first is None:
             first = as_text(next(iter(self._source.sample.rows), {}).get("task_id"))
@@ -181,7 +233,11 @@ class _SampleReader:
         return FoundRun(
             suite=self._options.dataset or suite,
             format=NAME,
-            candidates=(FoundCandidate(name=self._candidate, model=model, metadata=self._options.model_info),),
+            candidates=(
+                FoundCandidate(
+                    name=self._candidate, model=model, metadata=self._options.model_info
+                ),
+            ),
             provenance={**pick(head, _SET_UP_KEYS), **parameters},
         )
 
@@ -196,13 +252,19 @@ class _SampleReader:
         trial = self._trials[task]
         code = row.get("solution", row.get("completion"))
         if isinstance(code, str):
-            yield FoundResponse(task=task, candidate=self._candidate, trial=trial, where=where, content=code)
+            yield FoundResponse(
+                task=task, candidate=self._candidate, trial=trial, where=where, content=code
+            )
         elif "solution" in row or "completion" in row:
             failure = Failure(kind="no_output", fault=Fault.PROVIDER, detail="there is no code.")
-            yield FoundResponse(task=task, candidate=self._candidate, trial=trial, where=where, failure=failure)
+            yield FoundResponse(
+                task=task, candidate=self._candidate, trial=trial, where=where, failure=failure
+            )
             return
         values = [value for value in self._values(row) if value is not None]
-        yield from self._grades.assessments(values, task=task, candidate=self._candidate, trial=trial, where=where)
+        yield from self._grades.assessments(
+            values, task=task, candidate=self._candidate, trial=trial, where=where
+        )
 
     def _task(self, task: str, row: JsonObject) -> FoundTask:
         problem = {**row, **self._problems.get(task, {})}
@@ -234,18 +296,27 @@ class _SampleReader:
         if status not in _STATUS:
             self._ungraded[shorten(status, 40)] += 1
             return None
-        return _verdict(criterion, status in _PASSED, reason=f"{status}: {reason}" if reason else str(status))
+        return _verdict(
+            criterion, status in _PASSED, reason=f"{status}: {reason}" if reason else str(status)
+        )
 
     def notes(self) -> Iterator[Noted]:
         if self._ungraded:
-            what = ", ".join(f"{status} ({count:,})" for status, count in self._ungraded.most_common(10))
-            yield Noted(where=self._source.name, what=f"samples whose status is not a verdict have no grade: {what}.")
+            what = ", ".join(
+                f"{status} ({count:,})" for status, count in self._ungraded.most_common(10)
+            )
+            yield Noted(
+                where=self._source.name,
+                what=f"samples whose status is not a verdict have no grade: {what}.",
+            )
         if not self._options.candidate:
             yield named_after_file(self._source.name, self._candidate)
 
 
 def _verdict(criterion: str, passed: object, *, reason: str) -> MetricValue:
-    return MetricValue(criterion=criterion, value=passed, judge="tests", by=GradedBy.RULE, reason=reason)
+    return MetricValue(
+        criterion=criterion, value=passed, judge="tests", by=GradedBy.RULE, reason=reason
+    )
 
 
 def _failed(tests: object) -> str:

@@ -1,12 +1,15 @@
-"""Test runs of DeepEval: `test_run_*.json`, `.deepeval/.latest_run_full.json` and `.latest_test_run.json`.
+"""Test runs of DeepEval: `test_run_*.json`, `.deepeval/.latest_run_full.json` and
+`.latest_test_run.json`.
 
-Based on `deepeval/test_run/test_run.py` and `api.py` in 4.3 and 2.x, which write the fields of `TestRun` in camel case:
-`testCases` with `input`, `actualOutput`, `expectedOutput` and `metricsData`, and `conversationalTestCases` with `turns`.
+Based on `deepeval/test_run/test_run.py` and `api.py` in 4.3 and 2.x, which write the fields of
+`TestRun` in camel case: `testCases` with `input`, `actualOutput`, `expectedOutput` and
+`metricsData`, and `conversationalTestCases` with `turns`.
 
-A candidate is the `model` among the hyperparameters, or the run's identifier. Metrics with an evaluating model
-(`evaluationModel`) await review. Of all other metrics, only those that DeepEval itself computes count; a user's own metric may
-call a model, so it awaits review. In older versions the score of some metrics (`Bias`, `Toxicity`) is the share of bad content,
-so lower is better; such metrics have `success` at scores below the threshold.
+A candidate is the `model` among the hyperparameters, or the run's identifier. Metrics with an
+evaluating model (`evaluationModel`) await review. Of all other metrics, only those that DeepEval
+itself computes count; a user's own metric may call a model, so it awaits review. In older versions
+the score of some metrics (`Bias`, `Toxicity`) is the share of bad content, so lower is better; such
+metrics have `success` at scores below the threshold.
 """
 
 from __future__ import annotations
@@ -23,7 +26,12 @@ from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.graded_rows import GradedRow, graded_records, named_after_file, prompt_digest
+from assay.exchange.parsing.graded_rows import (
+    GradedRow,
+    graded_records,
+    named_after_file,
+    prompt_digest,
+)
 from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import read_document
 from assay.exchange.parsing.metric_grades import MetricValue
@@ -32,9 +40,15 @@ NAME: Final = "deepeval"
 
 _NAMES: Final = foreign_names(__name__)
 _CASE: Final[Shape] = dict.fromkeys(_NAMES["case"])
-_RUN: Final[Shape] = {"testCases": _CASE, "conversationalTestCases": _CASE, **dict.fromkeys(_NAMES["run"])}
+_RUN: Final[Shape] = {
+    "testCases": _CASE,
+    "conversationalTestCases": _CASE,
+    **dict.fromkeys(_NAMES["run"]),
+}
 _SET_UP: Final = _NAMES["set_up"]
-_BY_RULE: Final = frozenset({"Exact Match", "Pattern Match", "Tool Correctness", "Json Correctness"})
+_BY_RULE: Final = frozenset(
+    {"Exact Match", "Pattern Match", "Tool Correctness", "Json Correctness"}
+)
 _UNNAMED: Final = re.compile(r"(test_case|conversational_test_case)_\d+$")
 
 
@@ -60,7 +74,10 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     identifier = js.as_text(run.get("identifier"))
     candidate = options.candidate or model or identifier or source.stem
     yield FoundRun(
-        suite=options.dataset or js.as_text(run.get("datasetAlias")) or js.as_text(run.get("testFile")) or NAME,
+        suite=options.dataset
+        or js.as_text(run.get("datasetAlias"))
+        or js.as_text(run.get("testFile"))
+        or NAME,
         format=NAME,
         candidates=(FoundCandidate(name=candidate, model=model, metadata=options.model_info),),
         provenance=js.pick(run, _SET_UP),
@@ -74,17 +91,24 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _run_in(document: object) -> js.JsonObject | None:
-    """Return the test run in a document; in older versions, the latest test run is inside `testRunData`."""
+    """Return the test run in a document; in older versions, the latest test run is inside
+    `testRunData`.
+    """
     fields = js.as_object(document)
     for run in (fields, js.as_object(fields.get("testRunData"))):
-        cases = [*js.objects_in(run.get("testCases")), *js.objects_in(run.get("conversationalTestCases"))]
+        cases = [
+            *js.objects_in(run.get("testCases")),
+            *js.objects_in(run.get("conversationalTestCases")),
+        ]
         if any(case.keys() & {"metricsData", "metricsMetadata", "actualOutput"} for case in cases):
             return run
     return None
 
 
 def _directions(cases: Iterator[js.JsonObject]) -> Mapping[str, tuple[float, float] | None]:
-    """Return each metric's worst and best score; None if the metric's verdicts contradict each other."""
+    """Return each metric's worst and best score; None if the metric's verdicts contradict each
+    other.
+    """
     above: Counter[str] = Counter()
     below: Counter[str] = Counter()
     for case in cases:
@@ -100,9 +124,15 @@ def _directions(cases: Iterator[js.JsonObject]) -> Mapping[str, tuple[float, flo
 
 
 def _row(
-    case: js.JsonObject, where: str, candidate: str, directions: Mapping[str, tuple[float, float] | None], names: dict[str, str]
+    case: js.JsonObject,
+    where: str,
+    candidate: str,
+    directions: Mapping[str, tuple[float, float] | None],
+    names: dict[str, str],
 ) -> GradedRow:
-    prompt, content = _conversation(case) if "turns" in case else (_asked(case), case.get("actualOutput"))
+    prompt, content = (
+        _conversation(case) if "turns" in case else (_asked(case), case.get("actualOutput"))
+    )
     name = js.as_text(case.get("name"))
     task = None
     if name is not None and not _UNNAMED.match(name):
@@ -112,14 +142,26 @@ def _row(
     expected = js.as_text(case.get("expectedOutput")) or js.as_text(case.get("expectedOutcome"))
     failure = None
     if content is None:
-        failure = Failure(kind="no_output", fault=Fault.HARNESS, detail="the test case has no actual output.")
+        failure = Failure(
+            kind="no_output", fault=Fault.HARNESS, detail="the test case has no actual output."
+        )
     return GradedRow(
         where=where,
         candidate=candidate,
         prompt=prompt,
         task=task,
         expected=() if expected is None else (expected,),
-        metadata=js.pick(case, ("context", "retrievalContext", "expectedTools", "metadata", "additionalMetadata", "tags")),
+        metadata=js.pick(
+            case,
+            (
+                "context",
+                "retrievalContext",
+                "expectedTools",
+                "metadata",
+                "additionalMetadata",
+                "tags",
+            ),
+        ),
         content=None if content is None else js.to_text(content),
         failure=failure,
         values=tuple(_value(metric, directions) for metric in _metrics(case)),
@@ -137,9 +179,14 @@ def _asked(case: js.JsonObject) -> tuple[Message, ...]:
 def _conversation(case: js.JsonObject) -> tuple[tuple[Message, ...], str | None]:
     turns = js.objects_in(case.get("turns"))
     scenario = js.as_text(case.get("scenario"))
-    last = max((at for at, turn in enumerate(turns) if turn.get("role") == "assistant"), default=None)
+    last = max(
+        (at for at, turn in enumerate(turns) if turn.get("role") == "assistant"), default=None
+    )
     spoken = [
-        Message(role="assistant" if turn.get("role") == "assistant" else "user", content=js.to_text(turn.get("content")))
+        Message(
+            role="assistant" if turn.get("role") == "assistant" else "user",
+            content=js.to_text(turn.get("content")),
+        )
         for turn in turns
     ]
     before = tuple(spoken if last is None else spoken[:last])
@@ -155,7 +202,9 @@ def _name(metric: js.JsonObject) -> str:
     return js.to_text(metric.get("name")) or js.to_text(metric.get("metric")) or "metric"
 
 
-def _value(metric: js.JsonObject, directions: Mapping[str, tuple[float, float] | None]) -> MetricValue:
+def _value(
+    metric: js.JsonObject, directions: Mapping[str, tuple[float, float] | None]
+) -> MetricValue:
     name = _name(metric)
     model = js.as_text(metric.get("evaluationModel"))
     by_rule = model is None and name in _BY_RULE

@@ -1,13 +1,15 @@
 """Job folders of Harbor (Terminal-Bench 2).
 
-Based on Harbor's `models/trial/result.py`, `models/trial/paths.py`, `models/job/` and trajectories (ATIF 1.2 to 1.7) of
-2025 and 2026. A job is a folder with `config.json`, `result.json` and one folder per trial. A trial's `result.json` contains
-`task_name`, `agent_info`, `agent_result` (tokens, cost), `verifier_result.rewards` and `exception_info`; its
-`agent/trajectory.json` contains the agent's steps.
+Based on Harbor's `models/trial/result.py`, `models/trial/paths.py`, `models/job/` and trajectories
+(ATIF 1.2 to 1.7) of 2025 and 2026. A job is a folder with `config.json`, `result.json` and one
+folder per trial. A trial's `result.json` contains `task_name`, `agent_info`, `agent_result`
+(tokens, cost), `verifier_result.rewards` and `exception_info`; its `agent/trajectory.json` contains
+the agent's steps.
 
-A candidate is an agent with its model. A task's trials are numbered by start time. The verifier is a rule-based judge; if it
-gives several rewards, each is a criterion. The response is the agent's last message, because the container in which the agent
-worked no longer exists. A trial that crashed before the verifier ran is a failure.
+A candidate is an agent with its model. A task's trials are numbered by start time. The verifier is
+a rule-based judge; if it gives several rewards, each is a criterion. The response is the agent's
+last message, because the container in which the agent worked no longer exists. A trial that crashed
+before the verifier ran is a failure.
 """
 
 from __future__ import annotations
@@ -44,13 +46,19 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the other files of the source's job: results of trials, configurations and trajectories."""
+    """Return the other files of the source's job: results of trials, configurations and
+    trajectories.
+    """
     kind = _kind(source.sample)
     if kind is None:
         return ()
     job = _job_folder(source, kind)
     kinds = ((other, _kind(other.sample)) for other in others)
-    return [other for other, other_kind in kinds if other_kind is not None and _job_folder(other, other_kind) == job]
+    return [
+        other
+        for other, other_kind in kinds
+        if other_kind is not None and _job_folder(other, other_kind) == job
+    ]
 
 
 def artifact_folders(source: InputFile, companions: Sequence[InputFile]) -> Collection[str]:
@@ -64,10 +72,17 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     files = (source, *options.beside.get("companions", ()))
     job_file = next((file for file in files if _kind(file.sample) == "job"), None)
     job = {} if job_file is None else read_object(job_file)
-    trials = [_Trial(read_object(file), file.name, file) for file in files if _kind(file.sample) == "trial"]
+    trials = [
+        _Trial(read_object(file), file.name, file)
+        for file in files
+        if _kind(file.sample) == "trial"
+    ]
     if not trials and job_file is not None:
         results = map(js.as_object, js.as_list(job.get("trial_results")))
-        trials = [_Trial(result, f"{job_file.name}#{number}", None) for number, result in enumerate(results, 1)]
+        trials = [
+            _Trial(result, f"{job_file.name}#{number}", None)
+            for number, result in enumerate(results, 1)
+        ]
     if not trials:
         why = "belongs to a Harbor job whose trials are not among the files; import the whole job folder."
         yield records.Skipped(where=source.name, why=why)
@@ -77,14 +92,20 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     candidates: dict[str, records.FoundCandidate] = {}
     for trial in trials:
         name, model = _candidate(trial.result)
-        candidates.setdefault(name, records.FoundCandidate(name=name, model=model, metadata=_agent(trial.result)))
+        candidates.setdefault(
+            name, records.FoundCandidate(name=name, model=model, metadata=_agent(trial.result))
+        )
     if options.candidate is not None and len(candidates) > 1:
-        yield records.Noted(where=source.name, what="the job has several agents, so Assay ignores `--candidate`.")
+        yield records.Noted(
+            where=source.name, what="the job has several agents, so Assay ignores `--candidate`."
+        )
     given = options.candidate if len(candidates) == 1 else None
     yield records.FoundRun(
         suite=options.dataset or _suite(trials, config) or source.stem,
         format=NAME,
-        candidates=tuple(replace(candidate, name=given or candidate.name) for candidate in candidates.values()),
+        candidates=tuple(
+            replace(candidate, name=given or candidate.name) for candidate in candidates.values()
+        ),
         started=js.from_text(job.get("started_at")),
         finished=js.from_text(job.get("finished_at")),
         complete=job_file is None or job.get("finished_at") is not None,
@@ -104,7 +125,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
             scale.learn(name, js.as_points(value))
     counted: dict[tuple[str, str], int] = {}
     tasks: set[str] = set()
-    for trial in sorted(trials, key=lambda trial: (str(trial.result.get("started_at") or ""), trial.where)):
+    for trial in sorted(
+        trials, key=lambda trial: (str(trial.result.get("started_at") or ""), trial.where)
+    ):
         task = js.as_text(trial.result.get("task_name"))
         if task is None:
             yield records.Skipped(where=trial.where, why="has no task name.")
@@ -121,7 +144,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
 
 
 class _Trial(NamedTuple):
-    """One trial's `result.json`, its location for messages, and its file (None for a trial inside the job's result)."""
+    """One trial's `result.json`, its location for messages, and its file (None for a trial inside
+    the job's result).
+    """
 
     result: js.JsonObject
     where: str
@@ -134,7 +159,9 @@ def _kind(sample: FileSample) -> str | None:
         return None
     if b'"task_name"' in head and (b'"trial_name"' in head or b'"verifier_result"' in head):
         document = js.as_object(sample.document)
-        if "task_name" in document and ({"verifier_result", "exception_info", "agent_info"} & document.keys()):
+        if "task_name" in document and (
+            {"verifier_result", "exception_info", "agent_info"} & document.keys()
+        ):
             return "trial"
     if b'"n_total_trials"' in head:
         document = js.as_object(sample.document)
@@ -145,7 +172,9 @@ def _kind(sample: FileSample) -> str | None:
         return "trajectory" if b'"schema_version"' in head[:2000] else None
     if b'"agents"' in head or b'"trials_dir"' in head or b'"jobs_dir"' in head:
         document = js.as_object(sample.document)
-        if ("jobs_dir" in document and "agents" in document) or ("trials_dir" in document and "agent" in document):
+        if ("jobs_dir" in document and "agents" in document) or (
+            "trials_dir" in document and "agent" in document
+        ):
             return "config"
     return None
 
@@ -165,7 +194,12 @@ def _candidate(result: js.JsonObject) -> tuple[str, str | None]:
     """Return the candidate's name (agent with model) and the model's reference."""
     agent = js.as_object(result.get("agent_info"))
     config = js.as_object(js.as_object(result.get("config")).get("agent"))
-    name = js.as_text(agent.get("name")) or js.as_text(config.get("name")) or js.as_text(config.get("import_path")) or "agent"
+    name = (
+        js.as_text(agent.get("name"))
+        or js.as_text(config.get("name"))
+        or js.as_text(config.get("import_path"))
+        or "agent"
+    )
     info = js.as_object(agent.get("model_info"))
     model = js.as_text(info.get("name")) or js.as_text(config.get("model_name"))
     provider = js.as_text(info.get("provider"))
@@ -176,30 +210,48 @@ def _candidate(result: js.JsonObject) -> tuple[str, str | None]:
 
 def _agent(result: js.JsonObject) -> js.JsonObject:
     agent = js.as_object(result.get("agent_info"))
-    return {"agent": js.as_text(agent.get("name")), "agent_version": js.as_text(agent.get("version"))}
+    return {
+        "agent": js.as_text(agent.get("name")),
+        "agent_version": js.as_text(agent.get("version")),
+    }
 
 
 def _suite(trials: Sequence[_Trial], config: js.JsonObject) -> str | None:
     sources = {js.as_text(trial.result.get("source")) for trial in trials}
     if len(sources) == 1 and (only := sources.pop()) is not None:
         return only
-    names = [js.as_text(js.as_object(dataset).get("name")) for dataset in js.as_list(config.get("datasets"))]
+    names = [
+        js.as_text(js.as_object(dataset).get("name"))
+        for dataset in js.as_list(config.get("datasets"))
+    ]
     return names[0] if len(names) == 1 else None
 
 
-def _trajectory(source: InputFile | None, trajectories: Mapping[str, InputFile]) -> tuple[str, str | None]:
+def _trajectory(
+    source: InputFile | None, trajectories: Mapping[str, InputFile]
+) -> tuple[str, str | None]:
     if source is None:
         return "", None
-    beside = trajectories.get(folder_path(source)) or (source.sibling(_TRAJECTORY) if not source.member else None)
+    beside = trajectories.get(folder_path(source)) or (
+        source.sibling(_TRAJECTORY) if not source.member else None
+    )
     if beside is None:
         return "", None
     try:
         steps = js.objects_in(js.as_object(js.parse_json(beside.read())).get("steps"))
     except js.NotJson:
         return "", None
-    prompts = (js.content_text(step.get("message")) for step in steps if step.get("source") == "user")
-    replies = (js.content_text(step.get("message")) for step in reversed(steps) if step.get("source") == "agent")
-    return next((text for text in prompts if text), ""), next((text for text in replies if text), None)
+    prompts = (
+        js.content_text(step.get("message")) for step in steps if step.get("source") == "user"
+    )
+    replies = (
+        js.content_text(step.get("message"))
+        for step in reversed(steps)
+        if step.get("source") == "agent"
+    )
+    return next((text for text in prompts if text), ""), next(
+        (text for text in replies if text), None
+    )
 
 
 def _rewards(result: js.JsonObject) -> js.JsonObject:
@@ -212,7 +264,10 @@ def _trial_records(
     result, where = trial.result, trial.where
     rewards = _rewards(result)
     broke = js.as_object(result.get("exception_info"))
-    usage, execution = js.as_object(result.get("agent_result")), js.as_object(result.get("agent_execution"))
+    usage, execution = (
+        js.as_object(result.get("agent_result")),
+        js.as_object(result.get("agent_execution")),
+    )
     kind = js.shorten(broke.get("exception_type") or "error", 80)
     failure = None
     if not rewards:
@@ -255,17 +310,30 @@ def _trial_records(
     )
 
 
-def _total(rewards: js.JsonObject, candidate: str, scale: OffScale, *, alone: bool) -> tuple[records.FoundGrade, ...]:
-    """Return the overall grade in a trial with several rewards: the one called `reward`. Empty if there is none."""
+def _total(
+    rewards: js.JsonObject, candidate: str, scale: OffScale, *, alone: bool
+) -> tuple[records.FoundGrade, ...]:
+    """Return the overall grade in a trial with several rewards: the one called `reward`.
+
+    Empty if there is none.
+    """
     if alone or "reward" not in rewards:
         return ()
     raw = js.as_points(rewards["reward"])
-    return (records.FoundGrade(candidate=candidate, score=scale.score("reward", raw), raw_score=raw),)
+    return (
+        records.FoundGrade(candidate=candidate, score=scale.score("reward", raw), raw_score=raw),
+    )
 
 
 def _fault(kind: str) -> Fault:
-    """Return the party at fault: the candidate if its agent timed out or died, but not if verifier or environment failed."""
+    """Return the party at fault: the candidate if its agent timed out or died, but not if verifier
+    or environment failed.
+    """
     name = kind.lower().replace("_", "")
     if "verifier" in name or "reward" in name:
         return Fault.JUDGE
-    return Fault.CANDIDATE if "agenttimeout" in name or "agentexit" in name or "nonzeroagent" in name else Fault.HARNESS
+    return (
+        Fault.CANDIDATE
+        if "agenttimeout" in name or "agentexit" in name or "nonzeroagent" in name
+        else Fault.HARNESS
+    )

@@ -1,11 +1,14 @@
-"""Runs of HELM (`crfm-helm`): a folder for each run, with `scenario_state.json`, `per_instance_stats.json` and `run_spec.json`.
+"""Runs of HELM (`crfm-helm`): a folder for each run, with `scenario_state.json`,
+`per_instance_stats.json` and `run_spec.json`.
 
-Based on `helm/benchmark/runner.py`, `adaptation/request_state.py`, `metrics/metric.py` and `metrics/statistic.py` in 0.5.
-The candidate is the model that the adapter uses. Each instance (or each perturbation of it) is a task, and each set of
-few-shot examples (`train_trial_index`) is a trial.
+Based on `helm/benchmark/runner.py`, `adaptation/request_state.py`, `metrics/metric.py` and
+`metrics/statistic.py` in 0.5. The candidate is the model that the adapter uses. Each instance (or
+each perturbation of it) is a task, and each set of few-shot examples (`train_trial_index`) is a
+trial.
 
-`per_instance_stats.json` mixes scores with token counts, times and similar numbers. HELM's comparisons with references are
-rule-based. Any other metric may depend on an annotator that calls a model, so it awaits review; counts and times are left out.
+`per_instance_stats.json` mixes scores with token counts, times and similar numbers. HELM's
+comparisons with references are rule-based. Any other metric may depend on an annotator that calls a
+model, so it awaits review; counts and times are left out.
 """
 
 from __future__ import annotations
@@ -16,7 +19,16 @@ from typing import Final, NamedTuple
 
 from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import (
+    Found,
+    FoundCandidate,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    Noted,
+    Skipped,
+)
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
@@ -28,7 +40,11 @@ from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue, outs
 NAME: Final = "helm"
 
 _NAMES: Final = foreign_names(__name__)
-_STATE: Final[Shape] = {"adapter_spec": None, "annotator_specs": None, "request_states": dict.fromkeys(_NAMES["state"])}
+_STATE: Final[Shape] = {
+    "adapter_spec": None,
+    "annotator_specs": None,
+    "request_states": dict.fromkeys(_NAMES["state"]),
+}
 _STATS: Final[Shape] = dict.fromkeys(("instance_id", "perturbation", "train_trial_index", "stats"))
 _SPEC: Final[Shape] = dict.fromkeys(_NAMES["spec"])
 _RULES: Final = frozenset(_NAMES["rules"])
@@ -50,7 +66,9 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the statistics and specification in the same folder as a run's states or, without states, as its statistics."""
+    """Return the statistics and specification in the same folder as a run's states or, without
+    states, as its statistics.
+    """
     kind = _kind(source.sample)
     mine = [other for other in others if folder_path(other) == folder_path(source)]
     kinds = {other: _kind(other.sample) for other in mine}
@@ -62,7 +80,9 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def artifact_folders(source: InputFile, companions: Sequence[InputFile]) -> Collection[str]:
-    """Return the run's folder, in which HELM also leaves the scenario, aggregates and data for its web page."""
+    """Return the run's folder, in which HELM also leaves the scenario, aggregates and data for its
+    web page.
+    """
     return (folder_path(source),) if companions else ()
 
 
@@ -75,12 +95,19 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         except js.NotJson as error:
             yield Skipped(where=file.name, why=str(error))
     if "state" not in documents and "stats" not in documents:
-        yield Skipped(where=source.name, why="is the set-up of a HELM run without results; import the whole run folder.")
+        yield Skipped(
+            where=source.name,
+            why="is the set-up of a HELM run without results; import the whole run folder.",
+        )
         return
     state, spec = js.as_object(documents.get("state")), js.as_object(documents.get("spec"))
     adapter = js.as_object(state.get("adapter_spec")) or js.as_object(spec.get("adapter_spec"))
     name = js.as_text(spec.get("name")) or folder_name(folder_path(source)) or source.stem
-    model = js.as_text(adapter.get("model")) or js.as_text(adapter.get("model_deployment")) or _part(name, "model")
+    model = (
+        js.as_text(adapter.get("model"))
+        or js.as_text(adapter.get("model_deployment"))
+        or _part(name, "model")
+    )
     candidate = options.candidate or model or source.stem
     yield FoundRun(
         suite=options.dataset or _suite(name),
@@ -89,7 +116,10 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         provenance={
             "run_spec": name,
             "parameters": js.pick(adapter, ("temperature", "max_tokens", "top_p")),
-            **js.pick(adapter, ("method", "instructions", "num_outputs", "max_train_instances", "stop_sequences")),
+            **js.pick(
+                adapter,
+                ("method", "instructions", "num_outputs", "max_train_instances", "stop_sequences"),
+            ),
             **js.pick(spec, ("scenario_spec", "metric_specs", "groups", "annotators")),
         },
     )
@@ -97,9 +127,15 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     yield from _responses(state, stats, candidate, source.name)
     yield from _grades(stats, candidate, source.name, annotated=_annotated(state))
     if "stats" not in documents:
-        yield Noted(where=source.name, what="`per_instance_stats.json` is not among the files, so the run has no grades.")
+        yield Noted(
+            where=source.name,
+            what="`per_instance_stats.json` is not among the files, so the run has no grades.",
+        )
     if "state" not in documents:
-        yield Noted(where=source.name, what="`scenario_state.json` is not among the files, so answers and prompts are missing.")
+        yield Noted(
+            where=source.name,
+            what="`scenario_state.json` is not among the files, so answers and prompts are missing.",
+        )
 
 
 def _kind(sample: FileSample) -> str | None:
@@ -109,22 +145,35 @@ def _kind(sample: FileSample) -> str | None:
         return "state" if js.objects_in(document.get("request_states")) else None
     if b'"train_trial_index"' in head and b'"stats"' in head:
         rows = js.objects_in(js.as_list(sample.document)[:20])
-        return "stats" if rows and all("instance_id" in row and isinstance(row.get("stats"), list) for row in rows) else None
+        return (
+            "stats"
+            if rows
+            and all("instance_id" in row and isinstance(row.get("stats"), list) for row in rows)
+            else None
+        )
     if b'"scenario_spec"' in head and b'"metric_specs"' in head:
         return "spec" if "adapter_spec" in js.as_object(sample.document) else None
     return None
 
 
 def _part(name: str, key: str) -> str | None:
-    """Return a key's value in a run's name, such as `openai_gpt-4` for `model`; None if the name lacks the key."""
+    """Return a key's value in a run's name, such as `openai_gpt-4` for `model`; None if the name
+    lacks the key.
+    """
     parts = name.replace(":", ",", 1).split(",")
-    return next((part.removeprefix(f"{key}=") for part in parts if part.startswith(f"{key}=")), None)
+    return next(
+        (part.removeprefix(f"{key}=") for part in parts if part.startswith(f"{key}=")), None
+    )
 
 
 def _suite(name: str) -> str:
     """Return the run's name without its model, so that runs of several models share a suite."""
     scenario, _, arguments = name.partition(":")
-    kept = [part for part in arguments.split(",") if part and not part.startswith(("model=", "model_deployment="))]
+    kept = [
+        part
+        for part in arguments.split(",")
+        if part and not part.startswith(("model=", "model_deployment="))
+    ]
     return f"{scenario}:{','.join(kept)}" if kept else scenario
 
 
@@ -137,18 +186,25 @@ def _cell(row: js.JsonObject, instance: str | None) -> _Cell | None:
 
 
 def _stats(document: JsonValue) -> dict[_Cell, dict[str, float]]:
-    """Return each response's statistics by name, as means; HELM writes several rows for one response."""
+    """Return each response's statistics by name, as means; HELM writes several rows for one
+    response.
+    """
     by_cell: defaultdict[_Cell, dict[str, float]] = defaultdict(dict)
     for row in js.objects_in(document):
         cell = _cell(row, js.as_text(row.get("instance_id")))
         for stat in js.objects_in(row.get("stats")):
-            name, mean = js.as_text(js.as_object(stat.get("name")).get("name")), js.as_number(stat.get("mean"))
+            name, mean = (
+                js.as_text(js.as_object(stat.get("name")).get("name")),
+                js.as_number(stat.get("mean")),
+            )
             if cell is not None and name is not None and mean is not None:
                 by_cell[cell][name] = mean
     return by_cell
 
 
-def _responses(state: js.JsonObject, stats: dict[_Cell, dict[str, float]], candidate: str, name: str) -> Iterator[Found]:
+def _responses(
+    state: js.JsonObject, stats: dict[_Cell, dict[str, float]], candidate: str, name: str
+) -> Iterator[Found]:
     tasks: set[str] = set()
     answered: set[_Cell] = set()
     several: Counter[str] = Counter()
@@ -158,7 +214,9 @@ def _responses(state: js.JsonObject, stats: dict[_Cell, dict[str, float]], candi
         row: js.JsonObject = {**request_state, "perturbation": instance.get("perturbation")}
         cell = _cell(row, js.as_text(instance.get("id")))
         if cell is None:
-            yield Skipped(where=where, why="has no instance with an `id`, or no `train_trial_index`.")
+            yield Skipped(
+                where=where, why="has no instance with an `id`, or no `train_trial_index`."
+            )
             continue
         if cell.task not in tasks:
             tasks.add(cell.task)
@@ -170,35 +228,42 @@ def _responses(state: js.JsonObject, stats: dict[_Cell, dict[str, float]], candi
         if len(js.as_list(js.as_object(request_state.get("result")).get("completions"))) > 1:
             several[name] += 1
     if several:
-        what = (
-            f"{several.total():,} requests have several completions. HELM's metrics cover all of them; Assay shows the first."
-        )
+        what = f"{several.total():,} requests have several completions. HELM's metrics cover all of them; Assay shows the first."
         yield Noted(where=name, what=what)
 
 
 def _task(task: str, instance: js.JsonObject, request_state: js.JsonObject) -> FoundTask:
     references = js.objects_in(instance.get("references"))
-    correct = [reference for reference in references if "correct" in js.as_list(reference.get("tags"))]
+    correct = [
+        reference for reference in references if "correct" in js.as_list(reference.get("tags"))
+    ]
     texts = (js.as_text(js.as_object(reference.get("output")).get("text")) for reference in correct)
     prompt = js.as_text(js.as_object(request_state.get("request")).get("prompt"))
     return FoundTask(
         id=task,
-        prompt=js.as_messages(prompt or js.as_text(js.as_object(instance.get("input")).get("text"))),
+        prompt=js.as_messages(
+            prompt or js.as_text(js.as_object(instance.get("input")).get("text"))
+        ),
         expected=tuple(text for text in texts if text is not None),
         metadata={
-            "references": js.storable([js.as_object(reference.get("output")).get("text") for reference in references]),
+            "references": js.storable(
+                [js.as_object(reference.get("output")).get("text") for reference in references]
+            ),
             **js.pick(instance, ("split", "sub_split", "perturbation", "extra_data")),
         },
     )
 
 
-def _response(cell: _Cell, request_state: js.JsonObject, stats: dict[str, float], candidate: str, where: str) -> FoundResponse:
+def _response(
+    cell: _Cell, request_state: js.JsonObject, stats: dict[str, float], candidate: str, where: str
+) -> FoundResponse:
     result = js.as_object(request_state.get("result"))
     completion = js.as_object(next(iter(js.as_list(result.get("completions"))), None))
     content = js.as_text(completion.get("text")) or ("" if completion else None)
     chosen = stats.get("predicted_index")
     if request_state.get("reference_index") is not None and chosen is not None:
-        # The model was asked for the likelihood of each reference; the most likely one is its answer.
+        # The model was asked for the likelihood of each reference; the most likely one is its
+        # answer.
         references = js.objects_in(js.as_object(request_state.get("instance")).get("references"))
         index = int(chosen)
         if 0 <= index < len(references):
@@ -227,17 +292,24 @@ def _response(cell: _Cell, request_state: js.JsonObject, stats: dict[str, float]
 def _annotated(state: js.JsonObject) -> bool:
     """True if annotators, which are usually models, processed the run's answers."""
     return bool(state.get("annotator_specs")) or any(
-        request_state.get("annotations") for request_state in js.objects_in(state.get("request_states"))[:50]
+        request_state.get("annotations")
+        for request_state in js.objects_in(state.get("request_states"))[:50]
     )
 
 
-def _grades(stats: dict[_Cell, dict[str, float]], candidate: str, name: str, *, annotated: bool) -> Iterator[Found]:
-    unscaled = outside_their_scale(metric for row in stats.values() for metric in _values(row, annotated=annotated))
+def _grades(
+    stats: dict[_Cell, dict[str, float]], candidate: str, name: str, *, annotated: bool
+) -> Iterator[Found]:
+    unscaled = outside_their_scale(
+        metric for row in stats.values() for metric in _values(row, annotated=annotated)
+    )
     grades = MetricGrades(unscaled)
     for cell, row in stats.items():
         metrics = list(_values(row, annotated=annotated))
         where = f"{name}#{cell.task}"
-        yield from grades.assessments(metrics, task=cell.task, candidate=candidate, trial=cell.trial, where=where)
+        yield from grades.assessments(
+            metrics, task=cell.task, candidate=candidate, trial=cell.trial, where=where
+        )
     yield from grades.notes(name)
 
 

@@ -1,8 +1,9 @@
 """Model calls that the scorers of an Inspect sample made, read from the sample's events.
 
-Since 2025, events are in spans (`span_begin` with `id`, `parent_id`, `type`, `name`); before, in steps (`step` with `action`
-`begin` or `end`). A scorer's events are in a span or step of type `scorer` with the scorer's name, or in nested spans. A model
-call is an event `model` with the reply and the usage.
+Since 2025, events are in spans (`span_begin` with `id`, `parent_id`, `type`, `name`); before, in
+steps (`step` with `action` `begin` or `end`). A scorer's events are in a span or step of type
+`scorer` with the scorer's name, or in nested spans. A model call is an event `model` with the reply
+and the usage.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ class CallUsage(TypedDict):
 class ScorerCalls:
     """Model calls that a sample's scorers made, by scorer.
 
-    `may_be_unseen`: True if scorers may have called a model without an event in the log: the sample used models other than the
-    candidate's, and it has no events or has scorer calls without a scorer.
+    `may_be_unseen`: True if scorers may have called a model without an event in the log: the sample
+    used models other than the candidate's, and it has no events or has scorer calls without a
+    scorer.
     """
 
     def __init__(self, sample: js.JsonObject, candidate_model: str) -> None:
@@ -51,7 +53,9 @@ class ScorerCalls:
         return self._calls.get(scorer, ())
 
     def _from_spans(self, events: Sequence[js.JsonObject]) -> bool:
-        """Collect the calls inside spans; return True if a call was made while scoring but outside every scorer's span."""
+        """Collect the calls inside spans; return True if a call was made while scoring but outside
+        every scorer's span.
+        """
         parents: dict[str, str | None] = {}
         scorers: dict[str, str] = {}
         scoring: set[str] = set()
@@ -63,7 +67,10 @@ class ScorerCalls:
                     scorers[span] = js.as_text(event.get("name")) or ""
                 elif event.get("type") == "scorers":
                     scoring.add(span)
-            elif event.get("event") == "score" and (inside := js.as_text(event.get("span_id"))) in scorers:
+            elif (
+                event.get("event") == "score"
+                and (inside := js.as_text(event.get("span_id"))) in scorers
+            ):
                 # The event names the score; if two scorers have the same name, a number is added.
                 scorers[str(inside)] = js.as_text(event.get("scorer")) or scorers[str(inside)]
         stray = False
@@ -84,7 +91,9 @@ class ScorerCalls:
         open_steps: list[str | None] = []
         for event in events:
             if event.get("event") == "step" and event.get("action") == "begin":
-                open_steps.append(js.as_text(event.get("name")) if event.get("type") == "scorer" else None)
+                open_steps.append(
+                    js.as_text(event.get("name")) if event.get("type") == "scorer" else None
+                )
             elif event.get("event") == "step" and open_steps:
                 open_steps.pop()
             elif event.get("event") == "model":
@@ -101,7 +110,10 @@ def usage_of(calls: Sequence[ScorerCall]) -> CallUsage:
         known = [value for value in values if value is not None]
         return sum(known) if known else None
 
-    tokens_in, tokens_out = (total([call.input_tokens for call in calls]), total([call.output_tokens for call in calls]))
+    tokens_in, tokens_out = (
+        total([call.input_tokens for call in calls]),
+        total([call.output_tokens for call in calls]),
+    )
     return CallUsage(
         input_tokens=None if tokens_in is None else int(tokens_in),
         output_tokens=None if tokens_out is None else int(tokens_out),
@@ -115,7 +127,8 @@ def _call(event: js.JsonObject) -> ScorerCall:
     usage = js.as_object(output.get("usage"))
     choice = js.as_object(next(iter(js.as_list(output.get("choices"))), None))
     return ScorerCall(
-        reply=js.content_text(js.as_object(choice.get("message")).get("content")) or js.as_text(output.get("completion")),
+        reply=js.content_text(js.as_object(choice.get("message")).get("content"))
+        or js.as_text(output.get("completion")),
         input_tokens=js.as_count(usage.get("input_tokens")),
         output_tokens=js.as_count(usage.get("output_tokens")),
         cost_usd=js.as_duration(usage.get("total_cost")),

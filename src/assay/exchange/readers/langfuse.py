@@ -1,16 +1,19 @@
-"""Scores and dataset runs of Langfuse: its batch exports (CSV, JSON, JSON Lines) and the answers of its public API.
+"""Scores and dataset runs of Langfuse: its batch exports (CSV, JSON, JSON Lines) and the answers of
+its public API.
 
-Based on `worker/src/features/database-read-stream` and `packages/shared/src/domain/scores.ts` of Langfuse 3, and the types
-of its Python library 5.0. Files in one folder are read together:
+Based on `worker/src/features/database-read-stream` and `packages/shared/src/domain/scores.ts` of
+Langfuse 3, and the types of its Python library 5.0. Files in one folder are read together:
 
-* items of a dataset run or experiment: each links a run, a dataset item and the trace that answered it;
+* items of a dataset run or experiment: each links a run, a dataset item and the trace that answered
+  it;
 * scores of a trace or of an observation in a trace;
 * traces, with input, output, latency, cost and tokens;
 * dataset items, with input and expected output.
 
-A dataset run becomes a run whose candidate has the dataset run's name; a dataset item becomes a task. If there are only scores
-of traces, a task is named after a digest of the trace's input, or after the trace. ANNOTATION scores are a person's. EVAL
-scores await review; so do API scores, whose origin is unknown. Booleans and numbers from 0 to 1 are scores.
+A dataset run becomes a run whose candidate has the dataset run's name; a dataset item becomes a
+task. If there are only scores of traces, a task is named after a digest of the trace's input, or
+after the trace. ANNOTATION scores are a person's. EVAL scores await review; so do API scores, whose
+origin is unknown. Booleans and numbers from 0 to 1 are scores.
 """
 
 from __future__ import annotations
@@ -24,10 +27,25 @@ from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
-from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, named_after_file, prompt_of
+from assay.exchange.parsing.graded_rows import (
+    GradedRow,
+    answer_text,
+    graded_records,
+    named_after_file,
+    prompt_of,
+)
 from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import folder_path
-from assay.exchange.parsing.json_values import as_count, as_duration, as_id, as_object, as_text, from_text, objects_in, to_text
+from assay.exchange.parsing.json_values import (
+    as_count,
+    as_duration,
+    as_id,
+    as_object,
+    as_text,
+    from_text,
+    objects_in,
+    to_text,
+)
 from assay.exchange.parsing.metric_grades import MetricValue
 from assay.exchange.parsing.score_rows import cell_number
 from assay.exchange.parsing.tables import TableRow
@@ -40,15 +58,28 @@ _ITEM: Final = _NAMES["item"]
 _DATASET_ITEM: Final = _NAMES["dataset_item"]
 _FILE: Final = "@file"
 _TRACE: Final = frozenset({*_NAMES["trace"], _FILE})
-"""Columns of a trace; its export has an additional column for every score, without stating who gave it."""
+"""Columns of a trace; its export has an additional column for every score, without stating who gave
+it.
+"""
 _RANKS: Final = ("items", "scores", "traces", "dataset items")
-"""Kinds of files, in order: the first kind present in a folder yields the run, and the others belong to it."""
+"""Kinds of files, in order: the first kind present in a folder yields the run, and the others
+belong to it.
+"""
 
 
 def recognise(sample: FileSample) -> float | None:
     """Recognise scores, items of runs, traces and dataset items."""
     head = sample.head
-    if not any(key in head for key in (b"traceId", b"datasetItemId", b"observationCount", b"htmlPath", b"expectedOutput")):
+    if not any(
+        key in head
+        for key in (
+            b"traceId",
+            b"datasetItemId",
+            b"observationCount",
+            b"htmlPath",
+            b"expectedOutput",
+        )
+    ):
         return None
     kind, rows = _kind(sample)
     match kind:
@@ -65,12 +96,15 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the folder's other files to read with this one; empty if another kind in the folder comes first in `_RANKS`."""
+    """Return the folder's other files to read with this one; empty if another kind in the folder
+    comes first in `_RANKS`.
+    """
     kind, _ = _kind(source.sample)
     kinds = {
         other: other_kind
         for other in others
-        if folder_path(other) == folder_path(source) and (other_kind := _kind(other.sample)[0]) is not None
+        if folder_path(other) == folder_path(source)
+        and (other_kind := _kind(other.sample)[0]) is not None
     }
     if kind is None or any(_RANKS.index(other) < _RANKS.index(kind) for other in kinds.values()):
         return ()
@@ -87,9 +121,14 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             if isinstance(row, str):
                 yield Skipped(where=where, why=row)
             else:
-                tables[_kind(file.sample)[0] or kind or "traces"].append(({**row, _FILE: file.stem}, where))
+                tables[_kind(file.sample)[0] or kind or "traces"].append(
+                    ({**row, _FILE: file.stem}, where)
+                )
     if kind == "dataset items":
-        yield Skipped(where=source.name, why="holds dataset items without a run; import it together with the items of a run.")
+        yield Skipped(
+            where=source.name,
+            why="holds dataset items without a run; import it together with the items of a run.",
+        )
         return
     reading = _Reading(source, options, tables)
     yield from reading.dataset_runs() if kind == "items" else reading.scored_traces()
@@ -101,9 +140,15 @@ def _kind(sample: FileSample) -> tuple[str | None, list[TableRow]]:
     rows = rows or [dict(item) for item in run_items[:20]]
     if not rows:
         return None, rows
-    if all({"traceId", "datasetItemId"} <= row.keys() or {"traceId", "experimentItemId"} <= row.keys() for row in rows):
+    if all(
+        {"traceId", "datasetItemId"} <= row.keys() or {"traceId", "experimentItemId"} <= row.keys()
+        for row in rows
+    ):
         return "items", rows
-    if all({"name", "source", "dataType"} <= row.keys() and row.keys() & {"traceId", "subject"} for row in rows):
+    if all(
+        {"name", "source", "dataType"} <= row.keys() and row.keys() & {"traceId", "subject"}
+        for row in rows
+    ):
         return "scores", rows
     if all({"id", "datasetId", "input", "expectedOutput"} <= row.keys() for row in rows):
         return "dataset items", rows
@@ -115,7 +160,9 @@ def _kind(sample: FileSample) -> tuple[str | None, list[TableRow]]:
 
 
 def _rows(source: InputFile) -> Iterator[tuple[TableRow | str, str]]:
-    """Yield the rows of a file; items of a dataset run from the API get the run's name, which is stored outside them."""
+    """Yield the rows of a file; items of a dataset run from the API get the run's name, which is
+    stored outside them.
+    """
     run = as_object(source.sample.document) if not source.sample.rows else {}
     items = objects_in(run.get("datasetRunItems"))
     if not items:
@@ -129,7 +176,12 @@ def _rows(source: InputFile) -> Iterator[tuple[TableRow | str, str]]:
 class _Reading:
     """The tables of one folder, connected by their ids."""
 
-    def __init__(self, source: InputFile, options: ReadOptions, tables: Mapping[str, Sequence[tuple[TableRow, str]]]) -> None:
+    def __init__(
+        self,
+        source: InputFile,
+        options: ReadOptions,
+        tables: Mapping[str, Sequence[tuple[TableRow, str]]],
+    ) -> None:
         self._source = source
         self._options = options
         self._items = tables["items"]
@@ -148,15 +200,23 @@ class _Reading:
             first = items[0][0]
             run_id = as_text(first.get("datasetRunId")) or as_text(first.get("experimentId"))
             candidate = (self._options.candidate if len(by_run) == 1 else None) or name
-            suite = as_text(first.get("datasetName")) or as_text(first.get("experimentDatasetId")) or NAME
+            suite = (
+                as_text(first.get("datasetName"))
+                or as_text(first.get("experimentDatasetId"))
+                or NAME
+            )
             yield self._run(suite, candidate, run_id, self._changed(items))
             if _run_name(first) is None and self._options.candidate is None:
-                yield named_after_file(self._source.name, candidate, "the files contain no dataset run")
+                yield named_after_file(
+                    self._source.name, candidate, "the files contain no dataset run"
+                )
             rows = [self._row(row, where, candidate) for row, where in items]
             yield from graded_records(partial(iter, rows), self._source.name)
         if self._scores:
             lost = sum(map(len, self._scores.values()))
-            what = f"{lost:,} scores belong to traces that are not in these runs; Assay left them out."
+            what = (
+                f"{lost:,} scores belong to traces that are not in these runs; Assay left them out."
+            )
             yield Skipped(where=self._source.name, why=what)
         yield from self._left_out()
 
@@ -169,14 +229,24 @@ class _Reading:
         for name in dict.fromkeys([*self._traces, *self._scores]):
             where = self._scores[name][0][1] if name in self._scores else self._source.name
             named = name is not None
-            rows.append(self._row({"traceId": name}, where, candidate) if named else Skipped(where=where, why="has no `id`."))
+            rows.append(
+                self._row({"traceId": name}, where, candidate)
+                if named
+                else Skipped(where=where, why="has no `id`.")
+            )
         yield from graded_records(partial(iter, rows), self._source.name)
         yield from self._left_out()
 
     def _changed(self, items: Sequence[tuple[TableRow, str]]) -> str | None:
-        scores = (score for item, _ in items for score, _ in self._scores.get(as_id(item.get("traceId")), ()))
+        scores = (
+            score
+            for item, _ in items
+            for score, _ in self._scores.get(as_id(item.get("traceId")), ())
+        )
         rows = (*(item for item, _ in items), *scores)
-        times = (from_text(row.get(key)) for row in rows for key in ("updatedAt", "timestamp", "endTime"))
+        times = (
+            from_text(row.get(key)) for row in rows for key in ("updatedAt", "timestamp", "endTime")
+        )
         return max(filter(None, times), default=None)
 
     def _run(self, suite: str, candidate: str, run_id: str | None, version: str | None) -> FoundRun:
@@ -199,7 +269,14 @@ class _Reading:
         trace: Mapping[str, object] = self._traces.get(trace_id) or {}
         item_id = as_id(item.get("datasetItemId")) or as_id(item.get("experimentItemId"))
         example: Mapping[str, object] = self._dataset.get(item_id) or {}
-        asked = next((value for row in (item, example, trace) if (value := decoded(row.get("input"))) is not None), None)
+        asked = next(
+            (
+                value
+                for row in (item, example, trace)
+                if (value := decoded(row.get("input"))) is not None
+            ),
+            None,
+        )
         expected = decoded(item.get("expectedOutput")) or decoded(example.get("expectedOutput"))
         answer = decoded(item.get("output")) if "output" in item else decoded(trace.get("output"))
         prompt = prompt_of(asked)
@@ -219,8 +296,12 @@ class _Reading:
             identity=trace_id,
         )
 
-    def _values(self, item: TableRow, trace: Mapping[str, object], trace_id: str | None) -> Iterator[MetricValue]:
-        """Yield a trace's scores: from a file of scores, from the item and the trace, or else from the trace's columns."""
+    def _values(
+        self, item: TableRow, trace: Mapping[str, object], trace_id: str | None
+    ) -> Iterator[MetricValue]:
+        """Yield a trace's scores: from a file of scores, from the item and the trace, or else from
+        the trace's columns.
+        """
         scores = [score for score, _ in self._scores.pop(trace_id, [])]
         known = {as_id(score.get("id")) for score in scores}
         for row in (item, trace):
@@ -235,19 +316,30 @@ class _Reading:
                 for value in given if isinstance(given, list) else ():
                     number = cell_number(value)
                     reason = "" if number is not None else to_text(value)
-                    yield MetricValue(criterion=name, value=number, judge=name, by=GradedBy.MODEL, reason=reason, assumed=True)
+                    yield MetricValue(
+                        criterion=name,
+                        value=number,
+                        judge=name,
+                        by=GradedBy.MODEL,
+                        reason=reason,
+                        assumed=True,
+                    )
 
 
 def _run_name(item: TableRow) -> str | None:
     keys = ("datasetRunName", "experimentName", "datasetRunId", "experimentId")
-    return next((name for key in keys if (name := as_text(decoded(item.get(key)))) is not None), None)
+    return next(
+        (name for key in keys if (name := as_text(decoded(item.get(key)))) is not None), None
+    )
 
 
 def _trace_of(score: TableRow) -> str | None:
     """Return the trace that a score belongs to; None if it belongs to a session or a whole run."""
     subject = as_object(decoded(score.get("subject")))
     if subject:
-        return as_id(subject.get("traceId")) or (as_id(subject.get("id")) if subject.get("kind") == "trace" else None)
+        return as_id(subject.get("traceId")) or (
+            as_id(subject.get("id")) if subject.get("kind") == "trace" else None
+        )
     return as_id(decoded(score.get("traceId")))
 
 
@@ -255,11 +347,15 @@ def _value(score: TableRow) -> MetricValue:
     name = to_text(score.get("name")) or "score"
     source = as_text(score.get("source")) or ""
     by = GradedBy.PERSON if source == "ANNOTATION" else GradedBy.MODEL
-    author = as_text(decoded(score.get("authorUserName"))) or as_text(decoded(score.get("authorUserId")))
+    author = as_text(decoded(score.get("authorUserName"))) or as_text(
+        decoded(score.get("authorUserId"))
+    )
     kind = as_text(score.get("dataType"))
     value = decoded(score.get("value"))
     number = cell_number(value) if kind in ("NUMERIC", "BOOLEAN") else None
-    word = as_text(decoded(score.get("stringValue"))) or (as_text(value) if number is None else None)
+    word = as_text(decoded(score.get("stringValue"))) or (
+        as_text(value) if number is None else None
+    )
     comment = as_text(decoded(score.get("comment")))
     shown = word if kind not in ("NUMERIC", "BOOLEAN") else None
     return MetricValue(

@@ -1,11 +1,14 @@
-"""Experiments of LangSmith: `evaluate(…).to_pandas()` as CSV, JSON or JSON Lines, and the rows of its results as JSON.
+"""Experiments of LangSmith: `evaluate(…).to_pandas()` as CSV, JSON or JSON Lines, and the rows of
+its results as JSON.
 
-Based on `langsmith/evaluation/_runner.py` and `schemas.py` in 0.15: a table with the columns `inputs.KEY`, `outputs.KEY`,
-`reference.KEY`, `feedback.KEY`, `error`, `execution_time`, `example_id` and `id`; or, as `ExperimentResults` yields them,
-objects with `run`, `example` and `evaluation_results`, which also contain comments, tokens, cost and times.
+Based on `langsmith/evaluation/_runner.py` and `schemas.py` in 0.15: a table with the columns
+`inputs.KEY`, `outputs.KEY`, `reference.KEY`, `feedback.KEY`, `error`, `execution_time`,
+`example_id` and `id`; or, as `ExperimentResults` yields them, objects with `run`, `example` and
+`evaluation_results`, which also contain comments, tokens, cost and times.
 
-Neither format states whether a rule, a model or a person gave a score, so all scores await review. Values that are not numbers
-get no score. The candidate is named after the model in the first run's metadata, otherwise after the file.
+Neither format states whether a rule, a model or a person gave a score, so all scores await review.
+Values that are not numbers get no score. The candidate is named after the model in the first run's
+metadata, otherwise after the file.
 """
 
 from __future__ import annotations
@@ -20,7 +23,13 @@ from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
-from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, named_after_file, prompt_of
+from assay.exchange.parsing.graded_rows import (
+    GradedRow,
+    answer_text,
+    graded_records,
+    named_after_file,
+    prompt_of,
+)
 from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.metric_grades import MetricValue
 from assay.exchange.parsing.score_rows import cell_number
@@ -41,9 +50,13 @@ def recognise(sample: FileSample) -> float | None:
     if rows and all(_RESULT.keys() <= row.keys() for row in rows):
         return explained_share(rows, _RESULT)
     columns = {key for row in rows for key in row}
-    if "example_id" not in columns or not any(key.startswith(("inputs.", "outputs.")) for key in columns):
+    if "example_id" not in columns or not any(
+        key.startswith(("inputs.", "outputs.")) for key in columns
+    ):
         return None
-    return explained_share(rows, dict.fromkeys(key for key in columns if key in _OWN or key.startswith(_PREFIXES)))
+    return explained_share(
+        rows, dict.fromkeys(key for key in columns if key in _OWN or key.startswith(_PREFIXES))
+    )
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
@@ -52,14 +65,22 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     whole = "evaluation_results" in first
     run = js.as_object(first.get("run"))
     metadata = js.as_object(js.as_object(run.get("extra")).get("metadata"))
-    model = next((name for key in _MODEL_KEYS if (name := js.as_text(metadata.get(key))) is not None), None)
+    model = next(
+        (name for key in _MODEL_KEYS if (name := js.as_text(metadata.get(key))) is not None), None
+    )
     experiment = js.as_id(run.get("session_id"))
     candidate = options.candidate or model or source.stem
     yield FoundRun(
         suite=options.dataset or NAME,
         format=NAME,
         candidates=(FoundCandidate(name=candidate, model=model, metadata=options.model_info),),
-        provenance={"candidate_from": "option" if options.candidate else "metadata" if model else "file name"},
+        provenance={
+            "candidate_from": "option"
+            if options.candidate
+            else "metadata"
+            if model
+            else "file name"
+        },
         identity=None if experiment is None else f"langsmith experiment {experiment}",
     )
     if not (options.candidate or model):
@@ -96,8 +117,14 @@ def _flat(row: Mapping[str, object], where: str, candidate: str) -> GradedRow:
 
 
 def _under(row: Mapping[str, object], prefix: str) -> dict[str, JsonValue]:
-    """Return a row's values in columns with a prefix, by key; skips empty cells, which stand for keys of other rows."""
-    cells = {key.removeprefix(prefix): decoded(cell) for key, cell in row.items() if key.startswith(prefix)}
+    """Return a row's values in columns with a prefix, by key; skips empty cells, which stand for
+    keys of other rows.
+    """
+    cells = {
+        key.removeprefix(prefix): decoded(cell)
+        for key, cell in row.items()
+        if key.startswith(prefix)
+    }
     return {key: js.storable(value) for key, value in cells.items() if value is not None}
 
 
@@ -139,7 +166,11 @@ def _expected(reference: Mapping[str, JsonValue]) -> tuple[str, ...]:
 def _failure(error: str | None, content: str | None) -> Failure | None:
     if error is not None:
         return Failure(kind="error", fault=Fault.HARNESS, detail=js.shorten(error))
-    return None if content is not None else Failure(kind="no_output", fault=Fault.HARNESS, detail="the run has no outputs.")
+    return (
+        None
+        if content is not None
+        else Failure(kind="no_output", fault=Fault.HARNESS, detail="the run has no outputs.")
+    )
 
 
 def _value(key: str, value: object, comment: str, config: js.JsonObject | None) -> MetricValue:
@@ -147,7 +178,18 @@ def _value(key: str, value: object, comment: str, config: js.JsonObject | None) 
     if number is None and value is not None:
         comment = f"{js.to_text(value)}: {comment}" if comment else js.to_text(value)
     lowest, highest = cell_number((config or {}).get("min")), cell_number((config or {}).get("max"))
-    scale = (lowest, highest) if lowest is not None and highest is not None and lowest < highest else (0.0, 1.0)
+    scale = (
+        (lowest, highest)
+        if lowest is not None and highest is not None and lowest < highest
+        else (0.0, 1.0)
+    )
     return MetricValue(
-        criterion=key, value=number, judge=key, by=GradedBy.MODEL, worst=scale[0], best=scale[1], reason=comment, assumed=True
+        criterion=key,
+        value=number,
+        judge=key,
+        by=GradedBy.MODEL,
+        worst=scale[0],
+        best=scale[1],
+        reason=comment,
+        assumed=True,
     )

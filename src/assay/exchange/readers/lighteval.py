@@ -1,11 +1,14 @@
-"""Details of LightEval: `details/MODEL/DATE/details_TASK_DATE.parquet`, and `results_DATE.json` for the model's name.
+"""Details of LightEval: `details/MODEL/DATE/details_TASK_DATE.parquet`, and `results_DATE.json` for
+the model's name.
 
-Based on `lighteval/logging/evaluation_tracker.py` and `info_loggers.py`, `tasks/requests.py` and `models/model_output.py`
-of 0.10 to 0.13, and the flat columns of 0.4 to 0.9 (`full_prompt`, `predictions`, `gold`, `metrics`). A file contains one task
-of LightEval; each row is a document with its metrics. All samples of a document share the metrics, so they are one trial.
+Based on `lighteval/logging/evaluation_tracker.py` and `info_loggers.py`, `tasks/requests.py` and
+`models/model_output.py` of 0.10 to 0.13, and the flat columns of 0.4 to 0.9 (`full_prompt`,
+`predictions`, `gold`, `metrics`). A file contains one task of LightEval; each row is a document
+with its metrics. All samples of a document share the metrics, so they are one trial.
 
-Metrics in LightEval's `metrics.py` are rule-based, except judges, whose text is in `judgement_…` next to the score. Any other
-metric comes from a user's task and may call a model, so it awaits review.
+Metrics in LightEval's `metrics.py` are rule-based, except judges, whose text is in `judgement_…`
+next to the score. Any other metric comes from a user's task and may call a model, so it awaits
+review.
 """
 
 from __future__ import annotations
@@ -16,7 +19,16 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import (
+    Found,
+    FoundCandidate,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    Noted,
+    Skipped,
+)
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
@@ -60,25 +72,40 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the evaluation's results, recognised by the same date in the file name as the details."""
+    """Return the evaluation's results, recognised by the same date in the file name as the
+    details.
+    """
     if _kind(source.sample) not in ("details", "flat"):
         return ()
     stamp = _stamp(source)
-    return [other for other in others if _kind(other.sample) == "results" and _stamp(other) == stamp]
+    return [
+        other for other in others if _kind(other.sample) == "results" and _stamp(other) == stamp
+    ]
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run, with a task, a response and metrics for every document."""
     if _kind(source.sample) == "results":
-        yield Skipped(where=source.name, why="contains only mean scores, which cannot be compared. Import the details too.")
+        yield Skipped(
+            where=source.name,
+            why="contains only mean scores, which cannot be compared. Import the details too.",
+        )
         return
-    results: js.JsonObject = next((read_object(file) for file in options.beside.get("companions", ())), {})
+    results: js.JsonObject = next(
+        (read_object(file) for file in options.beside.get("companions", ())), {}
+    )
     general = js.as_object(results.get("config_general"))
     settings = js.as_object(general.get("model_config"))
-    model = js.as_text(general.get("model_name")) or js.as_text(settings.get("model_name")) or _model_of(source)
+    model = (
+        js.as_text(general.get("model_name"))
+        or js.as_text(settings.get("model_name"))
+        or _model_of(source)
+    )
     # A first pass: a metric with any value outside 0 to 1 has a different scale everywhere.
     rows = (detail["metric"] for detail, _ in _details(source) if not isinstance(detail, str))
-    unscaled = outside_their_scale(value for metrics in rows for value in _values(js.as_object(metrics)))
+    unscaled = outside_their_scale(
+        value for metrics in rows for value in _values(js.as_object(metrics))
+    )
     reading = _DetailReader(options.candidate or model or source.stem, unscaled)
     opened = False
     for detail, where in _details(source):
@@ -91,15 +118,24 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             yield FoundRun(
                 suite=options.dataset or name,
                 format=NAME,
-                candidates=(FoundCandidate(name=reading.candidate, model=model, metadata=options.model_info),),
-                # LightEval's clock starts with the process instead of in 1970: a time out of range is unknown.
+                candidates=(
+                    FoundCandidate(
+                        name=reading.candidate, model=model, metadata=options.model_info
+                    ),
+                ),
+                # LightEval's clock starts with the process instead of in 1970: a time out of range
+                # is unknown.
                 started=js.from_unix(js.as_number(general.get("start_time"))),
                 finished=js.from_unix(js.as_number(general.get("end_time"))),
                 provenance={
                     "parameters": js.pick(
-                        js.as_object(settings.get("generation_parameters")), ("temperature", "top_p", "seed")
+                        js.as_object(settings.get("generation_parameters")),
+                        ("temperature", "top_p", "seed"),
                     ),
-                    **js.pick(general, ("lighteval_sha", "num_fewshot_seeds", "max_samples", "model_config")),
+                    **js.pick(
+                        general,
+                        ("lighteval_sha", "num_fewshot_seeds", "max_samples", "model_config"),
+                    ),
                     "results": js.storable(js.as_object(results.get("results")).get(name)),
                 },
             )
@@ -117,11 +153,17 @@ def _kind(sample: FileSample) -> str | None:
     if b'"config_general"' not in sample.head:
         return None
     document = js.as_object(sample.document)
-    return "results" if "results" in document and ("config_tasks" in document or "summary_general" in document) else None
+    return (
+        "results"
+        if "results" in document and ("config_tasks" in document or "summary_general" in document)
+        else None
+    )
 
 
 def _columns(sample: FileSample) -> frozenset[str]:
-    """Return the columns of a Parquet file; empty if it is compressed, because the columns are listed at the end."""
+    """Return the columns of a Parquet file; empty if it is compressed, because the columns are
+    listed at the end.
+    """
     if sample.source.packing != "plain":
         return frozenset()
     with sample.source.open() as stream:
@@ -146,7 +188,9 @@ def _task_name(source: InputFile) -> str:
 
 
 def _details(source: InputFile) -> Iterator[tuple[dict[str, object] | str, str]]:
-    """Yield each row in the current layout with its location; an unreadable row is replaced by an error message."""
+    """Yield each row in the current layout with its location; an unreadable row is replaced by an
+    error message.
+    """
     for row, where in read_table(source):
         if isinstance(row, str) or {"doc", "model_response", "metric"} <= row.keys():
             yield row, where
@@ -196,7 +240,11 @@ class _DetailReader:
         content = texts[0] if texts else _likeliest(doc, answer)
         failure = None
         if content is None:
-            failure = Failure(kind="no_output", fault=Fault.PROVIDER, detail="the answer has neither a text nor a likelihood.")
+            failure = Failure(
+                kind="no_output",
+                fault=Fault.PROVIDER,
+                detail="the answer has neither a text nor a likelihood.",
+            )
         output_tokens = js.as_list(answer.get("output_tokens"))
         yield FoundResponse(
             task=task,
@@ -222,12 +270,16 @@ class _DetailReader:
 def _task(task: str, doc: js.JsonObject) -> FoundTask:
     choices = js.as_list(doc.get("choices"))
     index = doc.get("gold_index")
-    places = [place for place in (index if isinstance(index, list) else [index]) if isinstance(place, int)]
+    places = [
+        place for place in (index if isinstance(index, list) else [index]) if isinstance(place, int)
+    ]
     golds = [js.to_text(choices[place]).strip() for place in places if 0 <= place < len(choices)]
     if not golds and (gold := doc.get("gold")) is not None:
         golds = [js.to_text(item) for item in (gold if isinstance(gold, list) else [gold])]
     instruction, query = js.as_text(doc.get("instruction")), js.as_text(doc.get("query")) or ""
-    prompt = query if instruction is None or query.startswith(instruction) else f"{instruction}{query}"
+    prompt = (
+        query if instruction is None or query.startswith(instruction) else f"{instruction}{query}"
+    )
     return FoundTask(
         id=task,
         prompt=js.as_messages(prompt),
@@ -237,15 +289,27 @@ def _task(task: str, doc: js.JsonObject) -> FoundTask:
 
 
 def _likeliest(doc: js.JsonObject, answer: js.JsonObject) -> str | None:
-    """Return the choice with the highest likelihood; None if the model was not asked for likelihoods."""
+    """Return the choice with the highest likelihood; None if the model was not asked for
+    likelihoods.
+    """
     likelihoods = [js.as_number(value) for value in js.as_list(answer.get("logprobs"))]
     choices = js.as_list(doc.get("choices"))
-    known = [(value, place) for place, value in enumerate(likelihoods) if value is not None and place < len(choices)]
-    return js.to_text(choices[max(known)[1]]).strip() if known and len(known) == len(choices) else None
+    known = [
+        (value, place)
+        for place, value in enumerate(likelihoods)
+        if value is not None and place < len(choices)
+    ]
+    return (
+        js.to_text(choices[max(known)[1]]).strip() if known and len(known) == len(choices) else None
+    )
 
 
 def _values(metrics: js.JsonObject) -> Iterator[MetricValue]:
-    words = [js.to_text(value) for name, value in metrics.items() if _WORDS.match(name) and value and "judgement" in name]
+    words = [
+        js.to_text(value)
+        for name, value in metrics.items()
+        if _WORDS.match(name) and value and "judgement" in name
+    ]
     for name, value in metrics.items():
         if _WORDS.match(name) or js.as_points(value) is None:
             continue

@@ -1,12 +1,15 @@
-"""LLMBar: pairs of outputs with one human label, and the verdicts of automatic judges in both orders.
+"""LLMBar: pairs of outputs with one human label, and the verdicts of automatic judges in both
+orders.
 
-Based on princeton-nlp/LLMBar at 900616bf. `dataset.json` is a list of `input`, `output_1`, `output_2`, `label` (1 or 2); a
-judge's `result.json` repeats these and adds `results`, a list of objects keyed by setting (`swap = False`), each with the
-`completion` (text and stop reason) and the parsed `winner` (`"1"`, `"2"` or `"None"`). `winner` always refers to the data's
-order, even if the judge saw the outputs swapped.
+Based on princeton-nlp/LLMBar at 900616bf. `dataset.json` is a list of `input`, `output_1`,
+`output_2`, `label` (1 or 2); a judge's `result.json` repeats these and adds `results`, a list of
+objects keyed by setting (`swap = False`), each with the `completion` (text and stop reason) and the
+parsed `winner` (`"1"`, `"2"` or `"None"`). `winner` always refers to the data's order, even if the
+judge saw the outputs swapped.
 
-The candidates are `output_1` and `output_2`; each row is a task. The label is a person's. A judge counts as two judges, one per
-order of the outputs, so that statistics can show the agreement between both orders. Only folder names identify the judge.
+The candidates are `output_1` and `output_2`; each row is a task. The label is a person's. A judge
+counts as two judges, one per order of the outputs, so that statistics can show the agreement
+between both orders. Only folder names identify the judge.
 """
 
 from __future__ import annotations
@@ -16,12 +19,29 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from assay.domain.digest import JsonValue
-from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Skipped
+from assay.domain.import_records import (
+    Found,
+    FoundCandidate,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    Skipped,
+)
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import folder_path, lies_beneath, read_document
-from assay.exchange.parsing.json_values import JsonObject, as_list, as_messages, as_object, as_text, shorten, storable, to_text
+from assay.exchange.parsing.json_values import (
+    JsonObject,
+    as_list,
+    as_messages,
+    as_object,
+    as_text,
+    shorten,
+    storable,
+    to_text,
+)
 from assay.exchange.parsing.preferences import KIND, PREFERENCE, preference_assessment
 
 NAME: Final = "llmbar"
@@ -32,35 +52,49 @@ _POINTS: Final = {"1": 1.0, "2": 0.0}
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise pairs of outputs with a label but without model names, or a file with a judge's summary figures."""
+    """Recognise pairs of outputs with a label but without model names, or a file with a judge's
+    summary figures.
+    """
     if _is_figures(sample):
         return 1.0
     if b'"output_1"' not in sample.head or b'"label"' not in sample.head:
         return None
     rows = as_list(sample.document)[:20]
-    return explained_share(rows, _ROW) if rows and all(_is_pair(as_object(row)) for row in rows) else None
+    return (
+        explained_share(rows, _ROW)
+        if rows and all(_is_pair(as_object(row)) for row in rows)
+        else None
+    )
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return judges' results for these pairs and files of summary figures, in the pairs' folder and its subfolders."""
+    """Return judges' results for these pairs and files of summary figures, in the pairs' folder and
+    its subfolders.
+    """
     rows = as_list(source.sample.document)
     if not rows or "results" in as_object(rows[0]):
         return ()
     return [
         other
         for other in others
-        if lies_beneath(folder_path(other), folder_path(source)) and (_is_figures(other.sample) or _judges(other.sample, rows))
+        if lies_beneath(folder_path(other), folder_path(source))
+        and (_is_figures(other.sample) or _judges(other.sample, rows))
     ]
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield the pairs with their labels, and the verdicts in this file and its companions."""
     if _is_figures(source.sample):
-        yield Skipped(where=source.name, why="contains only summary figures; import the `result.json` beside it.")
+        yield Skipped(
+            where=source.name,
+            why="contains only summary figures; import the `result.json` beside it.",
+        )
         return
     companions = options.beside.get("companions", ())
     figures: dict[str, JsonValue] = {
-        _judge(file): storable(file.sample.document) for file in companions if _is_figures(file.sample)
+        _judge(file): storable(file.sample.document)
+        for file in companions
+        if _is_figures(file.sample)
     }
     rows = [as_object(row) for row in as_list(read_document(source))]
     yield FoundRun(
@@ -68,7 +102,11 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         format=NAME,
         candidates=tuple(FoundCandidate(name=name) for name in _PAIR),
         rubric=(PREFERENCE,),
-        provenance={"kind": KIND, "judges_from": "folder names", **({"published": figures} if figures else {})},
+        provenance={
+            "kind": KIND,
+            "judges_from": "folder names",
+            **({"published": figures} if figures else {}),
+        },
     )
     for number, row in enumerate(rows, 1):
         yield from _pair(row, str(number), f"{source.name}#{number}")
@@ -89,7 +127,11 @@ def _judges(sample: FileSample, pairs: Sequence[object]) -> bool:
     if b'"output_1"' not in sample.head:
         return False
     rows = as_list(sample.document)
-    return bool(rows) and "results" in as_object(rows[0]) and [_key(row) for row in rows] == [_key(row) for row in pairs]
+    return (
+        bool(rows)
+        and "results" in as_object(rows[0])
+        and [_key(row) for row in rows] == [_key(row) for row in pairs]
+    )
 
 
 def _is_pair(row: JsonObject) -> bool:
@@ -116,7 +158,9 @@ def _judge(source: InputFile) -> str:
 
 def _pair(row: JsonObject, task: str, where: str) -> Iterator[Found]:
     if not _is_pair(row):
-        yield Skipped(where=where, why="is not a pair: it lacks `input`, `output_1`, `output_2` and `label`.")
+        yield Skipped(
+            where=where, why="is not a pair: it lacks `input`, `output_1`, `output_2` and `label`."
+        )
         return
     yield FoundTask(id=task, prompt=as_messages(row["input"]))
     for name in _PAIR:
@@ -127,9 +171,13 @@ def _pair(row: JsonObject, task: str, where: str) -> Iterator[Found]:
             yield Skipped(where=where, why=f"has a `{name}` that is not text.")
     points = _POINTS.get(to_text(row["label"]))
     if points is None:
-        yield Skipped(where=where, why=f"has the `label` {shorten(row['label'], 40)!r}, not 1 or 2.")
+        yield Skipped(
+            where=where, why=f"has the `label` {shorten(row['label'], 40)!r}, not 1 or 2."
+        )
         return
-    yield preference_assessment(*_PAIR, points, task=task, judge="label", by=GradedBy.PERSON, where=where)
+    yield preference_assessment(
+        *_PAIR, points, task=task, judge="label", by=GradedBy.PERSON, where=where
+    )
 
 
 def _verdicts(source: InputFile, rows: Sequence[JsonObject]) -> Iterator[Found]:
@@ -140,13 +188,21 @@ def _verdicts(source: InputFile, rows: Sequence[JsonObject]) -> Iterator[Found]:
             yield Skipped(where=where, why="is not a pair with verdicts.")
             continue
         for settings in as_list(row.get("results")):
-            ratings = {key: as_list(value)[:1] for key, value in as_object(settings).items() if key.startswith("score_")}
+            ratings = {
+                key: as_list(value)[:1]
+                for key, value in as_object(settings).items()
+                if key.startswith("score_")
+            }
             for setting, result in as_object(settings).items():
                 verdict = as_object(result)
                 if "winner" not in verdict:
                     continue
                 words = as_list(verdict.get("completion"))[:1] or [verdict.get("completion")]
-                rated = ", ".join(f"{key}: {to_text(rating)}" for key, value in ratings.items() for rating in value)
+                rated = ", ".join(
+                    f"{key}: {to_text(rating)}"
+                    for key, value in ratings.items()
+                    for rating in value
+                )
                 yield preference_assessment(
                     *_PAIR,
                     _POINTS.get(to_text(verdict.get("winner"))),

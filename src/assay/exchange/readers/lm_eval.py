@@ -1,14 +1,17 @@
-"""Samples of EleutherAI's lm-evaluation-harness (`--log_samples`), with `results_*.json` from the same folder.
+"""Samples of EleutherAI's lm-evaluation-harness (`--log_samples`), with `results_*.json` from the
+same folder.
 
-Based on `lm_eval/evaluator.py`, `loggers/evaluation_tracker.py` and `filters/` from 0.4.0 (December 2023) to 0.4.9 (2025).
-New layout: `MODEL/results_DATE.json` and `MODEL/samples_TASK_DATE.jsonl`, one line per document and filter, `arguments` as
-`{"gen_args_0": {"arg_0": …}}`, metrics named in `metrics`. Old layout (0.4.0 to 0.4.2): one JSON list in a `.jsonl` file,
-`arguments` as lists, no `filter`, metrics among the other keys.
+Based on `lm_eval/evaluator.py`, `loggers/evaluation_tracker.py` and `filters/` from 0.4.0 (December
+2023) to 0.4.9 (2025). New layout: `MODEL/results_DATE.json` and `MODEL/samples_TASK_DATE.jsonl`,
+one line per document and filter, `arguments` as `{"gen_args_0": {"arg_0": …}}`, metrics named in
+`metrics`. Old layout (0.4.0 to 0.4.2): one JSON list in a `.jsonl` file, `arguments` as lists, no
+`filter`, metrics among the other keys.
 
-A document is a task in a suite named after the harness's task; every filter is a rule-based judge, and every metric a
-criterion. The results state each metric's direction (`higher_is_better`); if lower is better (an error rate), the score is
-reversed and the raw value is kept. No file states the scale of metrics such as perplexity or BLEU (out of 100): if any of a
-metric's values is outside 0 to 1, the metric keeps its raw values and gets weight 0. For multiple choice, the response is the
+A document is a task in a suite named after the harness's task; every filter is a rule-based judge,
+and every metric a criterion. The results state each metric's direction (`higher_is_better`); if
+lower is better (an error rate), the score is reversed and the raw value is kept. No file states the
+scale of metrics such as perplexity or BLEU (out of 100): if any of a metric's values is outside 0
+to 1, the metric keeps its raw values and gets weight 0. For multiple choice, the response is the
 most likely continuation.
 """
 
@@ -27,7 +30,14 @@ from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import first_rows, folder_name, folder_path, objects_of, read_object, read_rows
+from assay.exchange.parsing.json_rows import (
+    first_rows,
+    folder_name,
+    folder_path,
+    objects_of,
+    read_object,
+    read_rows,
+)
 
 NAME: Final = "lm_eval"
 
@@ -38,8 +48,11 @@ _RESULTS: Final[Shape] = dict.fromkeys((*_NAMES["results"], *_SET_UP))
 _Argument: TypeAlias = "tuple[JsonValue, JsonValue]"
 """The context and the continuation of one request."""
 
-# The directions of the harness's own metrics (`lm_eval/api/metrics.py`), for samples without their results.
-_LOWER_IS_BETTER: Final = frozenset(("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "brier_score", "ter"))
+# The directions of the harness's own metrics (`lm_eval/api/metrics.py`), for samples without their
+# results.
+_LOWER_IS_BETTER: Final = frozenset(
+    ("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "brier_score", "ter")
+)
 _HIGHER_IS_BETTER: Final = frozenset(_NAMES["higher_is_better"])
 _DATE: Final = re.compile(r"_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)$")
 _QUARTER_S: Final = 900
@@ -47,7 +60,9 @@ _MODEL: Final = re.compile(r"(?:^|,)\s*(?:pretrained|model|path|engine)=([^,]+)"
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise rows with a document, arguments and answers, or results with configs and versions."""
+    """Recognise rows with a document, arguments and answers, or results with configs and
+    versions.
+    """
     head = sample.head
     if b'"filtered_resps"' in head:
         rows = first_rows(sample, 20)
@@ -60,10 +75,16 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the results file of the samples: in the same folder and, if the file names contain dates, of the same date."""
+    """Return the results file of the samples: in the same folder and, if the file names contain
+    dates, of the same date.
+    """
     if _is_results(source.sample.document):
         return ()
-    results = [other for other in others if other.folder == source.folder and _is_results(other.sample.document)]
+    results = [
+        other
+        for other in others
+        if other.folder == source.folder and _is_results(other.sample.document)
+    ]
     return _of_date(source, results)[-1:]
 
 
@@ -73,7 +94,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         why = "holds only means, no samples; run lm-evaluation-harness with `--log_samples` and import both files."
         yield records.Skipped(where=source.name, why=why)
         return
-    results: js.JsonObject = next((read_object(file) for file in options.beside.get("companions", ())), {})
+    results: js.JsonObject = next(
+        (read_object(file) for file in options.beside.get("companions", ())), {}
+    )
     task = _task_name(source, results)
     metrics = _metrics(source, _directions(results, task))
     candidate, candidate_from = _candidate(source, results, options)
@@ -82,10 +105,15 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         suite=options.dataset or task,
         format=NAME,
         candidates=(
-            records.FoundCandidate(name=candidate, model=js.as_text(results.get("model_name")), metadata=options.model_info),
+            records.FoundCandidate(
+                name=candidate,
+                model=js.as_text(results.get("model_name")),
+                metadata=options.model_info,
+            ),
         ),
         rubric=tuple(
-            Criterion(name=name, low=metric.worst, high=metric.best, weight=metric.weight) for name, metric in metrics.items()
+            Criterion(name=name, low=metric.worst, high=metric.best, weight=metric.weight)
+            for name, metric in metrics.items()
         ),
         started=js.from_unix(js.as_number(results.get("date"))),
         finished=_finished(source, results),
@@ -97,7 +125,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         },
     )
     yield from _remarks(source, metrics, directed=bool(results))
-    asked = js.as_count(js.as_object(js.as_object(results.get("n-samples")).get(task)).get("effective"))
+    asked = js.as_count(
+        js.as_object(js.as_object(results.get("n-samples")).get(task)).get("effective")
+    )
     yield from _rows(source, candidate, metrics, asked)
 
 
@@ -107,11 +137,17 @@ def _is_sample(row: object) -> bool:
 
 def _is_results(results: object) -> bool:
     fields = js.as_object(results)
-    return isinstance(fields.get("results"), dict) and isinstance(fields.get("configs"), dict) and "versions" in fields
+    return (
+        isinstance(fields.get("results"), dict)
+        and isinstance(fields.get("configs"), dict)
+        and "versions" in fields
+    )
 
 
 def _of_date(source: InputFile, results: Sequence[InputFile]) -> list[InputFile]:
-    """Return the results files of the samples' date, or else the undated ones; if the samples are undated, return all."""
+    """Return the results files of the samples' date, or else the undated ones; if the samples are
+    undated, return all.
+    """
     date = _DATE.search(source.stem)
     if date is None:
         return list(results)
@@ -136,8 +172,14 @@ def _candidate(source: InputFile, results: js.JsonObject, options: ReadOptions) 
         return name, "results"
     config = js.as_object(results.get("config"))
     arguments = config.get("model_args")
-    named = js.as_text(js.as_object(arguments).get("pretrained")) or js.as_text(js.as_object(arguments).get("model"))
-    if named is None and isinstance(arguments, str) and (match := _MODEL.search(arguments)) is not None:
+    named = js.as_text(js.as_object(arguments).get("pretrained")) or js.as_text(
+        js.as_object(arguments).get("model")
+    )
+    if (
+        named is None
+        and isinstance(arguments, str)
+        and (match := _MODEL.search(arguments)) is not None
+    ):
         named = match[1]
     if named is not None:
         return named, "results"
@@ -150,15 +192,19 @@ def _candidate(source: InputFile, results: js.JsonObject, options: ReadOptions) 
 
 
 def _finished(source: InputFile, results: js.JsonObject) -> str | None:
-    """Return the end of the run: the date in the file name, in the time zone implied by the results' start and duration.
+    """Return the end of the run: the date in the file name, in the time zone implied by the
+    results' start and duration.
 
-    The file name contains local time, and `date` the start in seconds since 1970. Zones are multiples of 15 minutes, so for a
-    run of under 15 minutes only one zone fits. If several zones fit, none is used.
+    The file name contains local time, and `date` the start in seconds since 1970. Zones are
+    multiples of 15 minutes, so for a run of under 15 minutes only one zone fits. If several zones
+    fit, none is used.
     """
     date, start = _DATE.search(source.stem), js.as_number(results.get("date"))
     try:
         longest = float(str(results.get("total_evaluation_time_seconds")))
-        written = datetime.strptime(date[1] if date else "", "%Y-%m-%dT%H-%M-%S.%f").replace(tzinfo=UTC)
+        written = datetime.strptime(date[1] if date else "", "%Y-%m-%dT%H-%M-%S.%f").replace(
+            tzinfo=UTC
+        )
     except ValueError:
         return None
     if start is None or not 0 <= longest < _QUARTER_S:
@@ -168,7 +214,9 @@ def _finished(source: InputFile, results: js.JsonObject) -> str | None:
 
 
 class _Metric(NamedTuple):
-    """A metric's direction, and its counts over a file: values, values outside 0 to 1, and rows without a value."""
+    """A metric's direction, and its counts over a file: values, values outside 0 to 1, and rows
+    without a value.
+    """
 
     values: int = 0
     outside: int = 0
@@ -177,7 +225,9 @@ class _Metric(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """Weight 1, or 0 if the scale is unknown: after a single value outside 0 to 1, none of the values can count."""
+        """Weight 1, or 0 if the scale is unknown: after a single value outside 0 to 1, none of the
+        values can count.
+        """
         return 0.0 if self.outside else 1.0
 
     @property
@@ -190,19 +240,27 @@ class _Metric(NamedTuple):
 
 
 def _directions(results: js.JsonObject, task: str) -> dict[str, bool]:
-    """Return, for each metric, True if the results or the task's configuration state that higher is better."""
-    listed = js.objects_in(js.as_object(js.as_object(results.get("configs")).get(task)).get("metric_list"))
+    """Return, for each metric, True if the results or the task's configuration state that higher is
+    better.
+    """
+    listed = js.objects_in(
+        js.as_object(js.as_object(results.get("configs")).get(task)).get("metric_list")
+    )
     directions = {
         name: higher
         for metric in listed
-        if (name := js.as_text(metric.get("metric"))) is not None and isinstance(higher := metric.get("higher_is_better"), bool)
+        if (name := js.as_text(metric.get("metric"))) is not None
+        and isinstance(higher := metric.get("higher_is_better"), bool)
     }
     named = js.as_object(js.as_object(results.get("higher_is_better")).get(task))
     return directions | {name: higher for name, higher in named.items() if isinstance(higher, bool)}
 
 
 def _metrics(source: InputFile, directions: Mapping[str, bool]) -> dict[str, _Metric]:
-    """Return every metric of the file. Needs a separate pass, because even the last row may have a value outside 0 to 1."""
+    """Return every metric of the file.
+
+    Needs a separate pass, because even the last row may have a value outside 0 to 1.
+    """
     metrics: dict[str, _Metric] = {}
     graded = 0
     for row, _ in objects_of(source):
@@ -211,32 +269,49 @@ def _metrics(source: InputFile, directions: Mapping[str, bool]) -> dict[str, _Me
         scores = _scores(row)
         graded += bool(scores)
         for name, value in scores.items():
-            metric = metrics.get(name) or _Metric(lower_is_better=not directions.get(name, name not in _LOWER_IS_BETTER))
+            metric = metrics.get(name) or _Metric(
+                lower_is_better=not directions.get(name, name not in _LOWER_IS_BETTER)
+            )
             outside = metric.outside + (js.in_unit_range(value) is None)
             metrics[name] = metric._replace(values=metric.values + 1, outside=outside)
-    return {name: metric._replace(lacking=graded - metric.values) for name, metric in metrics.items()}
+    return {
+        name: metric._replace(lacking=graded - metric.values) for name, metric in metrics.items()
+    }
 
 
-def _remarks(source: InputFile, metrics: Mapping[str, _Metric], *, directed: bool) -> Iterator[records.Found]:
+def _remarks(
+    source: InputFile, metrics: Mapping[str, _Metric], *, directed: bool
+) -> Iterator[records.Found]:
     unscaled = {name: metric for name, metric in metrics.items() if metric.outside}
     for name, metric in unscaled.items():
         what = (
             f"{name} is outside 0 to 1 in {metric.outside:,} of {metric.values:,} rows, and no file states its scale. Assay "
             f"keeps all {metric.values:,} values as raw scores, which no statistic counts."
         )
-        # With another metric, every row still has a score; without one, the file gives no scores at all.
+        # With another metric, every row still has a score; without one, the file gives no scores at
+        # all.
         alone = len(unscaled) == len(metrics)
-        yield records.Skipped(where=source.name, why=what) if alone else records.Noted(where=source.name, what=what)
+        yield (
+            records.Skipped(where=source.name, why=what)
+            if alone
+            else records.Noted(where=source.name, what=what)
+        )
     for name, metric in metrics.items():
         if metric.lacking:
             rows = metric.values + metric.lacking
             why = f"{name} is missing or not a number in {metric.lacking:,} of {rows:,} graded rows, whose scores leave it out."
             yield records.Skipped(where=source.name, why=why)
-    lower = [name for name, metric in metrics.items() if metric.lower_is_better and not metric.outside]
+    lower = [
+        name for name, metric in metrics.items() if metric.lower_is_better and not metric.outside
+    ]
     if lower:
         what = f"lower is better for {', '.join(lower)}; the score is 1 minus the value, which is kept as the raw score."
         yield records.Noted(where=source.name, what=what)
-    unknown = [] if directed else [name for name in metrics if name not in _LOWER_IS_BETTER | _HIGHER_IS_BETTER]
+    unknown = (
+        []
+        if directed
+        else [name for name in metrics if name not in _LOWER_IS_BETTER | _HIGHER_IS_BETTER]
+    )
     if unknown:
         what = (
             f"no `results_*.json` beside the samples says whether higher or lower is better for {', '.join(unknown)}; Assay "
@@ -246,13 +321,17 @@ def _remarks(source: InputFile, metrics: Mapping[str, _Metric], *, directed: boo
 
 
 def _scores(row: js.JsonObject) -> dict[str, float]:
-    """Return a row's numeric metrics; skips lists, from which the harness computes metrics later."""
+    """Return a row's numeric metrics; skips lists, from which the harness computes metrics
+    later.
+    """
     named = [name for name in js.as_list(row.get("metrics")) if isinstance(name, str)]
     keys = named or [key for key in row if key not in _OWN]
     return {key: value for key in keys if (value := js.as_points(row.get(key))) is not None}
 
 
-def _rows(source: InputFile, candidate: str, metrics: Mapping[str, _Metric], asked: int | None) -> Iterator[records.Found]:
+def _rows(
+    source: InputFile, candidate: str, metrics: Mapping[str, _Metric], asked: int | None
+) -> Iterator[records.Found]:
     tasks: set[str] = set()
     graded: set[tuple[str, str]] = set()
     ungraded, ungraded_at = 0, ""
@@ -262,16 +341,27 @@ def _rows(source: InputFile, candidate: str, metrics: Mapping[str, _Metric], ask
             continue
         task = js.as_id(row.get("doc_id"))
         if task is None or not _is_sample(row):
-            yield records.Skipped(where=where, why="is not a sample: it lacks `doc_id` or `filtered_resps`.")
+            yield records.Skipped(
+                where=where, why="is not a sample: it lacks `doc_id` or `filtered_resps`."
+            )
             continue
         if task not in tasks:
             tasks.add(task)
             arguments = _arguments(row.get("arguments"))
             yield _task(task, row, arguments)
-            yield records.FoundResponse(task=task, candidate=candidate, trial=1, where=where, content=_answer(row, arguments))
+            yield records.FoundResponse(
+                task=task,
+                candidate=candidate,
+                trial=1,
+                where=where,
+                content=_answer(row, arguments),
+            )
         filtered = js.as_text(row.get("filter")) or "none"
         if (task, filtered) in graded:
-            yield records.Skipped(where=where, why=f"repeats document {task} under the filter {filtered!r}; the first is kept.")
+            yield records.Skipped(
+                where=where,
+                why=f"repeats document {task} under the filter {filtered!r}; the first is kept.",
+            )
             continue
         graded.add((task, filtered))
         scores = _scores(row)
@@ -287,7 +377,8 @@ def _rows(source: InputFile, candidate: str, metrics: Mapping[str, _Metric], ask
             by=records.GradedBy.RULE,
             where=where,
             grades=tuple(
-                _grade(name, value, metrics[name], candidate, f"Answer read: {reading[:500]}") for name, value in scores.items()
+                _grade(name, value, metrics[name], candidate, f"Answer read: {reading[:500]}")
+                for name, value in scores.items()
             ),
         )
     if ungraded:
@@ -295,15 +386,22 @@ def _rows(source: InputFile, candidate: str, metrics: Mapping[str, _Metric], ask
             f"{ungraded:,} rows hold no metric that is a number (some, like F1 or BLEU, are computed over the whole set); "
             "Assay keeps their answers without a grade."
         )
-        yield records.Skipped(where=ungraded_at, why=what) if metrics else records.Noted(where=ungraded_at, what=what)
+        yield (
+            records.Skipped(where=ungraded_at, why=what)
+            if metrics
+            else records.Noted(where=ungraded_at, what=what)
+        )
     if asked is not None and len(tasks) < asked:
         yield records.Noted(
-            where=source.name, what=f"holds {len(tasks):,} of the {asked:,} documents that the results file counts."
+            where=source.name,
+            what=f"holds {len(tasks):,} of the {asked:,} documents that the results file counts.",
         )
         yield records.FoundAtEnd(complete=False)
 
 
-def _grade(name: str, value: float, metric: _Metric, candidate: str, reason: str) -> records.FoundGrade:
+def _grade(
+    name: str, value: float, metric: _Metric, candidate: str, reason: str
+) -> records.FoundGrade:
     score = None
     if not metric.outside:
         score = 1.0 - value if metric.lower_is_better else value
@@ -319,7 +417,9 @@ def _grade(name: str, value: float, metric: _Metric, candidate: str, reason: str
 
 
 def _arguments(value: JsonValue) -> list[_Argument]:
-    """Return pairs of a context with its continuation or generation settings, from the new or the old layout."""
+    """Return pairs of a context with its continuation or generation settings, from the new or the
+    old layout.
+    """
     if isinstance(value, dict):
         pairs = [js.as_object(item) for item in value.values()]
         return [(pair.get("arg_0"), pair.get("arg_1")) for pair in pairs]
@@ -333,7 +433,10 @@ def _task(task: str, row: js.JsonObject, arguments: Sequence[_Argument]) -> reco
         id=task,
         prompt=_prompt(arguments[0][0] if arguments else None),
         expected=() if target in (None, "") else (js.to_text(target),),
-        metadata={"doc": js.storable(row.get("doc")), **js.pick(row, ("doc_hash", "prompt_hash", "target_hash"))},
+        metadata={
+            "doc": js.storable(row.get("doc")),
+            **js.pick(row, ("doc_hash", "prompt_hash", "target_hash")),
+        },
     )
 
 
@@ -345,11 +448,22 @@ def _prompt(context: object) -> tuple[Message, ...]:
 
 
 def _answer(row: js.JsonObject, arguments: Sequence[_Argument]) -> str:
-    """Return the generated text; for multiple choice, the most likely continuation; otherwise the numbers as JSON."""
-    answers = [item[0] if isinstance(item, list) and len(item) == 1 else item for item in js.as_list(row.get("resps"))]
+    """Return the generated text; for multiple choice, the most likely continuation; otherwise the
+    numbers as JSON.
+    """
+    answers = [
+        item[0] if isinstance(item, list) and len(item) == 1 else item
+        for item in js.as_list(row.get("resps"))
+    ]
     first = answers[0] if answers else None
-    if isinstance(first, list) and first and all(isinstance(draw, str) for draw in first) and not _likelihood(first):
-        first = first[0]  # repeated samples: a filter chose among them for the metrics, without saying which one
+    if (
+        isinstance(first, list)
+        and first
+        and all(isinstance(draw, str) for draw in first)
+        and not _likelihood(first)
+    ):
+        # repeated samples: a filter chose among them for the metrics, without saying which one
+        first = first[0]
     if isinstance(first, str):
         return first
     likely = [_likelihood(answer) for answer in answers]
@@ -362,7 +476,9 @@ def _answer(row: js.JsonObject, arguments: Sequence[_Argument]) -> str:
 
 
 def _likelihood(value: object) -> float | None:
-    """Return the log-likelihood in `[-1.2, false]`, which older versions write as `["-1.2", "False"]`."""
+    """Return the log-likelihood in `[-1.2, false]`, which older versions write as `["-1.2",
+    "False"]`.
+    """
     if not isinstance(value, list) or len(value) != 2:
         return None
     if isinstance(value[1], bool) or value[1] in ("True", "False"):

@@ -1,4 +1,6 @@
-"""Read any table or JSON with a user's mapping (`--map`) of columns to task, candidate, answer and scores."""
+"""Read any table or JSON with a user's mapping (`--map`) of columns to task, candidate, answer and
+scores.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,29 @@ from typing import Final, NamedTuple
 
 from assay.domain.errors import InputError
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import Found, FoundGrade, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import (
+    Found,
+    FoundGrade,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    Noted,
+    Skipped,
+)
 from assay.domain.suite import Message
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import mapping as grammar
 from assay.exchange.parsing.input_files import FileSample, InputFile, UnreadableFile
-from assay.exchange.parsing.json_values import JsonObject, as_count, as_duration, as_list, as_messages, as_text, shorten
+from assay.exchange.parsing.json_values import (
+    JsonObject,
+    as_count,
+    as_duration,
+    as_list,
+    as_messages,
+    as_text,
+    shorten,
+)
 from assay.exchange.parsing.mapping import Metric, Place, problem_of as problem_of
 from assay.exchange.parsing.off_scale import ScaleCheck
 from assay.exchange.parsing.score_rows import AssessmentGatherer, cell_number, cell_text
@@ -29,7 +48,9 @@ _MOST_WAITING: Final = 100_000
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Return None: only `--map` selects this importer, because file content cannot show that a mapping applies."""
+    """Return None: only `--map` selects this importer, because file content cannot show that a
+    mapping applies.
+    """
     return None
 
 
@@ -41,8 +62,11 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         raise InputError("--map", problem or "is missing.")
     mapped = _MappedRows(mapping, options.candidate)
     filters = grammar.RowFilter.of(mapping)
-    # Held back until a row gives an answer or a score: a mapping that fits no row must leave no run behind.
-    waiting: list[Found] | None = [FoundRun(suite=options.dataset or str(mapping.get("suite") or source.stem), format=NAME)]
+    # Held back until a row gives an answer or a score: a mapping that fits no row must leave no run
+    # behind.
+    waiting: list[Found] | None = [
+        FoundRun(suite=options.dataset or str(mapping.get("suite") or source.stem), format=NAME)
+    ]
     tasks: set[int] = set()
     absent = grammar.places_in(mapping)
     columns: list[str] = []
@@ -88,7 +112,10 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             yield from (record for record in records if isinstance(record, Skipped))
             waiting += (record for record in records if not isinstance(record, Skipped))
             if len(waiting) > _MOST_WAITING:
-                raise UnreadableFile(where, "was not read further, because no row up to here has an answer or a score.")
+                raise UnreadableFile(
+                    where,
+                    "was not read further, because no row up to here has an answer or a score.",
+                )
             if mapped.taken:
                 yield from waiting
                 waiting = None
@@ -136,14 +163,20 @@ class _MappedRows:
     def __init__(self, mapping: JsonObject, candidate: str | None) -> None:
         self._mapping = mapping
         self._named = candidate
-        self._places = {key: grammar.place_of(mapping[key]) for key in mapping if key in grammar.PLACES}
+        self._places = {
+            key: grammar.place_of(mapping[key]) for key in mapping if key in grammar.PLACES
+        }
         self._amounts = {key: self._places[key] for key in grammar.AMOUNTS if key in self._places}
         self._metrics = grammar.metrics_of(mapping)
         self._answers = "answer" in self._places or "error" in self._places
         self._missing = frozenset(cell_text(item) for item in as_list(mapping.get("missing")))
         self._first = as_count(mapping.get("first_trial", 1)) or 0
         draws = mapping.get("draws")
-        self._draws = [str(place) for place in (draws if isinstance(draws, list) else [draws]) if place is not None]
+        self._draws = [
+            str(place)
+            for place in (draws if isinstance(draws, list) else [draws])
+            if place is not None
+        ]
         self._joint = bool(mapping.get("joint"))
         self._sums: dict[_Cell, _Sum] | None = {} if mapping.get("sum") else None
         self._answered: set[tuple[str, str, int]] = set()
@@ -155,10 +188,14 @@ class _MappedRows:
         self.taken = False
 
     def has(self, row: TableRow, place: Place) -> bool:
-        """True if a row, or the part of it that belongs to a candidate, has a value at the location."""
+        """True if a row, or the part of it that belongs to a candidate, has a value at the
+        location.
+        """
         if place(row) is not None:
             return True
-        parts = (cell for _, cell in self.candidates(row)) if self._mapping.get("candidates") else ()
+        parts = (
+            (cell for _, cell in self.candidates(row)) if self._mapping.get("candidates") else ()
+        )
         return any(place(part) is not None for part in parts if isinstance(part, dict))
 
     def _value(self, row: TableRow, key: str) -> object:
@@ -185,7 +222,9 @@ class _MappedRows:
         )
 
     def candidates(self, row: TableRow) -> Iterator[tuple[str, object]]:
-        """Yield each candidate with its part of the row: the whole row in a long table, otherwise the value under its key."""
+        """Yield each candidate with its part of the row: the whole row in a long table, otherwise
+        the value under its key.
+        """
         wide = self._mapping.get("candidates")
         if not wide:
             yield self._named or self.text(row, "candidate"), row
@@ -198,36 +237,57 @@ class _MappedRows:
         else:
             cells = row if wide == "*" else _opened(grammar.place_of(wide)(row))
             for name, cell in cells.items() if isinstance(cells, dict) else ():
-                # `@key`, `@root` and `@line` are added while reading; they are not columns of the file.
+                # `@key`, `@root` and `@line` are added while reading; they are not columns of the
+                # file.
                 if not str(name).startswith("@"):
                     yield str(name), _opened(cell)
 
-    def read_cell(self, cell: object, row: TableRow, task: str, candidate: str, where: str) -> Iterator[Found]:
-        fields = row if cell is row else {**row, **cell} if isinstance(cell, dict) else {**row, "@value": cell}
+    def read_cell(
+        self, cell: object, row: TableRow, task: str, candidate: str, where: str
+    ) -> Iterator[Found]:
+        fields = (
+            row
+            if cell is row
+            else {**row, **cell}
+            if isinstance(cell, dict)
+            else {**row, "@value": cell}
+        )
         if not self._draws:
             return self._read_trial(fields, 1, task, candidate, where)
         return self._read_draws(fields, task, candidate, where)
 
-    def _read_draws(self, fields: TableRow, task: str, candidate: str, where: str) -> Iterator[Found]:
+    def _read_draws(
+        self, fields: TableRow, task: str, candidate: str, where: str
+    ) -> Iterator[Found]:
         lists = {path: _list_at(fields, path) for path in self._draws}
         lengths = {len(items) for items in lists.values() if items is not None}
         if None in lists.values() or len(lengths) != 1 or lengths == {0}:
             shown = ", ".join(
-                f"{path} {'no list' if items is None else f'{len(items)} values'}" for path, items in lists.items()
+                f"{path} {'no list' if items is None else f'{len(items)} values'}"
+                for path, items in lists.items()
             )
-            yield Skipped(where=where, why=f"does not have lists of equal length for {candidate!r}: {shown}.")
+            yield Skipped(
+                where=where, why=f"does not have lists of equal length for {candidate!r}: {shown}."
+            )
             return
-        for number, items in enumerate(zip(*(items or () for items in lists.values()), strict=True), 1):
+        for number, items in enumerate(
+            zip(*(items or () for items in lists.values()), strict=True), 1
+        ):
             draw = {**fields, **dict(zip(lists, items, strict=True)), "@draw": number}
             yield from self._read_trial(draw, number, task, candidate, where)
 
-    def _read_trial(self, fields: TableRow, number: int, task: str, candidate: str, where: str) -> Iterator[Found]:
+    def _read_trial(
+        self, fields: TableRow, number: int, task: str, candidate: str, where: str
+    ) -> Iterator[Found]:
         k = number
         if "trial" in self._places:
             trial = cell_number(self._value(fields, "trial"))
             if trial is None or trial < self._first or trial != int(trial):
                 shown = self._value(fields, "trial")
-                yield Skipped(where=where, why=f"has trial {shown!r}; trials are whole numbers from {self._first}.")
+                yield Skipped(
+                    where=where,
+                    why=f"has trial {shown!r}; trials are whole numbers from {self._first}.",
+                )
                 return
             k = int(trial) - self._first + 1
         response = self._response(fields, task, candidate, k, where) if self._answers else None
@@ -240,7 +300,9 @@ class _MappedRows:
         if response is not None and response.failure is not None:
             return
         # An empty text in `missing` means that the user expects cells without a value.
-        empty = response is None and not (self._answers and self.text(fields, "answer") in self._missing)
+        empty = response is None and not (
+            self._answers and self.text(fields, "answer") in self._missing
+        )
         for at, metric in enumerate(self._metrics):
             cell = metric.score(fields)
             text = "" if cell is None else cell_text(cell)
@@ -253,15 +315,21 @@ class _MappedRows:
                     yield problem
         if empty:
             why = f"holds no {'answer or score' if self._metrics else 'answer'} for {candidate!r}."
-            yield Skipped(where=where, why=f"{why} If that is intended, list the empty text under `missing`.")
+            yield Skipped(
+                where=where, why=f"{why} If that is intended, list the empty text under `missing`."
+            )
 
-    def _response(self, fields: TableRow, task: str, candidate: str, k: int, where: str) -> FoundResponse | None:
+    def _response(
+        self, fields: TableRow, task: str, candidate: str, k: int, where: str
+    ) -> FoundResponse | None:
         error = self.text(fields, "error")
         answer = self._value(fields, "answer")
         if not error and (answer is None or cell_text(answer) in self._missing):
             return None
         amounts = {key: self._amount(key, place(fields)) for key, place in self._amounts.items()}
-        failure = Failure(kind="error", fault=Fault.PROVIDER, detail=shorten(error)) if error else None
+        failure = (
+            Failure(kind="error", fault=Fault.PROVIDER, detail=shorten(error)) if error else None
+        )
         return FoundResponse(
             task=task,
             candidate=candidate,
@@ -278,17 +346,31 @@ class _MappedRows:
         )
 
     def _amount(self, key: str, cell: object) -> float | None:
-        """Return the tokens, dollars or seconds in a cell; None, counted for a note, unless it is a number of at least 0."""
+        """Return the tokens, dollars or seconds in a cell; None, counted for a note, unless it is a
+        number of at least 0.
+        """
         number = as_duration(cell_number(cell))
         if number is None and cell_text(cell):
             self._odd[key] += 1
         return number
 
     def _grade(
-        self, at: int, metric: Metric, cell: object, fields: TableRow, task: str, candidate: str, k: int, where: str
+        self,
+        at: int,
+        metric: Metric,
+        cell: object,
+        fields: TableRow,
+        task: str,
+        candidate: str,
+        k: int,
+        where: str,
     ) -> Skipped | None:
-        """Collect the grade in a cell, or add it to a running sum; return the reason if the grade cannot be read."""
-        judge = (cell_text(metric.judge(fields)) if metric.judge is not None else "") or metric.default_judge
+        """Collect the grade in a cell, or add it to a running sum; return the reason if the grade
+        cannot be read.
+        """
+        judge = (
+            cell_text(metric.judge(fields)) if metric.judge is not None else ""
+        ) or metric.default_judge
         if self._graders.setdefault(judge, metric.by) is not metric.by:
             why = f"has a grade by {judge!r} as a {metric.by}, but other rows say {self._graders[judge]}; use another `judge`."
             return Skipped(where=where, why=why)
@@ -317,7 +399,13 @@ class _MappedRows:
         return None
 
     def _add(
-        self, metric: Metric, raw: float, scale: tuple[float, float], cell: _Cell, reason: str, where: str
+        self,
+        metric: Metric,
+        raw: float,
+        scale: tuple[float, float],
+        cell: _Cell,
+        reason: str,
+        where: str,
     ) -> Skipped | None:
         worst, best = scale
         score = (raw - worst) / (best - worst)
@@ -354,7 +442,9 @@ class _MappedRows:
         for cell, total in (self._sums or {}).items():
             if total.total is not None:
                 metric, scale = self._metrics[cell.metric], (total.worst, total.best)
-                problem = self._add(metric, total.total, scale, cell, "\n".join(total.reasons), total.where)
+                problem = self._add(
+                    metric, total.total, scale, cell, "\n".join(total.reasons), total.where
+                )
                 if problem is not None:
                     yield problem
                 yield from self.grades.ready()
@@ -385,7 +475,11 @@ def _list_at(fields: TableRow, path: str) -> list[object] | None:
 
 
 def _prompt(value: object) -> tuple[Message, ...]:
-    turns = as_messages(value) if isinstance(value, list) and all(isinstance(turn, dict) for turn in value) else ()
+    turns = (
+        as_messages(value)
+        if isinstance(value, list) and all(isinstance(turn, dict) for turn in value)
+        else ()
+    )
     return turns or (Message(role="user", content=_content(value)),)
 
 

@@ -1,14 +1,17 @@
-"""Tables of MLflow's evaluations: `result_df` of `mlflow.genai.evaluate`, and `eval_results_table.json` of `mlflow.evaluate`.
+"""Tables of MLflow's evaluations: `result_df` of `mlflow.genai.evaluate`, and
+`eval_results_table.json` of `mlflow.evaluate`.
 
-Based on `mlflow/genai/utils/trace_utils.py`, `entities/trace.py` and `models/evaluation/default_evaluator.py` in 3.18. A
-`result_df` has a trace for each row (`trace_id`, `trace`, `request`, `response`, `assessments`) and columns `NAME/value` and
-`NAME/rationale`, which `mlflow.search_traces()` leaves out; `eval_results_table.json` has the columns of the data, `outputs`,
-and `METRIC/score` with `METRIC/justification`.
+Based on `mlflow/genai/utils/trace_utils.py`, `entities/trace.py` and
+`models/evaluation/default_evaluator.py` in 3.18. A `result_df` has a trace for each row
+(`trace_id`, `trace`, `request`, `response`, `assessments`) and columns `NAME/value` and
+`NAME/rationale`, which `mlflow.search_traces()` leaves out; `eval_results_table.json` has the
+columns of the data, `outputs`, and `METRIC/score` with `METRIC/justification`.
 
-Assessments state their source: those from code count, a person's are attributed to that person, and all others await review.
-Assessments from another evaluation of the same trace, and overridden ones, are left out. `yes` and `no` are 1 and 0, as in
-MLflow's own means. In the older table, a metric with a justification was graded by a model, on MLflow's scale of 1 to 5; for
-`toxicity`, lower is better. A task is named after a digest of its request without the model.
+Assessments state their source: those from code count, a person's are attributed to that person, and
+all others await review. Assessments from another evaluation of the same trace, and overridden ones,
+are left out. `yes` and `no` are 1 and 0, as in MLflow's own means. In the older table, a metric
+with a justification was graded by a model, on MLflow's scale of 1 to 5; for `toxicity`, lower is
+better. A task is named after a digest of its request without the model.
 """
 
 from __future__ import annotations
@@ -50,7 +53,10 @@ def recognise(sample: FileSample) -> float | None:
     """Recognise rows of traces with `NAME/value`, or of data with `METRIC/v1/score`."""
     head = sample.head
     # pandas escapes slashes in JSON.
-    if not any(part in head for part in (b"/value", b"\\/value", b"/score", b"\\/score", b"assessment_name")):
+    if not any(
+        part in head
+        for part in (b"/value", b"\\/value", b"/score", b"\\/score", b"assessment_name")
+    ):
         return None
     rows = first_frame_rows(sample)
     columns = {key for row in rows for key in row}
@@ -82,7 +88,11 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         format=NAME,
         candidates=(FoundCandidate(name=candidate, model=model, metadata=options.model_info),),
         provenance={
-            "candidate_from": "option" if options.candidate else "responses" if model else "file name",
+            "candidate_from": "option"
+            if options.candidate
+            else "responses"
+            if model
+            else "file name",
             **({} if run is None else {"run_id": run}),
         },
         identity=None if run is None else f"mlflow run {run}",
@@ -94,12 +104,18 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     yield from graded_records(lambda: _rows(source, candidate, run, traces=traces), source.name)
 
 
-def _rows(source: InputFile, candidate: str, run: str | None, *, traces: bool) -> Iterator[GradedRow | Skipped]:
+def _rows(
+    source: InputFile, candidate: str, run: str | None, *, traces: bool
+) -> Iterator[GradedRow | Skipped]:
     for row, where in frame_rows(source):
         if isinstance(row, str):
             yield Skipped(where=where, why=row)
         else:
-            yield _traced(_Trace(row), run, where, candidate) if traces else _evaluated(row, where, candidate)
+            yield (
+                _traced(_Trace(row), run, where, candidate)
+                if traces
+                else _evaluated(row, where, candidate)
+            )
 
 
 def _is_of_traces(column: str) -> bool:
@@ -107,32 +123,48 @@ def _is_of_traces(column: str) -> bool:
 
 
 class _Trace:
-    """A row and its trace's fields, which come from columns or from the trace as JSON (complete in CSV files)."""
+    """A row and its trace's fields, which come from columns or from the trace as JSON (complete in
+    CSV files).
+    """
 
     def __init__(self, row: Mapping[str, object]) -> None:
         self.row = row
         whole = js.as_object(decoded(row.get("trace")))
         self.info = js.as_object(whole.get("info"))
-        self.metadata = js.as_object(self.info.get("trace_metadata")) or js.as_object(decoded(row.get("trace_metadata")))
-        self.assessments = js.objects_in(self.info.get("assessments")) or js.objects_in(decoded(row.get("assessments")))
-        spans = js.objects_in(js.as_object(whole.get("data")).get("spans")) or js.objects_in(decoded(row.get("spans")))
+        self.metadata = js.as_object(self.info.get("trace_metadata")) or js.as_object(
+            decoded(row.get("trace_metadata"))
+        )
+        self.assessments = js.objects_in(self.info.get("assessments")) or js.objects_in(
+            decoded(row.get("assessments"))
+        )
+        spans = js.objects_in(js.as_object(whole.get("data")).get("spans")) or js.objects_in(
+            decoded(row.get("spans"))
+        )
         root = next((span for span in spans if not span.get("parent_span_id")), {})
         attributes = js.as_object(root.get("attributes"))
         self.request = decoded(attributes.get("mlflow.spanInputs")) or decoded(row.get("request"))
-        self.response = decoded(attributes.get("mlflow.spanOutputs")) or decoded(row.get("response"))
+        self.response = decoded(attributes.get("mlflow.spanOutputs")) or decoded(
+            row.get("response")
+        )
         answered = js.as_text(js.as_object(self.response).get("model"))
         self.model = answered or js.as_text(js.as_object(self.request).get("model"))
 
     @property
     def state(self) -> str | None:
         """The trace's state: OK, ERROR, IN_PROGRESS or None."""
-        return js.as_text(self.row.get("state")) or js.as_text(self.info.get("state")) or js.as_text(self.row.get("status"))
+        return (
+            js.as_text(self.row.get("state"))
+            or js.as_text(self.info.get("state"))
+            or js.as_text(self.row.get("status"))
+        )
 
     @property
     def started(self) -> str | None:
         """Time of the request: milliseconds in the column, text in the trace."""
         milliseconds = cell_number(self.row.get("request_time"))
-        return js.from_text(self.info.get("request_time")) or js.from_unix(milliseconds and milliseconds / 1000)
+        return js.from_text(self.info.get("request_time")) or js.from_unix(
+            milliseconds and milliseconds / 1000
+        )
 
 
 def _run_of(assessment: js.JsonObject) -> str | None:
@@ -140,18 +172,30 @@ def _run_of(assessment: js.JsonObject) -> str | None:
 
 
 def _changed(assessment: js.JsonObject) -> str | None:
-    return js.from_text(assessment.get("last_update_time")) or js.from_text(assessment.get("create_time"))
+    return js.from_text(assessment.get("last_update_time")) or js.from_text(
+        assessment.get("create_time")
+    )
 
 
 def _traced(trace: _Trace, run: str | None, where: str, candidate: str) -> GradedRow:
     body = js.as_object(trace.response)
-    text, finish, failure = answer_of(body) if "choices" in body else (answer_text(trace.response), None, None)
+    text, finish, failure = (
+        answer_of(body) if "choices" in body else (answer_text(trace.response), None, None)
+    )
     if trace.state == "ERROR":
-        failure = Failure(kind="error", fault=Fault.HARNESS, detail="the traced call ended with an error.")
+        failure = Failure(
+            kind="error", fault=Fault.HARNESS, detail="the traced call ended with an error."
+        )
     elif text is None and failure is None:
-        failure = Failure(kind="no_output", fault=Fault.HARNESS, detail="the trace holds no response.")
+        failure = Failure(
+            kind="no_output", fault=Fault.HARNESS, detail="the trace holds no response."
+        )
     request = js.as_object(trace.request)
-    asked = {key: value for key, value in request.items() if key != "model"} if "messages" in request else trace.request
+    asked = (
+        {key: value for key, value in request.items() if key != "model"}
+        if "messages" in request
+        else trace.request
+    )
     tokens = js.as_object(decoded(trace.metadata.get("mlflow.trace.tokenUsage")))
     cost = js.as_object(decoded(trace.metadata.get("mlflow.trace.cost")))
     milliseconds = cell_number(trace.row.get("execution_duration"))
@@ -177,26 +221,41 @@ def _traced(trace: _Trace, run: str | None, where: str, candidate: str) -> Grade
 
 def _expected(trace: _Trace) -> tuple[str, ...]:
     named = {
-        js.to_text(assessment.get("assessment_name")): js.to_text(js.as_object(assessment.get("expectation")).get("value"))
+        js.to_text(assessment.get("assessment_name")): js.to_text(
+            js.as_object(assessment.get("expectation")).get("value")
+        )
         for assessment in trace.assessments
         if assessment.get("expectation")
     }
-    return tuple(named.values()) if len(named) < 2 else tuple(f"{name}: {value}" for name, value in named.items())
+    return (
+        tuple(named.values())
+        if len(named) < 2
+        else tuple(f"{name}: {value}" for name, value in named.items())
+    )
 
 
 def _assessed(trace: _Trace, run: str | None) -> Iterator[MetricValue]:
-    """Yield the feedback on a trace, from the trace's assessments or, if it has none, from the table's columns."""
+    """Yield the feedback on a trace, from the trace's assessments or, if it has none, from the
+    table's columns.
+    """
     known: set[str] = set()
     for assessment in trace.assessments:
         name = js.to_text(assessment.get("assessment_name"))
         known.add(name)
         feedback = js.as_object(assessment.get("feedback"))
-        if not feedback or assessment.get("valid") is False or _run_of(assessment) not in (None, run):
+        if (
+            not feedback
+            or assessment.get("valid") is False
+            or _run_of(assessment) not in (None, run)
+        ):
             continue
         given = js.as_object(assessment.get("source"))
         kind, giver = js.as_text(given.get("source_type")) or "", js.as_text(given.get("source_id"))
         by = _BY_SOURCE.get(kind, GradedBy.MODEL)
-        if any(key.startswith("mlflow.assessment.judge") for key in js.as_object(assessment.get("metadata"))):
+        if any(
+            key.startswith("mlflow.assessment.judge")
+            for key in js.as_object(assessment.get("metadata"))
+        ):
             by = GradedBy.MODEL  # code that called a judge, whose cost or tokens MLflow recorded
         judge = NAME if by is GradedBy.RULE else giver or name
         error = js.as_text(js.as_object(feedback.get("error")).get("error_message"))
@@ -204,7 +263,12 @@ def _assessed(trace: _Trace, run: str | None) -> Iterator[MetricValue]:
         if error is not None:
             reason = f"the scorer broke: {js.shorten(error, 500)}"
         yield _rated(
-            name, None if error else feedback.get("value"), judge, by, reason, assumed=kind not in (*_BY_SOURCE, "LLM_JUDGE")
+            name,
+            None if error else feedback.get("value"),
+            judge,
+            by,
+            reason,
+            assumed=kind not in (*_BY_SOURCE, "LLM_JUDGE"),
         )
     for key in trace.row:
         match = _ASSESSED.match(key)
@@ -215,14 +279,18 @@ def _assessed(trace: _Trace, run: str | None) -> Iterator[MetricValue]:
                 yield _rated(match[1], value, match[1], GradedBy.MODEL, reason, assumed=True)
 
 
-def _rated(name: str, value: object, judge: str, by: GradedBy, reason: str, *, assumed: bool) -> MetricValue:
+def _rated(
+    name: str, value: object, judge: str, by: GradedBy, reason: str, *, assumed: bool
+) -> MetricValue:
     if isinstance(value, str):
         rating = _RATINGS.get(value.strip().lower())
         number = cell_number(value) if rating is None else rating
         if number is None:
             reason = f"{value}: {reason}" if reason else value
         value = number
-    return MetricValue(criterion=name, value=value, judge=judge, by=by, reason=reason, assumed=assumed)
+    return MetricValue(
+        criterion=name, value=value, judge=judge, by=by, reason=reason, assumed=assumed
+    )
 
 
 def _evaluated(row: Mapping[str, object], where: str, candidate: str) -> GradedRow:
@@ -230,9 +298,14 @@ def _evaluated(row: Mapping[str, object], where: str, candidate: str) -> GradedR
     metrics = {key: match for key in row if (match := _SCORED.match(key)) is not None}
     output = next((key for key in _OUTPUTS if key in row), None)
     target = next((key for key in _TARGETS if key in row), None)
-    data = {key: decoded(value) for key, value in row.items() if key not in metrics and key not in (output, target, *_MEASURES)}
+    data = {
+        key: decoded(value)
+        for key, value in row.items()
+        if key not in metrics and key not in (output, target, *_MEASURES)
+    }
     text = None if output is None else answer_text(decoded(row[output]))
     expected = None if target is None else decoded(row[target])
+    # MLflow counts the tokens of the outputs
     return GradedRow(
         where=where,
         candidate=candidate,
@@ -240,12 +313,14 @@ def _evaluated(row: Mapping[str, object], where: str, candidate: str) -> GradedR
         expected=() if expected is None else (js.to_text(js.storable(expected)),),
         content=text,
         values=tuple(_scored(row, metrics)),
-        output_tokens=js.as_count(cell_number(row.get("token_count"))),  # MLflow counts the tokens of the outputs
+        output_tokens=js.as_count(cell_number(row.get("token_count"))),
         latency_s=js.as_duration(cell_number(row.get("latency"))),
     )
 
 
-def _scored(row: Mapping[str, object], metrics: Mapping[str, re.Match[str]]) -> Iterable[MetricValue]:
+def _scored(
+    row: Mapping[str, object], metrics: Mapping[str, re.Match[str]]
+) -> Iterable[MetricValue]:
     justified = {match[1] for match in metrics.values() if match[2] == "justification"}
     for key, match in metrics.items():
         name = match[1]
@@ -255,7 +330,14 @@ def _scored(row: Mapping[str, object], metrics: Mapping[str, re.Match[str]]) -> 
         worst, best = (1.0, 0.0) if name == "toxicity" else (0.0, 1.0)
         if by_model and name in _ONE_TO_FIVE:
             worst, best = 1.0, 5.0
-        reason = next((row[other] for other, part in metrics.items() if part[1] == name and part[2] != "score"), None)
+        reason = next(
+            (
+                row[other]
+                for other, part in metrics.items()
+                if part[1] == name and part[2] != "score"
+            ),
+            None,
+        )
         yield MetricValue(
             criterion=name,
             value=cell_number(value),

@@ -1,13 +1,15 @@
 """MT-bench of FastChat: model answers with their turns, single judgments and pairwise judgments.
 
-Based on lm-sys/FastChat's `llm_judge/common.py` and `llm_judge/gen_model_answer.py` (2023 to 2024). An answer holds
-`question_id`, `model_id` and `choices` with `turns`; a single judgment `model`, `judge` (model and prompt), `judgment`, `turn`
-and `score` (1 to 10, or -1 if none could be read); a pairwise judgment `model_1`, `model_2`, `g1_winner` and `g2_winner`
-(`model_1`, `model_2`, `tie` or `error`) for both orders. `question.jsonl` and `reference_answer/` in the same folder contain
+Based on lm-sys/FastChat's `llm_judge/common.py` and `llm_judge/gen_model_answer.py` (2023 to 2024).
+An answer holds `question_id`, `model_id` and `choices` with `turns`; a single judgment `model`,
+`judge` (model and prompt), `judgment`, `turn` and `score` (1 to 10, or -1 if none could be read); a
+pairwise judgment `model_1`, `model_2`, `g1_winner` and `g2_winner` (`model_1`, `model_2`, `tie` or
+`error`) for both orders. `question.jsonl` and `reference_answer/` in the same folder contain
 questions and reference answers.
 
-A turn is a task (`81-1`, `81-2`), each choice a trial. A judge is named after its model and prompt; each order of a pair counts
-as a separate judge. Every judgment awaits review; pairwise judgments are preferences (`preferences`).
+A turn is a task (`81-1`, `81-2`), each choice a trial. A judge is named after its model and prompt;
+each order of a pair counts as a separate judge. Every judgment awaits review; pairwise judgments
+are preferences (`preferences`).
 """
 
 from __future__ import annotations
@@ -23,7 +25,14 @@ from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import first_rows, folder_name, folder_path, objects_of, parent_folder, read_rows
+from assay.exchange.parsing.json_rows import (
+    first_rows,
+    folder_name,
+    folder_path,
+    objects_of,
+    parent_folder,
+    read_rows,
+)
 from assay.exchange.parsing.preferences import KIND, PREFERENCE, preference_assessment
 
 NAME: Final = "mt_bench"
@@ -31,7 +40,9 @@ NAME: Final = "mt_bench"
 _LOW, _HIGH = 1.0, 10.0
 # FastChat's `API_ERROR_OUTPUT`.
 _BROKEN: Final = "$ERROR$"
-_NO_ANSWER: Final = Failure(kind="error", fault=Fault.PROVIDER, detail="the model's API gave no answer.")
+_NO_ANSWER: Final = Failure(
+    kind="error", fault=Fault.PROVIDER, detail="the model's API gave no answer."
+)
 _FOLDERS: Final = ("model_answer", "model_judgment", "reference_answer")
 _BESIDE: Final = ("question", "prompts")
 _JUDGMENTS: Final = ("single", "pair")
@@ -40,7 +51,9 @@ _ROW: Final[Shape] = dict.fromkeys(foreign_names(__name__)["row"])
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise questions, answers and judgments (lines with a `question_id`), and files of judge prompts."""
+    """Recognise questions, answers and judgments (lines with a `question_id`), and files of judge
+    prompts.
+    """
     if b'"question_id"' not in sample.head and b'"prompt_template"' not in sample.head:
         return None
     rows = first_rows(sample, 50)
@@ -50,14 +63,22 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the bench's other files, which are read with its first file of judgments or, without judgments, of answers."""
+    """Return the bench's other files, which are read with its first file of judgments or, without
+    judgments, of answers.
+    """
     kind = _kind_of(source.sample)
     if kind is None or kind in _BESIDE:
         return ()
-    bench = [other for other in others if _kind_of(other.sample) is not None and _same_bench(source, other)]
+    bench = [
+        other
+        for other in others
+        if _kind_of(other.sample) is not None and _same_bench(source, other)
+    ]
     if kind == "answer":
         judged = any(_kind_of(file.sample) in _JUDGMENTS for file in bench)
-        answered = any(_kind_of(file.sample) == "answer" and not _is_reference(file) for file in bench)
+        answered = any(
+            _kind_of(file.sample) == "answer" and not _is_reference(file) for file in bench
+        )
         if judged or (_is_reference(source) and answered):
             return ()
     return bench
@@ -71,19 +92,28 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         yield records.Skipped(where=source.name, why=why)
         return
     companions = options.beside.get("companions", ())
-    of_kind = {name: [file for file in companions if _kind_of(file.sample) == name] for name in (*_BESIDE, "answer")}
+    of_kind = {
+        name: [file for file in companions if _kind_of(file.sample) == name]
+        for name in (*_BESIDE, "answer")
+    }
     answers = [file for file in of_kind["answer"] if not _is_reference(file)]
     if kind == "answer":
         answers.insert(0, source)
     judgments = [file for file in (source, *companions) if _kind_of(file.sample) in _JUDGMENTS]
     paired = [file for file in judgments if _kind_of(file.sample) == "pair"]
     prompts = {
-        js.to_text(row.get("name")): {key: row.get(key) for key in ("system_prompt", "prompt_template", "output_format")}
+        js.to_text(row.get("name")): {
+            key: row.get(key) for key in ("system_prompt", "prompt_template", "output_format")
+        }
         for file in of_kind["prompts"]
         for row, _ in objects_of(file)
     }
     rows = (row for file in (*answers, *judgments) for row, _ in objects_of(file))
-    names = (js.as_text(row.get(key)) for row in rows for key in ("model_id", "model", "model_1", "model_2"))
+    names = (
+        js.as_text(row.get(key))
+        for row in rows
+        for key in ("model_id", "model", "model_1", "model_2")
+    )
     models = list(dict.fromkeys(name for name in names if name is not None))
     bench = _Bench(
         questions=_by_id(of_kind["question"]),
@@ -137,7 +167,9 @@ def _is_reference(source: InputFile) -> bool:
 
 
 def _same_bench(source: InputFile, other: InputFile) -> bool:
-    """True if the other file is in the same folder, its parent, or a neighbouring folder in FastChat's layout."""
+    """True if the other file is in the same folder, its parent, or a neighbouring folder in
+    FastChat's layout.
+    """
     folder, other_folder = folder_path(source), folder_path(other)
     beside = parent_folder(folder) == parent_folder(other_folder) and all(
         folder_name(path) in _FOLDERS for path in (folder, other_folder)
@@ -163,7 +195,9 @@ def _turns(answer: js.JsonObject) -> list[str]:
 
 
 class _Bench(NamedTuple):
-    """Questions and reference answers by id, the new name of a model, and the ids of tasks yielded so far."""
+    """Questions and reference answers by id, the new name of a model, and the ids of tasks yielded
+    so far.
+    """
 
     questions: dict[str, js.JsonObject]
     references: dict[str, js.JsonObject]
@@ -174,7 +208,9 @@ class _Bench(NamedTuple):
         return self.rename.get(model, model)
 
     def new_task(self, question: str, turn: int) -> Iterator[records.FoundTask]:
-        """Yield a turn's task once, with the user's questions up to that turn but without answers, which differ by model."""
+        """Yield a turn's task once, with the user's questions up to that turn but without answers,
+        which differ by model.
+        """
         name = f"{question}-{turn}"
         if name in self.tasks:
             return
@@ -200,7 +236,10 @@ def _answers(source: InputFile, bench: _Bench) -> Iterator[records.Found]:
             continue
         question, model = js.as_id(row.get("question_id")), js.as_text(row.get("model_id"))
         if question is None or model is None or _kind(row) != "answer":
-            yield records.Skipped(where=where, why="is not an answer: it lacks `question_id`, `model_id` or `choices`.")
+            yield records.Skipped(
+                where=where,
+                why="is not an answer: it lacks `question_id`, `model_id` or `choices`.",
+            )
             continue
         for trial, choice in enumerate(js.as_list(row["choices"]), 1):
             for turn, answer in enumerate(js.as_list(js.as_object(choice).get("turns")), 1):
@@ -222,11 +261,17 @@ def _judgment(row: js.JsonObject, where: str, bench: _Bench) -> Iterator[records
     question = js.as_id(row.get("question_id"))
     turn = js.as_number(row.get("turn", 1))
     if question is None or turn is None or turn < 1 or turn != int(turn):
-        yield records.Skipped(where=where, why="has no `question_id`, or a `turn` that is not a number of at least 1.")
+        yield records.Skipped(
+            where=where, why="has no `question_id`, or a `turn` that is not a number of at least 1."
+        )
         return
     yield from bench.new_task(question, int(turn))
     task = f"{question}-{int(turn)}"
-    judge = "/".join(js.to_text(part) for part in js.as_list(row["judge"])) or js.to_text(row["judge"]) or "judge"
+    judge = (
+        "/".join(js.to_text(part) for part in js.as_list(row["judge"]))
+        or js.to_text(row["judge"])
+        or "judge"
+    )
     if _kind(row) == "single":
         model = js.as_text(row["model"])
         if model is None:

@@ -1,14 +1,17 @@
-"""Output items of OpenAI's hosted Evals, as its API returns them; the service ends on 30 November 2026.
+"""Output items of OpenAI's hosted Evals, as its API returns them; the service ends on 30 November
+2026.
 
-Based on the API reference of `GET /evals/{id}/runs/{id}/output_items`, of the eval and the run object and of the graders,
-in the openai-python and openai-node libraries of 2025 and 2026; Azure's answers of the same shape. It reads JSON Lines or a
-JSON list of `eval.run.output_item` objects, pages of them (`{"object": "list", "data": […]}`), and objects with such items
-under `output_items`. Objects `eval` and `eval.run`, in the same file or in separate ones, name suite, candidate and graders.
+Based on the API reference of `GET /evals/{id}/runs/{id}/output_items`, of the eval and the run
+object and of the graders, in the openai-python and openai-node libraries of 2025 and 2026; Azure's
+answers of the same shape. It reads JSON Lines or a JSON list of `eval.run.output_item` objects,
+pages of them (`{"object": "list", "data": […]}`), and objects with such items under `output_items`.
+Objects `eval` and `eval.run`, in the same file or in separate ones, name suite, candidate and
+graders.
 
-Each run becomes a run, and each item a task named after the item's number in the data source. Grades of the types
-`label_model`, `score_model` and others that call a model await review, with the model's answer as the reply; `string_check`,
-`text_similarity` and `python` count. Graders without a type are treated as models, so that no unreviewed grade counts by
-mistake.
+Each run becomes a run, and each item a task named after the item's number in the data source.
+Grades of the types `label_model`, `score_model` and others that call a model await review, with the
+model's answer as the reply; `string_check`, `text_similarity` and `python` count. Graders without a
+type are treated as models, so that no unreviewed grade counts by mistake.
 """
 
 from __future__ import annotations
@@ -22,7 +25,13 @@ from assay.domain.failure import Failure, Fault
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import first_rows, folder_path, lies_beneath, read_document, read_rows
+from assay.exchange.parsing.json_rows import (
+    first_rows,
+    folder_path,
+    lies_beneath,
+    read_document,
+    read_rows,
+)
 from assay.exchange.parsing.off_scale import OffScale
 
 NAME: Final = "openai_evals"
@@ -44,13 +53,17 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the files with evals and runs in the folder of a file of items, or in any folder above it."""
+    """Return the files with evals and runs in the folder of a file of items, or in any folder above
+    it.
+    """
     if not _has_items(source.sample):
         return ()
     return [
         other
         for other in others
-        if lies_beneath(folder_path(source), folder_path(other)) and recognise(other.sample) and not _has_items(other.sample)
+        if lies_beneath(folder_path(source), folder_path(other))
+        and recognise(other.sample)
+        and not _has_items(other.sample)
     ]
 
 
@@ -111,7 +124,9 @@ class _EvalFacts:
             self.scale.learn(js.as_text(result.get("name")), js.as_points(result.get("score")))
 
     def graders(self, run: str) -> dict[str, js.JsonObject]:
-        criteria = js.objects_in(self.evals.get(self.eval_of.get(run, ""), {}).get("testing_criteria"))
+        criteria = js.objects_in(
+            self.evals.get(self.eval_of.get(run, ""), {}).get("testing_criteria")
+        )
         return {
             name: criterion
             for criterion in criteria
@@ -122,7 +137,9 @@ class _EvalFacts:
 
 def _is_eval_object(row: object) -> bool:
     fields = js.as_object(row)
-    return fields.get("object") in (_ITEM, "eval.run") or (fields.get("object") == "eval" and "testing_criteria" in fields)
+    return fields.get("object") in (_ITEM, "eval.run") or (
+        fields.get("object") == "eval" and "testing_criteria" in fields
+    )
 
 
 def _objects_in(document: object) -> list[js.JsonObject]:
@@ -141,11 +158,15 @@ def _objects_in(document: object) -> list[js.JsonObject]:
 
 
 def _has_items(sample: FileSample) -> bool:
-    return b'"eval.run.output_item"' in sample.head or any(row.get("object") == _ITEM for row in first_rows(sample, 50))
+    return b'"eval.run.output_item"' in sample.head or any(
+        row.get("object") == _ITEM for row in first_rows(sample, 50)
+    )
 
 
 def _objects(source: InputFile) -> Iterator[tuple[js.JsonObject | str, str]]:
-    """Yield objects with their locations, from JSON Lines (each an object or a page) or from one document."""
+    """Yield objects with their locations, from JSON Lines (each an object or a page) or from one
+    document.
+    """
     if source.sample.rows:
         for row, where in read_rows(source):
             if isinstance(row, str):
@@ -163,28 +184,56 @@ def _objects(source: InputFile) -> Iterator[tuple[js.JsonObject | str, str]]:
             if isinstance(value, dict) and _is_eval_object(value):
                 yield value, f"{source.name}#{number}"
             else:
-                yield "is not an output item, eval or run of OpenAI's Evals.", f"{source.name}#{number}"
+                yield (
+                    "is not an output item, eval or run of OpenAI's Evals.",
+                    f"{source.name}#{number}",
+                )
         return
     for number, row in enumerate(_objects_in(document), 1):
         yield row, f"{source.name}#{number}"
 
 
-def _run(source: InputFile, run: str, about: _EvalFacts, options: ReadOptions) -> Iterator[records.Found]:
+def _run(
+    source: InputFile, run: str, about: _EvalFacts, options: ReadOptions
+) -> Iterator[records.Found]:
     spec = about.runs.get(run, {})
     evaluation = about.evals.get(about.eval_of.get(run, ""), {})
     model = js.as_text(spec.get("model")) or about.models.get(run)
     candidate = options.candidate or model or js.as_text(spec.get("name")) or run or source.stem
     yield records.FoundRun(
-        suite=options.dataset or js.as_text(evaluation.get("name")) or about.eval_of.get(run) or source.stem,
+        suite=options.dataset
+        or js.as_text(evaluation.get("name"))
+        or about.eval_of.get(run)
+        or source.stem,
         format=NAME,
-        candidates=(records.FoundCandidate(name=candidate, model=about.models.get(run), metadata=options.model_info),),
+        candidates=(
+            records.FoundCandidate(
+                name=candidate, model=about.models.get(run), metadata=options.model_info
+            ),
+        ),
         started=js.from_unix(js.as_number(spec.get("created_at"))),
         complete=spec.get("status") in (None, "completed") and not about.cut,
         provenance={
             "run_id": run,
             "eval_id": about.eval_of.get(run),
-            **js.pick(spec, ("name", "status", "model", "data_source", "report_url", "result_counts", "metadata", "error")),
-            **({"testing_criteria": js.storable(evaluation["testing_criteria"])} if "testing_criteria" in evaluation else {}),
+            **js.pick(
+                spec,
+                (
+                    "name",
+                    "status",
+                    "model",
+                    "data_source",
+                    "report_url",
+                    "result_counts",
+                    "metadata",
+                    "error",
+                ),
+            ),
+            **(
+                {"testing_criteria": js.storable(evaluation["testing_criteria"])}
+                if "testing_criteria" in evaluation
+                else {}
+            ),
         },
     )
     if about.cut:
@@ -195,7 +244,11 @@ def _run(source: InputFile, run: str, about: _EvalFacts, options: ReadOptions) -
     seen: set[str] = set()
     trials: dict[str, int] = {}
     for row, where in _objects(source):
-        if isinstance(row, str) or row.get("object") != _ITEM or (js.as_id(row.get("run_id")) or "") != run:
+        if (
+            isinstance(row, str)
+            or row.get("object") != _ITEM
+            or (js.as_id(row.get("run_id")) or "") != run
+        ):
             continue
         name = js.as_id(row.get("id"))
         if name is not None and name in seen:
@@ -204,15 +257,22 @@ def _run(source: InputFile, run: str, about: _EvalFacts, options: ReadOptions) -
         seen.add(name or where)
         task = _task_of(row)
         if task is None:
-            yield records.Skipped(where=where, why="has neither a `datasource_item_id` nor an item with an id.")
+            yield records.Skipped(
+                where=where, why="has neither a `datasource_item_id` nor an item with an id."
+            )
             continue
         trial = trials[task] = trials.get(task, 0) + 1
         yield from _item(row, task, trial, candidate, where, graders)
 
 
 def _references(graders: dict[str, js.JsonObject]) -> tuple[str, ...]:
-    """Return the item keys that a grader's `reference` contains, such as `label` in `{{item.label}}`."""
-    matches = [_REFERENCE.fullmatch(js.to_text(grader.get("reference")).strip()) for grader in graders.values()]
+    """Return the item keys that a grader's `reference` contains, such as `label` in
+    `{{item.label}}`.
+    """
+    matches = [
+        _REFERENCE.fullmatch(js.to_text(grader.get("reference")).strip())
+        for grader in graders.values()
+    ]
     return tuple(dict.fromkeys(match[1] for match in matches if match))
 
 
@@ -231,21 +291,28 @@ def _item_of(row: js.JsonObject) -> js.JsonObject:
 
 
 class _Graders(NamedTuple):
-    """A run's graders by name and id, the item keys that they compare answers with, and the scales of their scores."""
+    """A run's graders by name and id, the item keys that they compare answers with, and the scales
+    of their scores.
+    """
 
     by_name: dict[str, js.JsonObject]
     references: tuple[str, ...]
     scale: OffScale
 
 
-def _item(row: js.JsonObject, task: str, trial: int, candidate: str, where: str, graders: _Graders) -> Iterator[records.Found]:
+def _item(
+    row: js.JsonObject, task: str, trial: int, candidate: str, where: str, graders: _Graders
+) -> Iterator[records.Found]:
     item, sample = _item_of(row), js.as_object(row.get("sample"))
     if trial == 1:
         prompt = js.as_messages(sample.get("input"))
         yield records.FoundTask(
             id=task,
-            prompt=prompt or js.as_messages(js.as_text(item.get("input")) or js.as_text(item.get("query"))),
-            expected=tuple(js.to_text(item[key]) for key in graders.references if item.get(key) is not None),
+            prompt=prompt
+            or js.as_messages(js.as_text(item.get("input")) or js.as_text(item.get("query"))),
+            expected=tuple(
+                js.to_text(item[key]) for key in graders.references if item.get(key) is not None
+            ),
             metadata={"item": js.storable(item)},
         )
     texts = _texts_of(sample)
@@ -257,7 +324,11 @@ def _item(row: js.JsonObject, task: str, trial: int, candidate: str, where: str,
         failure = None
         if failed:
             detail = js.shorten(error.get("message") or "no message")
-            failure = Failure(kind=js.shorten(error.get("code") or "error", 80), fault=Fault.PROVIDER, detail=detail)
+            failure = Failure(
+                kind=js.shorten(error.get("code") or "error", 80),
+                fault=Fault.PROVIDER,
+                detail=detail,
+            )
         yield records.FoundResponse(
             task=task,
             candidate=candidate,
@@ -279,12 +350,16 @@ def _item(row: js.JsonObject, task: str, trial: int, candidate: str, where: str,
 
 def _texts_of(sample: js.JsonObject) -> list[str]:
     outputs = map(js.as_object, js.as_list(sample.get("output")))
-    return [text for output in outputs if (text := js.content_text(output.get("content"))) is not None]
+    return [
+        text for output in outputs if (text := js.content_text(output.get("content"))) is not None
+    ]
 
 
 def _given(row: js.JsonObject, item: js.JsonObject) -> str | None:
     for holder in (js.as_object(row.get("datasource_item")), item):
-        text = holder.get("sample.output_text", js.as_object(holder.get("sample")).get("output_text"))
+        text = holder.get(
+            "sample.output_text", js.as_object(holder.get("sample")).get("output_text")
+        )
         if isinstance(text, str):
             return text
     return None
@@ -296,7 +371,11 @@ def _assessment(
     full = js.as_text(result.get("name")) or "grader"
     name = _UUID.sub("", full)
     grader = graders.by_name.get(full) or graders.by_name.get(name) or {}
-    kind = (js.as_text(result.get("type")) or js.as_text(grader.get("type")) or "").replace("-", "_").removesuffix("_grader")
+    kind = (
+        (js.as_text(result.get("type")) or js.as_text(grader.get("type")) or "")
+        .replace("-", "_")
+        .removesuffix("_grader")
+    )
     asked = js.as_object(result.get("sample"))
     by_rule = kind.startswith(_BY_RULE)
     reply = "\n".join(_texts_of(asked)) or js.as_text(result.get("reason"))
@@ -310,7 +389,9 @@ def _assessment(
     if raw is None and isinstance(passed, bool):
         raw = score = float(passed)
     model = js.as_text(grader.get("model")) or js.as_text(asked.get("model"))
-    verdict = result.get("label") or ("passed" if passed is True else "failed" if passed is False else "")
+    verdict = result.get("label") or (
+        "passed" if passed is True else "failed" if passed is False else ""
+    )
     return records.FoundAssessment(
         task=task,
         trial=trial,
@@ -328,8 +409,12 @@ def _assessment(
             ),
         ),
         reply=None if by_rule else reply or js.to_text(verdict) or None,
-        input_tokens=None if by_rule else js.as_count(js.as_object(asked.get("usage")).get("prompt_tokens")),
-        output_tokens=None if by_rule else js.as_count(js.as_object(asked.get("usage")).get("completion_tokens")),
+        input_tokens=None
+        if by_rule
+        else js.as_count(js.as_object(asked.get("usage")).get("prompt_tokens")),
+        output_tokens=None
+        if by_rule
+        else js.as_count(js.as_object(asked.get("usage")).get("completion_tokens")),
     )
 
 

@@ -1,12 +1,15 @@
-"""Logs of the open-source `openai/evals` (`oaieval`): JSON Lines of a spec, events and a final report.
+"""Logs of the open-source `openai/evals` (`oaieval`): JSON Lines of a spec, events and a final
+report.
 
-Based on `evals/record.py`, `evals/base.py` and `evals/elsuite/` (match, includes, modelgraded/classify) from the first
-release (2023) to the last commits (2025). The first line contains `spec`, the last one `final_report`. In between are events of
-`type` `sampling`, `match`, `metrics`, `error` and others, each with `sample_id` and `data`; threads write them interleaved.
+Based on `evals/record.py`, `evals/base.py` and `evals/elsuite/` (match, includes,
+modelgraded/classify) from the first release (2023) to the last commits (2025). The first line
+contains `spec`, the last one `final_report`. In between are events of `type` `sampling`, `match`,
+`metrics`, `error` and others, each with `sample_id` and `data`; threads write them interleaved.
 
-The first of `completion_fns` is the candidate. `match` is a rule-based judge. `metrics` with a `choice` are a model's grade,
-read from the completion before them, and await review; a choice without a score in the log gets no score. Other `metrics` are
-rule-based criteria. An `error` of a task without a sample is a failure.
+The first of `completion_fns` is the candidate. `match` is a rule-based judge. `metrics` with a
+`choice` are a model's grade, read from the completion before them, and await review; a choice
+without a score in the log gets no score. Other `metrics` are rule-based criteria. An `error` of a
+task without a sample is a failure.
 """
 
 from __future__ import annotations
@@ -36,7 +39,9 @@ _UNREAD: Final = "__invalid__"
 
 @dataclass(slots=True)
 class _SampleFacts:
-    """Facts about one sample from the first pass: the line of its answer, expected answers, and whether it was graded."""
+    """Facts about one sample from the first pass: the line of its answer, expected answers, and
+    whether it was graded.
+    """
 
     answer_line: str | None = None
     expected: tuple[str, ...] = ()
@@ -56,7 +61,11 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
-    """Yield one run. The answer is the last completion; if a model grades, the first, because the grader's calls follow it."""
+    """Yield one run.
+
+    The answer is the last completion; if a model grades, the first, because the grader's calls
+    follow it.
+    """
     spec: js.JsonObject = {}
     known: dict[str, _SampleFacts] = {}
     scale = OffScale()
@@ -69,13 +78,28 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
             if row["type"] == "metrics":
                 for key, value in js.as_object(row["data"]).items():
                     scale.learn(key, js.as_points(value))
-    functions = [name for item in js.as_list(spec.get("completion_fns")) if (name := js.as_text(item)) is not None]
-    candidate = options.candidate or next(iter(functions), js.as_text(spec.get("model_name"))) or source.stem
+    functions = [
+        name
+        for item in js.as_list(spec.get("completion_fns"))
+        if (name := js.as_text(item)) is not None
+    ]
+    candidate = (
+        options.candidate
+        or next(iter(functions), js.as_text(spec.get("model_name")))
+        or source.stem
+    )
     yield records.FoundRun(
-        suite=options.dataset or js.as_text(spec.get("eval_name")) or js.as_text(spec.get("base_eval")) or source.stem,
+        suite=options.dataset
+        or js.as_text(spec.get("eval_name"))
+        or js.as_text(spec.get("base_eval"))
+        or source.stem,
         format=NAME,
         candidates=(
-            records.FoundCandidate(name=candidate, model=functions[0] if functions else None, metadata=options.model_info),
+            records.FoundCandidate(
+                name=candidate,
+                model=functions[0] if functions else None,
+                metadata=options.model_info,
+            ),
         ),
         started=js.from_text(spec.get("created_at")),
         # Set by the final report, which is missing if the run was stopped.
@@ -91,7 +115,10 @@ def _is_event(row: js.JsonObject) -> bool:
 
 
 def _learn(row: js.JsonObject, where: str, known: dict[str, _SampleFacts], *, first: bool) -> None:
-    """Add an event to the facts about its sample. With `first`, the first completion is the answer, otherwise the last one."""
+    """Add an event to the facts about its sample.
+
+    With `first`, the first completion is the answer, otherwise the last one.
+    """
     task = js.as_id(row["sample_id"])
     if task is None:
         return
@@ -107,7 +134,9 @@ def _learn(row: js.JsonObject, where: str, known: dict[str, _SampleFacts], *, fi
 
 
 def _judge(spec: js.JsonObject, functions: list[str]) -> str:
-    arguments = js.as_object(js.as_object(js.as_object(spec.get("run_config")).get("eval_spec")).get("args"))
+    arguments = js.as_object(
+        js.as_object(js.as_object(spec.get("run_config")).get("eval_spec")).get("args")
+    )
     name = js.as_text(arguments.get("modelgraded_spec")) or "modelgraded"
     return f"{name} ({functions[-1]})" if len(functions) > 1 else name
 
@@ -125,11 +154,15 @@ def _events(
         if "spec" in row:
             continue
         if "final_report" in row:
-            yield records.FoundAtEnd(complete=True, provenance={"final_report": js.storable(row["final_report"])})
+            yield records.FoundAtEnd(
+                complete=True, provenance={"final_report": js.storable(row["final_report"])}
+            )
             continue
         task = js.as_id(row.get("sample_id")) if _is_event(row) else None
         if task is None:
-            yield records.Skipped(where=where, why="is neither a spec, an event of a sample nor a final report.")
+            yield records.Skipped(
+                where=where, why="is neither a spec, an event of a sample nor a final report."
+            )
             continue
         data, facts = js.as_object(row["data"]), known[task]
         match row["type"]:
@@ -137,21 +170,35 @@ def _events(
                 replies[task] = _sampled(data)
                 if facts.answer_line == where:
                     tasks.add(task)
-                    yield records.FoundTask(id=task, prompt=js.as_messages(data.get("prompt")), expected=facts.expected)
+                    yield records.FoundTask(
+                        id=task, prompt=js.as_messages(data.get("prompt")), expected=facts.expected
+                    )
                     yield _response(data, task, candidate, where, row)
             case "match":
                 grade = records.FoundGrade(
-                    candidate=candidate, score=js.in_unit_range(js.as_points(data.get("correct"))), reason=_picked(data)
+                    candidate=candidate,
+                    score=js.in_unit_range(js.as_points(data.get("correct"))),
+                    reason=_picked(data),
                 )
                 yield records.FoundAssessment(
-                    task=task, trial=1, judge="match", by=records.GradedBy.RULE, where=where, grades=(grade,)
+                    task=task,
+                    trial=1,
+                    judge="match",
+                    by=records.GradedBy.RULE,
+                    where=where,
+                    grades=(grade,),
                 )
             case "metrics":
                 assessment = _metrics(data, task, candidate, judge, replies.get(task), where, scale)
                 if assessment is None:
-                    yield records.Skipped(where=where, why="holds no metric that is a number, true, false or a choice.")
+                    yield records.Skipped(
+                        where=where,
+                        why="holds no metric that is a number, true, false or a choice.",
+                    )
                     continue
-                if assessment.by is records.GradedBy.MODEL and any(grade.score is None for grade in assessment.grades):
+                if assessment.by is records.GradedBy.MODEL and any(
+                    grade.score is None for grade in assessment.grades
+                ):
                     unscored += 1
                     unscored_at = unscored_at or where
                 yield assessment
@@ -159,11 +206,15 @@ def _events(
                 tasks.add(task)
                 detail = f"{js.shorten(data.get('type') or 'error', 80)}: {js.shorten(data.get('message') or 'no message')}"
                 failure = Failure(kind="error", fault=Fault.PROVIDER, detail=detail)
-                yield records.FoundResponse(task=task, candidate=candidate, trial=1, where=where, failure=failure)
+                yield records.FoundResponse(
+                    task=task, candidate=candidate, trial=1, where=where, failure=failure
+                )
             case "raw_sample" if not facts.sampled and task not in tasks:
                 tasks.add(task)
                 expected = facts.expected or js.as_texts(data.get("ideal"))
-                yield records.FoundTask(id=task, prompt=js.as_messages(data.get("input")), expected=expected)
+                yield records.FoundTask(
+                    id=task, prompt=js.as_messages(data.get("input")), expected=expected
+                )
             case _:
                 pass  # embeddings, extras: not answers and not grades
     if unscored:
@@ -179,7 +230,9 @@ def _sampled(data: js.JsonObject) -> str:
     return js.to_text(sampled[0]) if isinstance(sampled, list) and sampled else js.to_text(sampled)
 
 
-def _response(data: js.JsonObject, task: str, candidate: str, where: str, row: js.JsonObject) -> records.FoundResponse:
+def _response(
+    data: js.JsonObject, task: str, candidate: str, where: str, row: js.JsonObject
+) -> records.FoundResponse:
     usage = js.as_object(data.get("usage"))
     return records.FoundResponse(
         task=task,
@@ -204,23 +257,48 @@ def _picked(data: js.JsonObject) -> str:
 
 
 def _metrics(
-    data: js.JsonObject, task: str, candidate: str, judge: str, reply: str | None, where: str, scale: OffScale
+    data: js.JsonObject,
+    task: str,
+    candidate: str,
+    judge: str,
+    reply: str | None,
+    where: str,
+    scale: OffScale,
 ) -> records.FoundAssessment | None:
-    """Convert metrics to grades: a model's choice or, without a choice, every number; None if there is neither."""
-    chosen_by_model = {key: value for key, value in data.items() if isinstance(value, str) and key != "sampled"}
+    """Convert metrics to grades: a model's choice or, without a choice, every number; None if there
+    is neither.
+    """
+    chosen_by_model = {
+        key: value for key, value in data.items() if isinstance(value, str) and key != "sampled"
+    }
     if _CHOICES in data or (chosen_by_model and "score" in data):
         choice = js.to_text(data.get(_CHOICES, next(iter(chosen_by_model.values()), "")))
         raw = js.as_points(data.get("score"))
         score = None if choice == _UNREAD else scale.score("score", raw)
-        grade = records.FoundGrade(candidate=candidate, score=score, raw_score=raw, reason=f"choice: {js.shorten(choice, 200)}")
+        grade = records.FoundGrade(
+            candidate=candidate,
+            score=score,
+            raw_score=raw,
+            reason=f"choice: {js.shorten(choice, 200)}",
+        )
         return records.FoundAssessment(
-            task=task, trial=1, judge=judge, by=records.GradedBy.MODEL, where=where, grades=(grade,), reply=reply or choice
+            task=task,
+            trial=1,
+            judge=judge,
+            by=records.GradedBy.MODEL,
+            where=where,
+            grades=(grade,),
+            reply=reply or choice,
         )
     grades = tuple(
-        records.FoundGrade(candidate=candidate, score=scale.score(key, value), criterion=key, raw_score=value)
+        records.FoundGrade(
+            candidate=candidate, score=scale.score(key, value), criterion=key, raw_score=value
+        )
         for key, metric in data.items()
         if (value := js.as_points(metric)) is not None
     )
     if not grades:
         return None
-    return records.FoundAssessment(task=task, trial=1, judge="metrics", by=records.GradedBy.RULE, where=where, grades=grades)
+    return records.FoundAssessment(
+        task=task, trial=1, judge="metrics", by=records.GradedBy.RULE, where=where, grades=grades
+    )

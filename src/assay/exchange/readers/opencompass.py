@@ -1,12 +1,14 @@
-"""Predictions and results of OpenCompass: `predictions/MODEL/DATASET.json` and `results/MODEL/DATASET.json`.
+"""Predictions and results of OpenCompass: `predictions/MODEL/DATASET.json` and
+`results/MODEL/DATASET.json`.
 
-Based on `opencompass/tasks/openicl_eval.py`, `openicl/icl_inferencer/icl_base_inferencer.py`, `icl_evaluator/` and
-`evaluator/` of 0.5 (2025). Predictions are an object with one row per index. Results contain totals and, with
-`--dump-eval-details`, `details`: an object of rows, or a list of rows in which each value is a list with one entry per repeat.
-The folder is named after the model, the file after the data set.
+Based on `opencompass/tasks/openicl_eval.py`, `openicl/icl_inferencer/icl_base_inferencer.py`,
+`icl_evaluator/` and `evaluator/` of 0.5 (2025). Predictions are an object with one row per index.
+Results contain totals and, with `--dump-eval-details`, `details`: an object of rows, or a list of
+rows in which each value is a list with one entry per repeat. The folder is named after the model,
+the file after the data set.
 
-A row's `correct` is rule-based, unless the row contains a judge model's reply. Results without details are only means, which
-cannot be compared; they are kept with the run.
+A row's `correct` is rule-based, unless the row contains a judge model's reply. Results without
+details are only means, which cannot be compared; they are kept with the run.
 """
 
 from __future__ import annotations
@@ -16,7 +18,16 @@ from typing import Final, NamedTuple
 
 from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import (
+    Found,
+    FoundCandidate,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    Noted,
+    Skipped,
+)
 from assay.domain.suite import Message
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import json_values as js
@@ -32,12 +43,21 @@ _PREDICTION: Final[Shape] = {"*": {"*": None}}
 _RESULTS: Final[Shape] = {"*": None}
 _DETAIL_KEYS: Final = frozenset(foreign_names(__name__)["detail_keys"])
 _VERDICTS: Final = ("correct", "is_correct", "cascade_correct")
-_OF_A_MODEL: Final = ("llm_evaluation", "llm_judge", "origin_grade_response", "grade_letter", "judge", "judgement")
+_OF_A_MODEL: Final = (
+    "llm_evaluation",
+    "llm_judge",
+    "origin_grade_response",
+    "grade_letter",
+    "judge",
+    "judgement",
+)
 _ROLES: Final = {"HUMAN": "user", "SYSTEM": "system", "BOT": "assistant"}
 
 
 class _Place(NamedTuple):
-    """Task and trial of a row; the predictions of the first repeat come first, then those of the second."""
+    """Task and trial of a row; the predictions of the first repeat come first, then those of the
+    second.
+    """
 
     task: str
     trial: int
@@ -50,20 +70,30 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the results of a file of predictions: the file for the same model and data set in the folder `results`."""
+    """Return the results of a file of predictions: the file for the same model and data set in the
+    folder `results`.
+    """
     if _kind(source.sample) != "predictions":
         return ()
-    return [other for other in others if _kind(other.sample) == "results" and _place(other) == _place(source)]
+    return [
+        other
+        for other in others
+        if _kind(other.sample) == "results" and _place(other) == _place(source)
+    ]
 
 
 def artifact_folders(source: InputFile, companions: Sequence[InputFile]) -> Collection[str]:
-    """Return the evaluation's folder, in which OpenCompass also leaves its configuration, logs and summaries."""
+    """Return the evaluation's folder, in which OpenCompass also leaves its configuration, logs and
+    summaries.
+    """
     folder = parent_folder(folder_path(source))
     return (parent_folder(folder),) if folder_name(folder) in ("predictions", "results") else ()
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run, with a response for every prediction, and verdicts if the results have details."""
+    """Yield one run, with a response for every prediction, and verdicts if the results have
+    details.
+    """
     documents: dict[str | None, js.JsonObject] = {}
     for file in (source, *options.beside.get("companions", ())):
         try:
@@ -94,7 +124,11 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         where = f"{source.name}#{index}"
         row = js.as_object(value)
         number = int(index) if index.isdecimal() else None
-        place = _Place(index, 1) if number is None or repeats == 1 else _Place(str(number % size), number // size + 1)
+        place = (
+            _Place(index, 1)
+            if number is None or repeats == 1
+            else _Place(str(number % size), number // size + 1)
+        )
         detail = _of_repeat(details.get(place.task, ({}, 1))[0], place.trial - 1)
         if place.task not in seen:
             seen.add(place.task)
@@ -102,7 +136,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         answer = row.get("prediction", detail.get("origin_prediction", detail.get("pred")))
         failure = None
         if answer is None:
-            failure = Failure(kind="no_output", fault=Fault.PROVIDER, detail="there is no prediction.")
+            failure = Failure(
+                kind="no_output", fault=Fault.PROVIDER, detail="there is no prediction."
+            )
         yield FoundResponse(
             task=place.task,
             candidate=candidate,
@@ -114,13 +150,17 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         verdict = _verdict(detail)
         ungraded += verdict is None and bool(detail)
         if verdict is not None and failure is None:
-            yield from grades.assessments([verdict], task=place.task, candidate=candidate, trial=place.trial, where=where)
+            yield from grades.assessments(
+                [verdict], task=place.task, candidate=candidate, trial=place.trial, where=where
+            )
     yield from grades.notes(source.name)
     if ungraded:
         what = f"{ungraded:,} details hold no verdict (`correct`), so their answers have no grade."
         yield Noted(where=source.name, what=what)
     if not details:
-        what = "the results have no details, so the answers have no grades. Use `--dump-eval-details`."
+        what = (
+            "the results have no details, so the answers have no grades. Use `--dump-eval-details`."
+        )
         yield Noted(where=source.name, what=what)
 
 
@@ -131,11 +171,21 @@ def _kind(sample: FileSample) -> str | None:
     document = js.as_object(sample.document)
     if (b'"prediction"' in head and b'"origin_prompt"' in head) or b'"testing input"' in head:
         rows = [row for key, row in list(document.items())[:20] if key.isdecimal()]
-        if rows and len(rows) == min(len(document), 20) and all("prediction" in js.as_object(row) for row in rows):
+        if (
+            rows
+            and len(rows) == min(len(document), 20)
+            and all("prediction" in js.as_object(row) for row in rows)
+        ):
             return "predictions"
-    if b'"details"' in head and (b'"pred' in head or b'"correct"' in head or b'"example_abbr"' in head):
+    if b'"details"' in head and (
+        b'"pred' in head or b'"correct"' in head or b'"example_abbr"' in head
+    ):
         details = [detail for detail, _ in _details(document).values()][:20]
-        return "results" if details and all(detail.keys() & _DETAIL_KEYS for detail in details) else None
+        return (
+            "results"
+            if details and all(detail.keys() & _DETAIL_KEYS for detail in details)
+            else None
+        )
     return None
 
 
@@ -147,7 +197,9 @@ def _place(source: InputFile) -> tuple[str, str, str]:
 def _details(results: js.JsonObject) -> dict[str, tuple[js.JsonObject, int]]:
     details = results.get("details")
     if isinstance(details, dict):
-        return {index: (row, _repeats(row)) for index, row in details.items() if isinstance(row, dict)}
+        return {
+            index: (row, _repeats(row)) for index, row in details.items() if isinstance(row, dict)
+        }
     return {str(number): (row, _repeats(row)) for number, row in enumerate(js.objects_in(details))}
 
 
@@ -192,7 +244,9 @@ def _verdict(detail: js.JsonObject) -> MetricValue | None:
     if "prediction" in detail and "origin_prompt" in detail:
         return _reply_of_a_judge(detail)
     words = next((detail[key] for key in _OF_A_MODEL if detail.get(key) is not None), None)
-    value = next((detail[key] for key in _VERDICTS if isinstance(detail.get(key), bool | int | float)), None)
+    value = next(
+        (detail[key] for key in _VERDICTS if isinstance(detail.get(key), bool | int | float)), None
+    )
     rule = js.as_object(detail.get("rule_evaluation"))
     if value is None and "correct" in rule:
         value = rule["correct"]
@@ -207,10 +261,18 @@ def _verdict(detail: js.JsonObject) -> MetricValue | None:
 
 
 def _reply_of_a_judge(detail: js.JsonObject) -> MetricValue:
-    """Return a judge model's verdict; its letter is a score only if its prompt defines the letters."""
+    """Return a judge model's verdict; its letter is a score only if its prompt defines the
+    letters.
+    """
     reply = js.to_text(detail.get("prediction"))
     prompt = "\n".join(message.content for message in _prompt(detail.get("origin_prompt")))
     value = None
     if "A: CORRECT" in prompt and "B: INCORRECT" in prompt:
         value = {"A": True, "B": False}.get(reply.strip())
-    return MetricValue(criterion="", value=value, judge="OpenCompass's judge", by=GradedBy.MODEL, reason=js.shorten(reply))
+    return MetricValue(
+        criterion="",
+        value=value,
+        judge="OpenCompass's judge",
+        by=GradedBy.MODEL,
+        reason=js.shorten(reply),
+    )

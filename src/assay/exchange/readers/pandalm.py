@@ -1,11 +1,14 @@
-"""PandaLM's test set: pairs of answers with labels by three people, and files with verdicts by automatic judges.
+"""PandaLM's test set: pairs of answers with labels by three people, and files with verdicts by
+automatic judges.
 
-Based on WeOpenML/PandaLM at 3871806e (`data/testset-v1.json` and the two verdict files). A row of the test set holds
-`idx`, `instruction`, `input`, two responses, their candidates in `cmp_key` (`A_B`), and `annotator1` and so on with 1, 2 or 0
-for a tie. A verdict file holds `idx` and `NAME_result` (1, 2, `Tie` or 0, or other words) with `NAME_reason`; it has neither texts
-nor candidates, so it is read together with the test set that has the same `idx`.
+Based on WeOpenML/PandaLM at 3871806e (`data/testset-v1.json` and the two verdict files). A row of
+the test set holds `idx`, `instruction`, `input`, two responses, their candidates in `cmp_key`
+(`A_B`), and `annotator1` and so on with 1, 2 or 0 for a tie. A verdict file holds `idx` and
+`NAME_result` (1, 2, `Tie` or 0, or other words) with `NAME_reason`; it has neither texts nor
+candidates, so it is read together with the test set that has the same `idx`.
 
-Each row is a task. People's labels need no review; judges' verdicts await review. All are preferences (`preferences`).
+Each row is a task. People's labels need no review; judges' verdicts await review. All are
+preferences (`preferences`).
 """
 
 from __future__ import annotations
@@ -13,7 +16,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import (
+    Found,
+    FoundCandidate,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    Noted,
+    Skipped,
+)
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
@@ -35,7 +47,9 @@ def recognise(sample: FileSample) -> float | None:
         return None
     if all("cmp_key" in row and "response1" in row for row in rows):
         return explained_share(rows, _row_shape(rows))
-    return explained_share(rows, _row_shape(rows)) if all(_is_verdict(row) for row in rows) else None
+    return (
+        explained_share(rows, _row_shape(rows)) if all(_is_verdict(row) for row in rows) else None
+    )
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
@@ -47,7 +61,9 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
         for other in others
         if other.folder == source.folder
         # `[0]` replaces the rows of an empty file, for which `all` would be true.
-        and all(_is_verdict(js.as_object(row)) for row in js.as_list(other.sample.document)[:20] or [0])
+        and all(
+            _is_verdict(js.as_object(row)) for row in js.as_list(other.sample.document)[:20] or [0]
+        )
     ]
 
 
@@ -59,7 +75,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         yield Skipped(where=source.name, why=why)
         return
     pairs: dict[str, tuple[str, str]] = {}
-    records: list[Found] = []  # kept until all candidates are known, because the run must be yielded first
+    records: list[
+        Found
+    ] = []  # kept until all candidates are known, because the run must be yielded first
     for number, row in enumerate(rows, 1):
         records.extend(_row(js.as_object(row), f"{source.name}#{number}", pairs))
     names = sorted({name for pair in pairs.values() for name in pair})
@@ -76,11 +94,27 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _row_shape(rows: Sequence[js.JsonObject]) -> Shape:
-    """Return the keys of pairs and verdicts; some keys contain the name of an annotator or judge."""
+    """Return the keys of pairs and verdicts; some keys contain the name of an annotator or
+    judge.
+    """
     named = (
-        key for row in rows for key in row if key.startswith("annotator") or key.endswith(("_result", "_reason", "_reference"))
+        key
+        for row in rows
+        for key in row
+        if key.startswith("annotator") or key.endswith(("_result", "_reason", "_reference"))
     )
-    return dict.fromkeys(("idx", "instruction", "input", "motivation_app", "response1", "response2", "cmp_key", *named))
+    return dict.fromkeys(
+        (
+            "idx",
+            "instruction",
+            "input",
+            "motivation_app",
+            "response1",
+            "response2",
+            "cmp_key",
+            *named,
+        )
+    )
 
 
 def _is_verdict(row: js.JsonObject) -> bool:
@@ -88,7 +122,9 @@ def _is_verdict(row: js.JsonObject) -> bool:
 
 
 def _judge(stem: str, pairs_stem: str) -> str:
-    """Return the judge's name: its file name without the part that it shares with the test set's file name."""
+    """Return the judge's name: its file name without the part that it shares with the test set's
+    file name.
+    """
     return stem.removesuffix(pairs_stem).rstrip("-_. ") or stem
 
 
@@ -96,21 +132,32 @@ def _row(row: js.JsonObject, where: str, pairs: dict[str, tuple[str, str]]) -> I
     task = js.as_id(row.get("idx"))
     names = str(row.get("cmp_key", "")).split("_")
     if task is None or len(names) != 2 or not all(names) or names[0] == names[1]:
-        yield Skipped(where=where, why="does not have two candidates in `cmp_key` (`A_B`), or has no `idx`.")
+        yield Skipped(
+            where=where, why="does not have two candidates in `cmp_key` (`A_B`), or has no `idx`."
+        )
         return
     if task in pairs:
         yield Skipped(where=where, why=f"repeats `idx` {task}; the first is kept.")
         return
     pairs[task] = (names[0], names[1])
-    prompt = "\n\n".join(part for part in (js.as_text(row.get("instruction")), js.as_text(row.get("input"))) if part)
+    prompt = "\n\n".join(
+        part for part in (js.as_text(row.get("instruction")), js.as_text(row.get("input"))) if part
+    )
     app = js.as_text(row.get("motivation_app"))
-    yield FoundTask(id=task, prompt=js.as_messages(prompt), tags=() if app is None else (app,), metadata={"pair": [*names]})
+    yield FoundTask(
+        id=task,
+        prompt=js.as_messages(prompt),
+        tags=() if app is None else (app,),
+        metadata={"pair": [*names]},
+    )
     for name, key in zip(names, ("response1", "response2"), strict=True):
         answer = row.get(key)
         if answer is None:
             yield Skipped(where=where, why=f"has no `{key}`.")
             continue
-        yield FoundResponse(task=task, candidate=name, trial=1, where=where, content=js.to_text(answer))
+        yield FoundResponse(
+            task=task, candidate=name, trial=1, where=where, content=js.to_text(answer)
+        )
         if not isinstance(answer, str):
             what = f"has {js.to_text(answer)[:40]} under `{key}`, which is not text; Assay keeps it as text."
             yield Noted(where=where, what=what)
@@ -119,9 +166,13 @@ def _row(row: js.JsonObject, where: str, pairs: dict[str, tuple[str, str]]) -> I
             continue
         points = _POINTS.get(js.to_text(value).lower())
         if points is None:
-            yield Skipped(where=where, why=f"has {js.shorten(value, 40)!r} under `{key}`, not 0, 1 or 2.")
+            yield Skipped(
+                where=where, why=f"has {js.shorten(value, 40)!r} under `{key}`, not 0, 1 or 2."
+            )
             continue
-        yield preference_assessment(*pairs[task], points, task=task, judge=key, by=GradedBy.PERSON, where=where)
+        yield preference_assessment(
+            *pairs[task], points, task=task, judge=key, by=GradedBy.PERSON, where=where
+        )
 
 
 def _verdicts(source: InputFile, pairs: dict[str, tuple[str, str]], judge: str) -> Iterator[Found]:
@@ -136,7 +187,11 @@ def _verdicts(source: InputFile, pairs: dict[str, tuple[str, str]], judge: str) 
         task = js.as_id(row.get("idx"))
         key = next((name for name in row if name.endswith("_result")), None)
         if task is None or key is None or task not in pairs or task in seen:
-            why = "repeats a verdict; the first is kept." if task in seen else "is not a verdict on a pair of the test set."
+            why = (
+                "repeats a verdict; the first is kept."
+                if task in seen
+                else "is not a verdict on a pair of the test set."
+            )
             yield Skipped(where=where, why=why)
             continue
         seen.add(task)

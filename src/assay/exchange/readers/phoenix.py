@@ -1,12 +1,14 @@
 """Experiments of Arize Phoenix: the JSON and CSV downloads of an experiment's runs.
 
-Based on `phoenix/server/api/routers/v1/experiments.py` (`/experiments/{id}/json` and `/csv`, the downloads on Phoenix's
-page): a row for each example and repetition with `input`, `reference_output`, `output`, `error`, times, tokens and
-`annotations`; in CSV the columns `annotation_NAME_score`, `…_label`, `…_explanation` and `…_annotator_kind`.
+Based on `phoenix/server/api/routers/v1/experiments.py` (`/experiments/{id}/json` and `/csv`, the
+downloads on Phoenix's page): a row for each example and repetition with `input`,
+`reference_output`, `output`, `error`, times, tokens and `annotations`; in CSV the columns
+`annotation_NAME_score`, `…_label`, `…_explanation` and `…_annotator_kind`.
 
-Annotations of the kind CODE count, HUMAN annotations are a person's, and all others (LLM) await review. An annotation with a
-label but without a score stays unscored, because the file does not state the label's value. The download contains no costs and
-no model name, so the candidate is named after the file, which Phoenix names after the experiment.
+Annotations of the kind CODE count, HUMAN annotations are a person's, and all others (LLM) await
+review. An annotation with a label but without a score stays unscored, because the file does not
+state the label's value. The download contains no costs and no model name, so the candidate is named
+after the file, which Phoenix names after the experiment.
 """
 
 from __future__ import annotations
@@ -21,9 +23,23 @@ from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
-from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, prompt_of, run_without_model
+from assay.exchange.parsing.graded_rows import (
+    GradedRow,
+    answer_text,
+    graded_records,
+    prompt_of,
+    run_without_model,
+)
 from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_values import as_count, as_duration, as_id, as_text, from_text, objects_in, shorten
+from assay.exchange.parsing.json_values import (
+    as_count,
+    as_duration,
+    as_id,
+    as_text,
+    from_text,
+    objects_in,
+    shorten,
+)
 from assay.exchange.parsing.metric_grades import MetricValue
 from assay.exchange.parsing.score_rows import cell_number
 
@@ -31,7 +47,17 @@ NAME: Final = "phoenix"
 
 _ROW: Final = foreign_names(__name__)["row"]
 _PARTS: Final = (
-    *("label", "score", "explanation", "metadata", "annotator_kind", "trace_id", "error", "start_time", "end_time"),
+    *(
+        "label",
+        "score",
+        "explanation",
+        "metadata",
+        "annotator_kind",
+        "trace_id",
+        "error",
+        "start_time",
+        "end_time",
+    ),
 )
 _COLUMN: Final = re.compile(rf"annotation_(.+)_({'|'.join(_PARTS)})$")
 _ANNOTATION: Final[Shape] = dict.fromkeys(("name", *_PARTS))
@@ -43,7 +69,9 @@ def recognise(sample: FileSample) -> float | None:
     if b"example_id" not in sample.head or b"reference_output" not in sample.head:
         return None
     rows = first_frame_rows(sample)
-    if not rows or not all({"example_id", "repetition_number", "reference_output"} <= row.keys() for row in rows):
+    if not rows or not all(
+        {"example_id", "repetition_number", "reference_output"} <= row.keys() for row in rows
+    ):
         return None
     columns = {key for row in rows for key in row if _COLUMN.match(key)}
     return explained_share(rows, {**dict.fromkeys((*_ROW, *columns)), "annotations": _ANNOTATION})
@@ -52,7 +80,9 @@ def recognise(sample: FileSample) -> float | None:
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run, with a response and annotations for each example and repetition."""
     candidate = options.candidate or source.stem
-    yield from run_without_model(NAME, source, options.candidate, options.dataset, options.model_info)
+    yield from run_without_model(
+        NAME, source, options.candidate, options.dataset, options.model_info
+    )
     yield from graded_records(lambda: _rows(source, candidate), source.name)
 
 
@@ -72,7 +102,9 @@ def _row(row: Mapping[str, object], example: str, where: str, candidate: str) ->
     failure = None
     if error is not None or content is None:
         kind = "error" if error is not None else "no_output"
-        failure = Failure(kind=kind, fault=Fault.HARNESS, detail=shorten(error or "the run has no output."))
+        failure = Failure(
+            kind=kind, fault=Fault.HARNESS, detail=shorten(error or "the run has no output.")
+        )
     milliseconds = cell_number(row.get("latency_ms"))
     expected = answer_text(decoded(row.get("reference_output")))
     trial = as_count(cell_number(row.get("repetition_number")))
@@ -112,7 +144,11 @@ def _value(name: str, annotation: Mapping[str, object]) -> MetricValue:
     by = _BY_KIND.get(kind.upper(), GradedBy.MODEL)
     error = as_text(annotation.get("error"))
     score = annotation.get("score")
-    reason = ": ".join(part for key in ("label", "explanation") if (part := as_text(annotation.get(key))) is not None)
+    reason = ": ".join(
+        part
+        for key in ("label", "explanation")
+        if (part := as_text(annotation.get(key))) is not None
+    )
     if error is not None:
         reason = f"the evaluator broke: {shorten(error, 500)}"
     judge = {GradedBy.RULE: NAME, GradedBy.PERSON: "human", GradedBy.MODEL: name}[by]

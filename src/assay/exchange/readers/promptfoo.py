@@ -1,15 +1,19 @@
-"""Results of promptfoo: `promptfoo eval -o results.json` (or `.jsonl`, `.yaml`), `promptfoo export`, and OpenAI's Evals page.
+"""Results of promptfoo: `promptfoo eval -o results.json` (or `.jsonl`, `.yaml`), `promptfoo
+export`, and OpenAI's Evals page.
 
-Based on promptfoo's `src/types/index.ts` and `src/commands/import.ts` from 2026, and earlier layouts: format 3
-(`results.results`, `results.prompts`), format 2 (`results.results`, `results.table`), and files with only a table. OpenAI's
-page offers past results as a format 3 file for `promptfoo import`.
+Based on promptfoo's `src/types/index.ts` and `src/commands/import.ts` from 2026, and earlier
+layouts: format 3 (`results.results`, `results.prompts`), format 2 (`results.results`,
+`results.table`), and files with only a table. OpenAI's page offers past results as a format 3 file
+for `promptfoo import`.
 
-A candidate is a provider, with its prompt if several prompts were tried. A task is a set of variables with its assertions,
-named after its description or a digest, so that an equal test in another file is the same task. Repetitions of a test become
-trials. Assertions that a model decides (`llm-rubric`, `g-eval`, `factuality`, …) are judges whose grades await review. The same
-applies to an `assert-set` with such an assertion, and to any assertion that used tokens for grading. `human` assertions are a
-person's. All others form one judge, `promptfoo`, with the weighted mean as its grade. A test that failed its assertions is a
-response with a low score; a test that crashed is a failure.
+A candidate is a provider, with its prompt if several prompts were tried. A task is a set of
+variables with its assertions, named after its description or a digest, so that an equal test in
+another file is the same task. Repetitions of a test become trials. Assertions that a model decides
+(`llm-rubric`, `g-eval`, `factuality`, …) are judges whose grades await review. The same applies to
+an `assert-set` with such an assertion, and to any assertion that used tokens for grading. `human`
+assertions are a person's. All others form one judge, `promptfoo`, with the weighted mean as its
+grade. A test that failed its assertions is a response with a low score; a test that crashed is a
+failure.
 """
 
 from __future__ import annotations
@@ -37,37 +41,65 @@ from assay.exchange.parsing.yaml_documents import parse_yaml
 NAME: Final = "promptfoo"
 
 _KNOWN_VERSION: Final = 4
-_YAML: Final = re.compile(rb"(evalId: \S+|version: \d+|results:)\s*\n\s*(results|version|timestamp|prompts)\s*:")
+_YAML: Final = re.compile(
+    rb"(evalId: \S+|version: \d+|results:)\s*\n\s*(results|version|timestamp|prompts)\s*:"
+)
 _DEEPEST: Final = 20  # a set may contain sets, to any depth
 _BROKE: Final = 2  # promptfoo's `ResultFailureReason.ERROR`
 _NAMES: Final = foreign_names(__name__)
 _BY_MODEL: Final = frozenset(_NAMES["by_model"])
-# All other assertions of promptfoo 0.121 except sets. One that is not listed may call a model, so it awaits review too.
+# All other assertions of promptfoo 0.121 except sets. One that is not listed may call a model, so
+# it awaits review too.
 _BY_RULE: Final = frozenset(_NAMES["by_rule"])
-_BY_EMBEDDING: Final = ("similar", "classifier")  # these use tokens, but no model writes the verdict
-_SET_UP: Final = ("evalId", "id", "config", "shareableUrl", "metadata", "runtimeOptions", "author", "createdAt")
+# these use tokens, but no model writes the verdict
+_BY_EMBEDDING: Final = ("similar", "classifier")
+_SET_UP: Final = (
+    "evalId",
+    "id",
+    "config",
+    "shareableUrl",
+    "metadata",
+    "runtimeOptions",
+    "author",
+    "createdAt",
+)
 
 _RESULT: Final[Shape] = dict.fromkeys(_NAMES["result"])
-_SUMMARY: Final[Shape] = {"results": _RESULT, **dict.fromkeys(("version", "timestamp", "prompts", "stats", "table"))}
+_SUMMARY: Final[Shape] = {
+    "results": _RESULT,
+    **dict.fromkeys(("version", "timestamp", "prompts", "stats", "table")),
+}
 _FILE: Final[Shape] = {
     **_SUMMARY,
-    **dict.fromkeys((*_SET_UP, "prompts", "datasetId", "vars", "evalName", "description", "author", "traces")),
+    **dict.fromkeys(
+        (*_SET_UP, "prompts", "datasetId", "vars", "evalName", "description", "author", "traces")
+    ),
     "results": {**_RESULT, **_SUMMARY},
 }
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise results or a table with prompts, or lines with a test case, a provider and a grading result."""
+    """Recognise results or a table with prompts, or lines with a test case, a provider and a
+    grading result.
+    """
     head = sample.head
     if _YAML.match(head):
-        # Its share is not measured by parsing: that takes a second per megabyte, and no other format begins like this.
+        # Its share is not measured by parsing: that takes a second per megabyte, and no other
+        # format begins like this.
         return 0.95 if b"gradingResult:" in head or b"promptIdx:" in head else None
-    if b'"promptIdx"' in head or b'"gradingResult"' in head or b'"testCase"' in head or b'"table"' in head:
+    if (
+        b'"promptIdx"' in head
+        or b'"gradingResult"' in head
+        or b'"testCase"' in head
+        or b'"table"' in head
+    ):
         if any(_is_result(row) for row in sample.rows[:20]):
             return explained_share(sample.rows, _RESULT)
     elif b'"results"' not in head or b'"stats"' not in head:
         return None
-    return explained_share(sample.document, _FILE) if _summary(sample.document) is not None else None
+    return (
+        explained_share(sample.document, _FILE) if _summary(sample.document) is not None else None
+    )
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
@@ -86,7 +118,10 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
             return
         inner = _summary(log)
         if inner is None:
-            yield records.Skipped(where=source.name, why="is not a promptfoo result: it holds neither results nor a table.")
+            yield records.Skipped(
+                where=source.name,
+                why="is not a promptfoo result: it holds neither results nor a table.",
+            )
             return
         summary = inner
         results = _results(summary)
@@ -121,7 +156,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
 
 
 def _summary(document: object) -> js.JsonObject | None:
-    """Return the object with results or a table, at any known nesting in the document; None if there is neither."""
+    """Return the object with results or a table, at any known nesting in the document; None if
+    there is neither.
+    """
     log = js.as_object(document)
     for part in (js.as_object(log.get("results")), log):
         results, table = part.get("results"), js.as_object(part.get("table"))
@@ -144,7 +181,9 @@ def _is_result(row: object) -> bool:
 
 
 def _results(summary: js.JsonObject) -> list[JsonValue]:
-    """Return rows as in format 3; if the file contains only a table, the rows are built from the table."""
+    """Return rows as in format 3; if the file contains only a table, the rows are built from the
+    table.
+    """
     results = js.as_list(summary.get("results"))
     if results:
         return results
@@ -155,7 +194,9 @@ def _results(summary: js.JsonObject) -> list[JsonValue]:
     rows: list[JsonValue] = []
     for row in map(js.as_object, js.as_list(table.get("body"))):
         test = js.as_object(row.get("test"))
-        variables = js.as_object(test.get("vars")) or dict(zip(names, js.as_list(row.get("vars")), strict=False))
+        variables = js.as_object(test.get("vars")) or dict(
+            zip(names, js.as_list(row.get("vars")), strict=False)
+        )
         for at, output in enumerate(js.as_list(row.get("outputs"))):
             cell = js.as_object(output)
             prompt = prompts[at] if at < len(prompts) else {}
@@ -163,7 +204,10 @@ def _results(summary: js.JsonObject) -> list[JsonValue]:
                 {
                     **cell,
                     "provider": cell.get("provider") or prompt.get("provider"),
-                    "prompt": {"raw": cell.get("prompt"), "label": prompt.get("label") or prompt.get("display")},
+                    "prompt": {
+                        "raw": cell.get("prompt"),
+                        "label": prompt.get("label") or prompt.get("display"),
+                    },
                     "promptIdx": at,
                     "vars": variables,
                     "testCase": cell.get("testCase") or test,
@@ -183,7 +227,9 @@ def _provider(row: js.JsonObject) -> str | None:
 
 
 class _Columns:
-    """Names candidates after a row's provider and, if the provider has several columns, after the column too."""
+    """Names candidates after a row's provider and, if the provider has several columns, after the
+    column too.
+    """
 
     def __init__(self, rows: Iterable[js.JsonObject], options: ReadOptions) -> None:
         prompts: dict[str, dict[str, str]] = {}
@@ -204,7 +250,9 @@ class _Columns:
         self.templates = len(templates)
         keys = [(provider, key) for provider, columns in prompts.items() for key in columns]
         given = options.candidate if len(prompts) == 1 else None
-        names = candidate_names([(given or provider, prompts[provider][key]) for provider, key in keys])
+        names = candidate_names(
+            [(given or provider, prompts[provider][key]) for provider, key in keys]
+        )
         self._names = dict(zip(keys, names, strict=True))
         self._models = models
 
@@ -214,19 +262,23 @@ class _Columns:
 
     def candidates(self) -> tuple[records.FoundCandidate, ...]:
         return tuple(
-            records.FoundCandidate(name=name, model=self._models.get(provider)) for (provider, _), name in self._names.items()
+            records.FoundCandidate(name=name, model=self._models.get(provider))
+            for (provider, _), name in self._names.items()
         )
 
 
 def candidate_names(columns: Sequence[tuple[str, str]]) -> list[str]:
-    """Return a name for each column (provider, prompt's label): the provider, with the label if it has several columns."""
+    """Return a name for each column (provider, prompt's label): the provider, with the label if it
+    has several columns.
+    """
     names: list[str] = []
     for at, (provider, label) in enumerate(columns):
         number = sum(other == provider for other, _ in columns[: at + 1])
         name = provider
         if sum(other == provider for other, _ in columns) > 1:
             name = f"{provider}, {label if len(label) <= 60 and label else f'prompt {number}'}"
-        # A provider that was set up twice is two candidates; under one name they would become two trials of one candidate.
+        # A provider that was set up twice is two candidates; under one name they would become two
+        # trials of one candidate.
         names.append(f"{name} ({number})" if name in names else name)
     return names
 
@@ -239,7 +291,9 @@ def _column(row: js.JsonObject) -> tuple[str, str]:
     return key, label.strip().splitlines()[0] if label.strip() else ""
 
 
-def _rows(rows: Iterable[tuple[js.JsonObject | str, str]], columns: _Columns) -> Iterator[records.Found]:
+def _rows(
+    rows: Iterable[tuple[js.JsonObject | str, str]], columns: _Columns
+) -> Iterator[records.Found]:
     tasks: set[str] = set()
     trials: dict[tuple[str, str], int] = {}
     for row, where in rows:
@@ -248,7 +302,10 @@ def _rows(rows: Iterable[tuple[js.JsonObject | str, str]], columns: _Columns) ->
             continue
         candidate = columns.of(row) if _is_result(row) else None
         if candidate is None:
-            yield records.Skipped(where=where, why="is not a result: it lacks a provider, variables or a grading result.")
+            yield records.Skipped(
+                where=where,
+                why="is not a result: it lacks a provider, variables or a grading result.",
+            )
             continue
         task = _task(row, one_prompt=columns.templates == 1)
         if task.id not in tasks:
@@ -264,7 +321,8 @@ def _rows(rows: Iterable[tuple[js.JsonObject | str, str]], columns: _Columns) ->
 def _task(row: js.JsonObject, *, one_prompt: bool) -> records.FoundTask:
     test = js.as_object(row.get("testCase"))
     variables = js.as_object(row.get("vars")) or js.as_object(test.get("vars"))
-    # promptfoo adds the conversation so far as a separate variable, which would make every turn a different task.
+    # promptfoo adds the conversation so far as a separate variable, which would make every turn a
+    # different task.
     given = {key: value for key, value in variables.items() if not key.startswith("_")}
     asserted = [
         {key: assertion.get(key) for key in ("type", "value", "metric", "threshold", "weight")}
@@ -272,39 +330,58 @@ def _task(row: js.JsonObject, *, one_prompt: bool) -> records.FoundTask:
     ]
     description = js.as_text(row.get("description")) or js.as_text(test.get("description"))
     digest = hashlib.sha256(
-        orjson.dumps([js.storable(given), js.storable(asserted), description], option=orjson.OPT_SORT_KEYS)
+        orjson.dumps(
+            [js.storable(given), js.storable(asserted), description], option=orjson.OPT_SORT_KEYS
+        )
     ).hexdigest()[:10]
     first_text = next((value for value in given.values() if isinstance(value, str)), "test")
     thing = description or js.shorten(first_text, 60).replace("\n", " ")
     expected = [
         assertion["value"]
         for assertion in asserted
-        if assertion["type"] in ("equals", "similar", "factuality", "is-json") and assertion["value"]
+        if assertion["type"] in ("equals", "similar", "factuality", "is-json")
+        and assertion["value"]
     ]
     prompt = (
         js.chat_messages(js.as_object(row.get("prompt")).get("raw"))
         if one_prompt
-        else js.as_messages("\n".join(f"{key}: {js.to_text(value)}" for key, value in given.items()))
+        else js.as_messages(
+            "\n".join(f"{key}: {js.to_text(value)}" for key, value in given.items())
+        )
     )
     return records.FoundTask(
         id=f"{js.shorten(description, 60)} {digest}" if description else digest,
         thing=thing,
         prompt=prompt,
         expected=tuple(js.to_text(value) for value in expected[:1]),
-        metadata={"vars": js.storable(given), "assert": js.storable(asserted), **js.pick(test, ("metadata", "threshold"))},
+        metadata={
+            "vars": js.storable(given),
+            "assert": js.storable(asserted),
+            **js.pick(test, ("metadata", "threshold")),
+        },
     )
 
 
-def _response(row: js.JsonObject, task: str, candidate: str, trial: int, where: str) -> records.FoundResponse:
+def _response(
+    row: js.JsonObject, task: str, candidate: str, trial: int, where: str
+) -> records.FoundResponse:
     answer = js.as_object(row.get("response"))
     output = answer.get("output")
     error = js.as_text(row.get("error")) or js.as_text(answer.get("error"))
-    broke = row.get("failureReason") == _BROKE or (row.get("failureReason") is None and error is not None and output is None)
+    broke = row.get("failureReason") == _BROKE or (
+        row.get("failureReason") is None and error is not None and output is None
+    )
     failure = None
     if broke or output is None:
         detail = js.shorten(error or "there is no output.")
         lower = detail.lower()
-        kind = "timeout" if "timed out" in lower or "timeout" in lower else "error" if error else "no_output"
+        kind = (
+            "timeout"
+            if "timed out" in lower or "timeout" in lower
+            else "error"
+            if error
+            else "no_output"
+        )
         failure = Failure(kind=kind, fault=Fault.PROVIDER, detail=detail)
     usage = js.as_object(row.get("tokenUsage")) or js.as_object(answer.get("tokenUsage"))
     latency = js.as_duration(row.get("latencyMs"))
@@ -320,8 +397,12 @@ def _response(row: js.JsonObject, task: str, candidate: str, trial: int, where: 
         input_tokens=js.as_count(usage.get("prompt")),
         output_tokens=js.as_count(usage.get("completion")),
         latency_s=None if latency is None else latency / 1000,
-        identity=None if (row_id := js.as_text(row.get("id"))) is None else f"promptfoo result {row_id}",
-        cost_usd=js.as_duration(row.get("cost")) if js.as_duration(row.get("cost")) else js.as_duration(answer.get("cost")),
+        identity=None
+        if (row_id := js.as_text(row.get("id"))) is None
+        else f"promptfoo result {row_id}",
+        cost_usd=js.as_duration(row.get("cost"))
+        if js.as_duration(row.get("cost"))
+        else js.as_duration(answer.get("cost")),
     )
 
 
@@ -330,10 +411,14 @@ def _as_javascript(output: object) -> str:
 
 
 def _components(row: js.JsonObject) -> list[js.JsonObject]:
-    """Return the results of a test's assertions, or the whole result if the file does not list the assertions."""
+    """Return the results of a test's assertions, or the whole result if the file does not list the
+    assertions.
+    """
     grading = js.as_object(row.get("gradingResult"))
     components = [
-        component for component in js.objects_in(grading.get("componentResults")) if "score" in component or "pass" in component
+        component
+        for component in js.objects_in(grading.get("componentResults"))
+        if "score" in component or "pass" in component
     ]
     return components or ([_whole(row, grading)] if _graded(row, grading) else [])
 
@@ -355,7 +440,9 @@ def _assessments(
         counted = [(weight, score) for weight, score in scores if weight > 0]
         unread = not counted or any(score is None for _, score in counted)
         total = sum(weight for weight, _ in counted)
-        score = None if unread else sum(weight * (score or 0.0) for weight, score in counted) / total
+        score = (
+            None if unread else sum(weight * (score or 0.0) for weight, score in counted) / total
+        )
         raw = js.as_number(assertions[0].get("score")) if len(assertions) == 1 else score
         reasons = [js.to_text(assertion.get("reason")) for assertion in assertions]
         yield records.FoundAssessment(
@@ -369,33 +456,49 @@ def _assessments(
                     candidate=candidate,
                     score=score,
                     raw_score=raw,
-                    reason=reasons[0] if len(assertions) == 1 else "\n".join(map(_line, assertions)),
+                    reason=reasons[0]
+                    if len(assertions) == 1
+                    else "\n".join(map(_line, assertions)),
                 ),
             ),
             reply="\n\n".join(_words_of(assertions)) if by is records.GradedBy.MODEL else None,
             input_tokens=_tokens(assertions, "prompt") if by is records.GradedBy.MODEL else None,
-            output_tokens=_tokens(assertions, "completion") if by is records.GradedBy.MODEL else None,
+            output_tokens=_tokens(assertions, "completion")
+            if by is records.GradedBy.MODEL
+            else None,
         )
 
 
 def _graded(row: js.JsonObject, grading: js.JsonObject) -> bool:
-    """True if the test has assertions; a test without assertions always passes, so its score of 1 means nothing."""
+    """True if the test has assertions; a test without assertions always passes, so its score of 1
+    means nothing.
+    """
     if "score" not in grading and "pass" not in grading:
         return False
     test = js.as_object(row.get("testCase"))
-    return bool(js.as_list(test.get("assert"))) or "no assertions" not in js.to_text(grading.get("reason")).lower()
+    return (
+        bool(js.as_list(test.get("assert")))
+        or "no assertions" not in js.to_text(grading.get("reason")).lower()
+    )
 
 
 def _whole(row: js.JsonObject, grading: js.JsonObject) -> js.JsonObject:
     """Return a result that lists no assertions as one set of all of the test's assertions."""
     assertions = js.objects_in(js.as_object(row.get("testCase")).get("assert"))
-    flat = [*assertions, *(nested for assertion in assertions for nested in js.objects_in(assertion.get("assert")))]
+    flat = [
+        *assertions,
+        *(nested for assertion in assertions for nested in js.objects_in(assertion.get("assert"))),
+    ]
     parts: list[JsonValue] = [{"assertion": dict(assertion)} for assertion in flat]
     return {**grading, "componentResults": parts}
 
 
-def _judge(component: js.JsonObject, *, beside: Sequence[js.JsonObject]) -> tuple[str, records.GradedBy]:
-    """Return an assertion's judge and kind of grader; the kind is a model if a model may have influenced the score."""
+def _judge(
+    component: js.JsonObject, *, beside: Sequence[js.JsonObject]
+) -> tuple[str, records.GradedBy]:
+    """Return an assertion's judge and kind of grader; the kind is a model if a model may have
+    influenced the score.
+    """
     kind = _kind(component)
     if kind == "human":
         return "human", records.GradedBy.PERSON
@@ -405,11 +508,15 @@ def _judge(component: js.JsonObject, *, beside: Sequence[js.JsonObject]) -> tupl
     if not models:
         return NAME, records.GradedBy.RULE
     names = ", ".join(dict.fromkeys(models))
-    return (f"{kind or 'assert-set'} ({names})" if kind not in models[0] or not kind else names), records.GradedBy.MODEL
+    return (
+        f"{kind or 'assert-set'} ({names})" if kind not in models[0] or not kind else names
+    ), records.GradedBy.MODEL
 
 
 def _models(component: js.JsonObject, depth: int = 0) -> list[str]:
-    """Return the names of model-graded assertions in a component, including the component; empty if only rules decided."""
+    """Return the names of model-graded assertions in a component, including the component; empty if
+    only rules decided.
+    """
     kind = _kind(component)
     names: list[str] = []
     if kind in _BY_MODEL or kind not in _BY_RULE:
@@ -425,12 +532,19 @@ def _models(component: js.JsonObject, depth: int = 0) -> list[str]:
 
 
 def _kind(component: js.JsonObject) -> str:
-    return (js.as_text(js.as_object(component.get("assertion")).get("type")) or "").removeprefix("not-")
+    return (js.as_text(js.as_object(component.get("assertion")).get("type")) or "").removeprefix(
+        "not-"
+    )
 
 
 def _tokens(components: Sequence[js.JsonObject], key: str) -> int | None:
-    """Return the tokens that grading used; None if no assertion states them. An assertion set's count includes its members."""
-    counts = [js.as_count(js.as_object(component.get("tokensUsed")).get(key)) for component in components]
+    """Return the tokens that grading used; None if no assertion states them.
+
+    An assertion set's count includes its members.
+    """
+    counts = [
+        js.as_count(js.as_object(component.get("tokensUsed")).get(key)) for component in components
+    ]
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 

@@ -1,11 +1,12 @@
 """Tables that promptfoo writes: `promptfoo eval -o results.csv`, and the web page's export.
 
-Based on promptfoo's `src/util/eval/evalTableUtils.ts` (2026): a column per variable, and for each prompt a column
-`[provider] label` with the answer, then `Status`, `Score`, `Named Scores`, `Metric: NAME`, `Grader Reason`, `Comment`. Before
-2025 a prompt had one column, whose cells read `[PASS] (0.50) answer` (`src/util/output.ts`).
+Based on promptfoo's `src/util/eval/evalTableUtils.ts` (2026): a column per variable, and for each
+prompt a column `[provider] label` with the answer, then `Status`, `Score`, `Named Scores`, `Metric:
+NAME`, `Grader Reason`, `Comment`. Before 2025 a prompt had one column, whose cells read `[PASS]
+(0.50) answer` (`src/util/output.ts`).
 
-The table does not state which assertions were made or whether a model decided them, so every grade awaits review. It also lacks
-ids, tokens, costs and times; import the JSON output to get these.
+The table does not state which assertions were made or whether a model decided them, so every grade
+awaits review. It also lacks ids, tokens, costs and times; import the JSON output to get these.
 """
 
 from __future__ import annotations
@@ -19,7 +20,16 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import (
+    Found,
+    FoundCandidate,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    Noted,
+    Skipped,
+)
 from assay.domain.suite import Message
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.input_files import FileSample, InputFile
@@ -44,7 +54,9 @@ _CELL: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Prompt:
-    """Numbers of one prompt's columns; `reason` and `status` are None in tables with only one column per prompt."""
+    """Numbers of one prompt's columns; `reason` and `status` are None in tables with only one
+    column per prompt.
+    """
 
     name: str
     model: str | None
@@ -71,22 +83,32 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run: every prompt is a candidate, every row a task or another trial of a task."""
     header = _header(source.sample)
     if header is None:
-        yield Skipped(where=source.name, why="is not a table of promptfoo: it has no columns of a provider's answers.")
+        yield Skipped(
+            where=source.name,
+            why="is not a table of promptfoo: it has no columns of a provider's answers.",
+        )
         return
     alone = len(header.prompts) == 1 and options.candidate
     yield FoundRun(
         suite=options.dataset or source.stem,
         format=NAME,
         candidates=tuple(
-            FoundCandidate(name=options.candidate if alone and options.candidate else prompt.name, model=prompt.model)
+            FoundCandidate(
+                name=options.candidate if alone and options.candidate else prompt.name,
+                model=prompt.model,
+            )
             for prompt in header.prompts
         ),
     )
     trials: dict[str, int] = {}
     # A first pass: any score above 1 shows that the table's scores have a different scale.
-    cells_of_rows = (cells for cells, _ in _rows(source, header.width) if not isinstance(cells, str))
+    cells_of_rows = (
+        cells for cells, _ in _rows(source, header.width) if not isinstance(cells, str)
+    )
     outputs = (_output(prompt, cells) for cells in cells_of_rows for prompt in header.prompts)
-    grades = MetricGrades(outside_their_scale(_value(output) for output in outputs if output is not None))
+    grades = MetricGrades(
+        outside_their_scale(_value(output) for output in outputs if output is not None)
+    )
     for cells, where in _rows(source, header.width):
         if isinstance(cells, str):
             yield Skipped(where=where, why=cells)
@@ -97,18 +119,24 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             yield task
         for prompt in header.prompts:
             candidate = options.candidate if alone and options.candidate else prompt.name
-            yield from _records(_output(prompt, cells), task.id, candidate, trials[task.id], where, grades)
+            yield from _records(
+                _output(prompt, cells), task.id, candidate, trials[task.id], where, grades
+            )
     yield from grades.notes(source.name)
     what = "promptfoo's CSV table has no tokens, cost, times or assertions; import its JSON output to get them."
     yield Noted(where=source.name, what=what)
 
 
 def _rows(source: InputFile, width: int) -> Iterator[tuple[list[str] | str, str]]:
-    """Yield every row's cells with its location; an unreadable row is replaced by an error message."""
+    """Yield every row's cells with its location; an unreadable row is replaced by an error
+    message.
+    """
     names = [str(number) for number in range(width)]
     with source.open() as stream:
         for line, row in separated_rows(stream, delimiter=",", columns=names, skip=1):
-            cells = row if isinstance(row, str) else [unguarded(row.get(name, "")) for name in names]
+            cells = (
+                row if isinstance(row, str) else [unguarded(row.get(name, "")) for name in names]
+            )
             yield cells, f"{source.name}:{line}"
 
 
@@ -138,8 +166,12 @@ def _wide_prompts(names: Sequence[str]) -> tuple[_Prompt, ...]:
     places = [at for at in range(1, len(names) - 2) if tuple(names[at : at + 3]) == _FIELDS]
     prompts: list[_Prompt] = []
     for at, (name, model) in zip(places, _named([names[at - 1] for at in places]), strict=True):
-        reason = next((number for number in range(at + 3, len(names)) if names[number] == _REST[0]), None)
-        prompts.append(_Prompt(name=name, model=model, text=at - 1, status=at, score=at + 1, reason=reason))
+        reason = next(
+            (number for number in range(at + 3, len(names)) if names[number] == _REST[0]), None
+        )
+        prompts.append(
+            _Prompt(name=name, model=model, text=at - 1, status=at, score=at + 1, reason=reason)
+        )
     return tuple(prompts)
 
 
@@ -150,7 +182,9 @@ def _verdict_prompts(names: Sequence[str], first: Sequence[str]) -> tuple[_Promp
 
 
 def _named(columns: Sequence[str]) -> list[tuple[str, str | None]]:
-    """Return (candidate's name, model) for each prompt, with the same names as for promptfoo's JSON."""
+    """Return (candidate's name, model) for each prompt, with the same names as for promptfoo's
+    JSON.
+    """
     models: list[str | None] = []
     keys: list[tuple[str, str]] = []
     for column in columns:
@@ -187,7 +221,11 @@ def _output(prompt: _Prompt, cells: Sequence[str]) -> _Output | None:
     """Return a prompt's cells; None if the test was not run with the prompt."""
     if prompt.status is None or prompt.score is None:
         match = _CELL.fullmatch(cells[prompt.text])
-        return None if match is None else _Output(match["status"], match["score"], match["text"], match["reason"] or "")
+        return (
+            None
+            if match is None
+            else _Output(match["status"], match["score"], match["text"], match["reason"] or "")
+        )
     reason = cells[prompt.reason] if prompt.reason is not None else ""
     output = _Output(cells[prompt.status], cells[prompt.score], cells[prompt.text], reason)
     return output if output.status else None
@@ -195,7 +233,14 @@ def _output(prompt: _Prompt, cells: Sequence[str]) -> _Output | None:
 
 def _value(output: _Output) -> MetricValue:
     score = cell_number(output.score) if output.status != "ERROR" else None
-    return MetricValue(criterion="", value=score, judge="promptfoo", by=GradedBy.MODEL, reason=output.reason, assumed=True)
+    return MetricValue(
+        criterion="",
+        value=score,
+        judge="promptfoo",
+        by=GradedBy.MODEL,
+        reason=output.reason,
+        assumed=True,
+    )
 
 
 def _records(
@@ -204,8 +249,18 @@ def _records(
     if output is None:
         yield Skipped(where=where, why=f"has no verdict of {candidate!r}.")
     elif output.status == "ERROR":
-        failure = Failure(kind="error", fault=Fault.PROVIDER, detail=shorten(output.reason or output.text or "no message"))
-        yield FoundResponse(task=task, candidate=candidate, trial=trial, where=where, failure=failure)
+        failure = Failure(
+            kind="error",
+            fault=Fault.PROVIDER,
+            detail=shorten(output.reason or output.text or "no message"),
+        )
+        yield FoundResponse(
+            task=task, candidate=candidate, trial=trial, where=where, failure=failure
+        )
     else:
-        yield FoundResponse(task=task, candidate=candidate, trial=trial, where=where, content=output.text)
-        yield from grades.assessments([_value(output)], task=task, candidate=candidate, trial=trial, where=where)
+        yield FoundResponse(
+            task=task, candidate=candidate, trial=trial, where=where, content=output.text
+        )
+        yield from grades.assessments(
+            [_value(output)], task=task, candidate=candidate, trial=trial, where=where
+        )

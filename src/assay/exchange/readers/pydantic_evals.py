@@ -1,11 +1,12 @@
 """Reports of pydantic-evals: an `EvaluationReport` as JSON, with its data set in a separate file.
 
-Based on `pydantic_evals/reporting/__init__.py` and `evaluators/` in 1.x (2026) and a genuine report. A report is one
-candidate, named after the experiment. A case is a task, and repetitions of a case (`source_case_name`) are trials. An evaluator
-is a judge, and each of its scores and assertions is a criterion; labels have no scale, so they are left out.
+Based on `pydantic_evals/reporting/__init__.py` and `evaluators/` in 1.x (2026) and a genuine
+report. A report is one candidate, named after the experiment. A case is a task, and repetitions of
+a case (`source_case_name`) are trials. An evaluator is a judge, and each of its scores and
+assertions is a criterion; labels have no scale, so they are left out.
 
-The evaluators of pydantic-evals are rule-based, except `LLMJudge` and `GEval`. A user's own evaluator may call a model, which
-no report shows, so its grades await review.
+The evaluators of pydantic-evals are rule-based, except `LLMJudge` and `GEval`. A user's own
+evaluator may call a model, which no report shows, so its grades await review.
 """
 
 from __future__ import annotations
@@ -16,7 +17,16 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import (
+    Found,
+    FoundCandidate,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    Noted,
+    Skipped,
+)
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
@@ -32,7 +42,9 @@ _CASE: Final[Shape] = dict.fromkeys(_NAMES["case"])
 _REPORT: Final[Shape] = {"cases": _CASE, "failures": _CASE, **dict.fromkeys(_NAMES["report"])}
 _RULES: Final = frozenset(_NAMES["rules"])
 _BY_MODEL: Final = frozenset({"LLMJudge", "GEval"})
-_DATA_SET: Final = re.compile(rb"^(# yaml-language-server: .*\n|\$schema: .*\n|name: .*\n)*cases:\s*\n", re.MULTILINE)
+_DATA_SET: Final = re.compile(
+    rb"^(# yaml-language-server: .*\n|\$schema: .*\n|name: .*\n)*cases:\s*\n", re.MULTILINE
+)
 
 
 def recognise(sample: FileSample) -> float | None:
@@ -47,17 +59,28 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the data sets in a report's folder and subfolders, because the report already contains their cases."""
+    """Return the data sets in a report's folder and subfolders, because the report already contains
+    their cases.
+    """
     if _kind(source.sample) != "report":
         return ()
     folder = folder_path(source)
-    return [other for other in others if _kind(other.sample) == "data set" and lies_beneath(folder_path(other), folder)]
+    return [
+        other
+        for other in others
+        if _kind(other.sample) == "data set" and lies_beneath(folder_path(other), folder)
+    ]
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run: a task per case, a response per run of the case, and an assessment per evaluator."""
+    """Yield one run: a task per case, a response per run of the case, and an assessment per
+    evaluator.
+    """
     if _kind(source.sample) == "data set":
-        yield Skipped(where=source.name, why="is a data set of pydantic-evals without results; import it with a report.")
+        yield Skipped(
+            where=source.name,
+            why="is a data set of pydantic-evals without results; import it with a report.",
+        )
         return
     report = js.as_object(read_document(source))
     candidate = options.candidate or js.as_text(report.get("name")) or source.stem
@@ -66,14 +89,20 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         suite=options.dataset or js.as_text(report.get("dataset_name")) or source.stem,
         format=NAME,
         candidates=(FoundCandidate(name=candidate, metadata=options.model_info),),
-        provenance=js.pick(report, ("name", "experiment_metadata", "analyses", "report_evaluator_failures")),
+        provenance=js.pick(
+            report, ("name", "experiment_metadata", "analyses", "report_evaluator_failures")
+        ),
         identity=None if trace is None else f"pydantic-evals trace {trace}",
     )
     cases = [js.as_object(case) for case in js.as_list(report.get("cases"))]
-    reading = _CaseReader(candidate, outside_their_scale(value for case in cases for value in _values(case)))
+    reading = _CaseReader(
+        candidate, outside_their_scale(value for case in cases for value in _values(case))
+    )
     for key in ("cases", "failures"):
         for number, case in enumerate(js.as_list(report.get(key)), 1):
-            yield from reading.case(js.as_object(case), f"{source.name}#{key}/{number}", failed=key == "failures")
+            yield from reading.case(
+                js.as_object(case), f"{source.name}#{key}/{number}", failed=key == "failures"
+            )
     yield from reading.notes(source.name)
 
 
@@ -83,12 +112,21 @@ def _kind(sample: FileSample) -> str | None:
         return None
     document = js.as_object(sample.document)
     if document:
-        cases = js.objects_in(document.get("cases"))[:20] or js.objects_in(document.get("failures"))[:20]
-        if cases and all("inputs" in case and ("assertions" in case or "error_message" in case) for case in cases):
+        cases = (
+            js.objects_in(document.get("cases"))[:20]
+            or js.objects_in(document.get("failures"))[:20]
+        )
+        if cases and all(
+            "inputs" in case and ("assertions" in case or "error_message" in case) for case in cases
+        ):
             return "report"
         is_data_set = cases and "evaluators" in document and all("inputs" in case for case in cases)
         return "data set" if is_data_set and "output" not in cases[0] else None
-    return "data set" if _DATA_SET.search(head[:4096]) and b"inputs:" in head and b"evaluators:" in head else None
+    return (
+        "data set"
+        if _DATA_SET.search(head[:4096]) and b"inputs:" in head and b"evaluators:" in head
+        else None
+    )
 
 
 class _CaseReader:
@@ -136,7 +174,9 @@ class _CaseReader:
     def notes(self, where: str) -> Iterator[Noted]:
         if self._labels:
             names = ", ".join(f"{name} ({count:,})" for name, count in self._labels.most_common(10))
-            yield Noted(where=where, what=f"labels are words without a scale; Assay left them out: {names}.")
+            yield Noted(
+                where=where, what=f"labels are words without a scale; Assay left them out: {names}."
+            )
         yield from self._grades.notes(where)
 
 
@@ -157,7 +197,8 @@ def _task(task: str, case: js.JsonObject) -> FoundTask:
         id=task,
         prompt=js.as_messages(js.to_text(inputs)),
         expected=() if expected is None else (js.to_text(expected),),
-        metadata=js.as_object(js.storable(metadata)) or ({} if metadata is None else {"metadata": js.storable(metadata)}),
+        metadata=js.as_object(js.storable(metadata))
+        or ({} if metadata is None else {"metadata": js.storable(metadata)}),
     )
 
 
@@ -166,8 +207,14 @@ def _value(name: str, value: object, result: js.JsonObject, reason: str) -> Metr
     source = result.get("source")
     evaluator = js.as_text(js.as_object(source).get("name")) or js.as_text(source) or name
     arguments = js.as_object(js.as_object(source).get("arguments"))
-    ends = [js.as_number(end) for end in js.as_list(arguments.get("score_range"))] if evaluator == "GEval" else []
-    worst, best = (ends[0], ends[1]) if len(ends) == 2 else (1.0, 5.0) if evaluator == "GEval" else (0.0, 1.0)
+    ends = (
+        [js.as_number(end) for end in js.as_list(arguments.get("score_range"))]
+        if evaluator == "GEval"
+        else []
+    )
+    worst, best = (
+        (ends[0], ends[1]) if len(ends) == 2 else (1.0, 5.0) if evaluator == "GEval" else (0.0, 1.0)
+    )
     known = worst is not None and best is not None and worst < best
     model = js.as_text(arguments.get("model"))
     return MetricValue(

@@ -1,12 +1,14 @@
 """Results of Ragas: `evaluate(…).to_pandas()` as CSV, JSON or JSON Lines.
 
-Based on `ragas/dataset_schema.py`, `evaluation.py` and `metrics/` in 0.1 to 0.4: columns of the sample (`user_input`,
-`retrieved_contexts`, `response`, `reference`; in 0.1 `question`, `contexts`, `answer`, `ground_truth`) and one column for each
-metric, some with a mode in their name: `rouge_score(mode=fmeasure)`.
+Based on `ragas/dataset_schema.py`, `evaluation.py` and `metrics/` in 0.1 to 0.4: columns of the
+sample (`user_input`, `retrieved_contexts`, `response`, `reference`; in 0.1 `question`, `contexts`,
+`answer`, `ground_truth`) and one column for each metric, some with a mode in their name:
+`rouge_score(mode=fmeasure)`.
 
-The file contains no model name, so the candidate is named after the file. A task is named after a digest of its question.
-Metrics that compare texts or ids without a model count; all others may call a model and await review. `noise_sensitivity`
-counts wrong claims, so lower is better; rubrics grade from 1 to 5. The file has no explanations, tokens, costs or times.
+The file contains no model name, so the candidate is named after the file. A task is named after a
+digest of its question. Metrics that compare texts or ids without a model count; all others may call
+a model and await review. `noise_sensitivity` counts wrong claims, so lower is better; rubrics grade
+from 1 to 5. The file has no explanations, tokens, costs or times.
 """
 
 from __future__ import annotations
@@ -19,7 +21,13 @@ from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
-from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, prompt_of, run_without_model
+from assay.exchange.parsing.graded_rows import (
+    GradedRow,
+    answer_text,
+    graded_records,
+    prompt_of,
+    run_without_model,
+)
 from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_values import pick, storable, to_text
 from assay.exchange.parsing.metric_grades import MetricValue
@@ -32,7 +40,9 @@ _ANSWER: Final = ("response", "answer")
 _REFERENCE: Final = ("reference", "ground_truth", "ground_truths")
 _NAMES: Final = foreign_names(__name__)
 _CONTEXT: Final = _NAMES["context"]
-_OTHER: Final = frozenset((*_QUESTION, *_ANSWER, *_REFERENCE, *_CONTEXT, "", "id", "index", "row_id"))
+_OTHER: Final = frozenset(
+    (*_QUESTION, *_ANSWER, *_REFERENCE, *_CONTEXT, "", "id", "index", "row_id")
+)
 _BY_RULE: Final = frozenset(_NAMES["by_rule"])
 _BY_MODEL: Final = frozenset(_NAMES["by_model"])
 _SCALES: Final = {
@@ -55,19 +65,29 @@ def recognise(sample: FileSample) -> float | None:
     columns = {key for row in rows for key in row}
     if not known or not columns & {*_ANSWER, "retrieved_contexts", "contexts", "user_input"}:
         return None
-    own = (*_QUESTION, *_ANSWER, *_REFERENCE, *_CONTEXT, *(key for key in columns if _base(key) in known))
+    own = (
+        *_QUESTION,
+        *_ANSWER,
+        *_REFERENCE,
+        *_CONTEXT,
+        *(key for key in columns if _base(key) in known),
+    )
     return explained_share(rows, dict.fromkeys(own))
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run, with a response and metrics for every sample."""
     candidate = options.candidate or source.stem
-    yield from run_without_model(NAME, source, options.candidate, options.dataset, options.model_info)
+    yield from run_without_model(
+        NAME, source, options.candidate, options.dataset, options.model_info
+    )
     metrics = _metrics(row for row, _ in frame_rows(source) if not isinstance(row, str))
     yield from graded_records(lambda: _rows(source, candidate, metrics), source.name)
 
 
-def _rows(source: InputFile, candidate: str, metrics: Sequence[str]) -> Iterator[GradedRow | Skipped]:
+def _rows(
+    source: InputFile, candidate: str, metrics: Sequence[str]
+) -> Iterator[GradedRow | Skipped]:
     for row, where in frame_rows(source):
         if isinstance(row, str):
             yield Skipped(where=where, why=row)
@@ -82,7 +102,9 @@ def _rows(source: InputFile, candidate: str, metrics: Sequence[str]) -> Iterator
             candidate=candidate,
             prompt=prompt_of(question),
             expected=() if reference is None else (to_text(storable(reference)),),
-            metadata=pick({key: storable(decoded(row[key])) for key in _CONTEXT if key in row}, _CONTEXT),
+            metadata=pick(
+                {key: storable(decoded(row[key])) for key in _CONTEXT if key in row}, _CONTEXT
+            ),
             content=answer_text(_first(row, _ANSWER)),
             values=tuple(_value(name, row[name]) for name in metrics if name in row),
         )
@@ -95,8 +117,14 @@ def _metrics(rows: Iterable[Mapping[str, object]]) -> list[str]:
             value = decoded(cell)
             if key in _OTHER or key.startswith("Unnamed"):
                 continue
-            numeric[key] = numeric.get(key, True) and (value is None or cell_number(value) is not None)
-    return [key for key, only_numbers in numeric.items() if only_numbers or _base(key) in _BY_RULE | _BY_MODEL]
+            numeric[key] = numeric.get(key, True) and (
+                value is None or cell_number(value) is not None
+            )
+    return [
+        key
+        for key, only_numbers in numeric.items()
+        if only_numbers or _base(key) in _BY_RULE | _BY_MODEL
+    ]
 
 
 def _value(column: str, cell: object) -> MetricValue:

@@ -1,6 +1,8 @@
-"""RLHF data: tasks with ideal responses and people's evaluation forms, or pairs of a chosen and a rejected text.
+"""RLHF data: tasks with ideal responses and people's evaluation forms, or pairs of a chosen and a
+rejected text.
 
-Tasks are messages with `signal` objects in a list under `rlhf`, or flat objects with `model_responses`.
+Tasks are messages with `signal` objects in a list under `rlhf`, or flat objects with
+`model_responses`.
 """
 
 from __future__ import annotations
@@ -35,7 +37,11 @@ def recognise(sample: FileSample) -> float | None:
     rows = first_rows(sample)
     if rows and all(row.keys() >= {"prompt", "model_responses"} for row in rows):
         return 1.0
-    return explained_share(rows, _PAIR) if rows and all(row.keys() >= {"chosen", "rejected"} for row in rows) else None
+    return (
+        explained_share(rows, _PAIR)
+        if rows and all(row.keys() >= {"chosen", "rejected"} for row in rows)
+        else None
+    )
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
@@ -50,9 +56,15 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     if any("model_responses" in row for row in first_rows(source.sample)):
         yield records.FoundRun(suite=suite, format=NAME)
         for row, where in read_rows(source):
-            yield from (records.Skipped(where=where, why=row),) if isinstance(row, str) else _flat_task(row, where)
+            yield from (
+                (records.Skipped(where=where, why=row),)
+                if isinstance(row, str)
+                else _flat_task(row, where)
+            )
         return
-    yield records.FoundRun(suite=suite, format=NAME, rubric=(PREFERENCE,), provenance={"kind": "preferences"})
+    yield records.FoundRun(
+        suite=suite, format=NAME, rubric=(PREFERENCE,), provenance={"kind": "preferences"}
+    )
     for number, (row, where) in enumerate(read_rows(source), 1):
         if isinstance(row, str):
             yield records.Skipped(where=where, why=row)
@@ -60,8 +72,11 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         yield from _pair(row, number, where)
 
 
-def _task(item: JsonValue, where: str, metadata: JsonObject | None = None) -> Iterator[records.Found]:
-    """Yield one task of the `rlhf` list: prompt, ideal response, each model's response and people's evaluations.
+def _task(
+    item: JsonValue, where: str, metadata: JsonObject | None = None
+) -> Iterator[records.Found]:
+    """Yield one task of the `rlhf` list: prompt, ideal response, each model's response and people's
+    evaluations.
 
     `metadata`: that of the task; without it, the answers about the prompt.
     """
@@ -72,18 +87,23 @@ def _task(item: JsonValue, where: str, metadata: JsonObject | None = None) -> It
     turns = objects_in(item.get("messages"))
     asked = [turn for turn in turns if turn.get("role") in ("system", "user")]
     if identifier is None or not asked:
-        yield records.Skipped(where=where, why="has no task id." if identifier is None else "has no prompt.")
+        yield records.Skipped(
+            where=where, why="has no task id." if identifier is None else "has no prompt."
+        )
         return
     task = str(identifier)
     prompt = tuple(
-        Message(role=str(turn["role"]), content=str(turn.get("text") or turn.get("content") or "")) for turn in asked
+        Message(role=str(turn["role"]), content=str(turn.get("text") or turn.get("content") or ""))
+        for turn in asked
     )
     answer = next((turn for turn in turns if turn.get("role") == "assistant"), {})
     signal = as_object(answer.get("signal"))
     ideal = signal.get("ideal_response")
     final_answer = _form(signal.get("raw_preference_evaluation_form")).get("Final Answer")
     about: JsonObject = {
-        _key(question): value for turn in turns for question, value in _form(turn.get("prompt_evaluation")).items()
+        _key(question): value
+        for turn in turns
+        for question, value in _form(turn.get("prompt_evaluation")).items()
     }
     yield records.FoundTask(
         id=task,
@@ -100,9 +120,13 @@ def _task(item: JsonValue, where: str, metadata: JsonObject | None = None) -> It
         content = fields.get("text")
         if fields.get("model_id") and isinstance(content, str):
             candidate = str(fields["model_id"])
-            yield records.FoundResponse(task=task, candidate=candidate, trial=1, where=where, content=content)
+            yield records.FoundResponse(
+                task=task, candidate=candidate, trial=1, where=where, content=content
+            )
         else:
-            yield records.Skipped(where=where, why="holds a response without a model or without text.")
+            yield records.Skipped(
+                where=where, why="holds a response without a model or without text."
+            )
     for evaluation in as_list(signal.get("human_evals")):
         fields = as_object(evaluation)
         if not fields.get("model_id"):
@@ -111,7 +135,12 @@ def _task(item: JsonValue, where: str, metadata: JsonObject | None = None) -> It
         grades = tuple(_grades(str(fields["model_id"]), _form(fields.get("evaluation_form"))))
         if grades:
             yield records.FoundAssessment(
-                task=task, trial=1, judge=HUMAN, by=records.GradedBy.PERSON, where=where, grades=grades
+                task=task,
+                trial=1,
+                judge=HUMAN,
+                by=records.GradedBy.PERSON,
+                where=where,
+                grades=grades,
             )
 
 
@@ -126,17 +155,27 @@ def _flat_task(row: JsonObject, where: str) -> Iterator[records.Found]:
 
 
 def _nested(row: JsonObject, system: JsonValue) -> dict[str, JsonValue]:
-    """Convert a flat task to the form with messages; it has none without a prompt. Booleans become answers to questions."""
+    """Convert a flat task to the form with messages; it has none without a prompt.
+
+    Booleans become answers to questions.
+    """
     evaluations: list[JsonValue] = []
     for each in map(as_object, as_list(row.get("human_evaluations"))):
-        form = {name.replace("_", " ").title(): value for name, value in each.items() if name != "model_id"}
+        form = {
+            name.replace("_", " ").title(): value
+            for name, value in each.items()
+            if name != "model_id"
+        }
         evaluations.append({"model_id": each.get("model_id"), "evaluation_form": _questions(form)})
     options: list[JsonValue] = [
         {"model_id": each.get("model_id"), "text": each.get("response_text")}
         for each in map(as_object, as_list(row.get("model_responses")))
     ]
     final = _questions({"Final Answer": row.get("final_answer")})
-    signal: dict[str, JsonValue] = {"ideal_response": row.get("ideal_response"), "human_evals": evaluations}
+    signal: dict[str, JsonValue] = {
+        "ideal_response": row.get("ideal_response"),
+        "human_evals": evaluations,
+    }
     signal["raw_preference_evaluation_form"] = final
     messages: list[JsonValue] = []
     prompt = row.get("prompt")
@@ -157,7 +196,9 @@ def _questions(answers: JsonObject) -> list[JsonValue]:
 
 
 def _grades(candidate: str, form: Mapping[str, str]) -> Iterator[records.FoundGrade]:
-    """Yield a grade for each Yes or No answer, with comments as reasons; No is 1 if Yes is bad (`Model Failure`)."""
+    """Yield a grade for each Yes or No answer, with comments as reasons; No is 1 if Yes is bad
+    (`Model Failure`).
+    """
     comments = " ".join(value for key, value in form.items() if "comment" in key.lower())
     for question, value in form.items():
         points = _YES_NO.get(value.strip().lower())
@@ -175,7 +216,9 @@ def _grades(candidate: str, form: Mapping[str, str]) -> Iterator[records.FoundGr
 
 
 def _key(question: str) -> str:
-    """Return a question such as `Task URL` as a key, `task_url`; texts that are keys already are returned unchanged."""
+    """Return a question such as `Task URL` as a key, `task_url`; texts that are keys already are
+    returned unchanged.
+    """
     return "_".join(question.lower().split()) if " " in question or question.istitle() else question
 
 
@@ -197,17 +240,28 @@ def _pair(row: JsonObject, number: int, where: str) -> Iterator[records.Found]:
     text = _text(prompt)
     # Some sets have no separate prompt: both texts then begin with the dialogue so far.
     shared = _shared(chosen, rejected) if text is None else text
-    yield records.FoundTask(id=task, prompt=(Message(role="user", content=shared),) if shared else ())
+    yield records.FoundTask(
+        id=task, prompt=(Message(role="user", content=shared),) if shared else ()
+    )
     names = (str(row.get("chosen_model") or "chosen"), str(row.get("rejected_model") or "rejected"))
     for name, answer in zip(names, (chosen, rejected), strict=True):
         content = answer if text is not None else answer[len(shared) :]
-        yield records.FoundResponse(task=task, candidate=name, trial=1, where=where, content=content)
-    yield preference_assessment(*names, 1.0, task=task, judge=HUMAN, by=records.GradedBy.PERSON, where=where)
+        yield records.FoundResponse(
+            task=task, candidate=name, trial=1, where=where, content=content
+        )
+    yield preference_assessment(
+        *names, 1.0, task=task, judge=HUMAN, by=records.GradedBy.PERSON, where=where
+    )
 
 
 def _shared(chosen: str, rejected: str) -> str:
-    """Return the dialogue with which both texts begin, up to the end of the last turn that they share."""
-    at = next((i for i, (a, b) in enumerate(zip(chosen, rejected, strict=False)) if a != b), min(len(chosen), len(rejected)))
+    """Return the dialogue with which both texts begin, up to the end of the last turn that they
+    share.
+    """
+    at = next(
+        (i for i, (a, b) in enumerate(zip(chosen, rejected, strict=False)) if a != b),
+        min(len(chosen), len(rejected)),
+    )
     # The mark of a turn in Anthropic's HH set.
     end = chosen.rfind("Assistant:", 0, at + 1)
     return chosen[: end + len("Assistant:")] if end >= 0 else ""

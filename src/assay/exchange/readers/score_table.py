@@ -1,8 +1,9 @@
-"""Read tables of scores: columns task, candidate, trial, score; optional weight, family, criterion, judge, state, joint.
+"""Read tables of scores: columns task, candidate, trial, score; optional weight, family, criterion,
+judge, state, joint.
 
-In a table that Assay exported, each row names its assessment and run. Rows with an assessment that is already in the store are
-left out and summed up in one `Held` record. The imported run stores the other rows' assessment ids (`from_runs`), so that a
-later export of the same run adds only new rows.
+In a table that Assay exported, each row names its assessment and run. Rows with an assessment that
+is already in the store are left out and summed up in one `Held` record. The imported run stores the
+other rows' assessment ids (`from_runs`), so that a later export of the same run adds only new rows.
 """
 
 from __future__ import annotations
@@ -31,7 +32,17 @@ RULE: Final = "score"
 """Grader for rows without a judge."""
 
 _NEEDED: Final = frozenset({"task", "candidate", "score"})
-_KNOWN: Final = _NEEDED | {"trial", "weight", "criterion", "judge", "state", "joint", "run", "attempt", "assessment"}
+_KNOWN: Final = _NEEDED | {
+    "trial",
+    "weight",
+    "criterion",
+    "judge",
+    "state",
+    "joint",
+    "run",
+    "attempt",
+    "assessment",
+}
 _BARE: Final = _NEEDED | {"trial", "judge", "state"}
 """Columns of a table in which each row is a separate assessment."""
 
@@ -44,24 +55,32 @@ _EXPORTED: Final = frozenset({"run", "attempt", "assessment"})
 _NUMBER: Final = re.compile(r"a([1-9]\d{0,17})")
 
 FROM_RUNS: Final = "from_runs"
-"""Key in a run's environment for the runs and assessments in other stores that its rows come from, as `ranges`."""
+"""Key in a run's environment for the runs and assessments in other stores that its rows come from,
+as `ranges`.
+"""
 
 
 def recognise(sample: FileSample) -> float | None:
     """Recognise the columns task, candidate and score."""
     if sample.head.startswith(MAGIC):
-        return 0.5  # Parquet lists its columns at its end, so `--map` or another importer may fit better
+        # Parquet lists its columns at its end, so `--map` or another importer may fit better
+        return 0.5
     columns = set(read_header(sample))
     if not columns:
         rows = sample.rows or objects_in(as_list(sample.document)[:50])
-        columns = set().union(*rows) if rows and all(row.keys() >= _NEEDED for row in rows) else columns
-    # Tables of scores may have any other column, so the three required columns explain half, and the known ones the rest.
+        columns = (
+            set().union(*rows) if rows and all(row.keys() >= _NEEDED for row in rows) else columns
+        )
+    # Tables of scores may have any other column, so the three required columns explain half, and
+    # the known ones the rest.
     return 0.5 + 0.5 * len(columns & _KNOWN) / len(columns) if columns >= _NEEDED else None
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     """Yield one run, with the table's tasks and assessments."""
-    run: records.FoundRun | None = records.FoundRun(suite=options.dataset or source.stem, format=NAME)
+    run: records.FoundRun | None = records.FoundRun(
+        suite=options.dataset or source.stem, format=NAME
+    )
     origins = Origins(source.name, options)
     decided: Counter[str] = Counter()
     scoreless = 0
@@ -83,12 +102,19 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         if isinstance(row, str):
             yield records.Skipped(where=where, why=row)
             continue
-        row = {str(key).strip().lower(): _cell(value) for key, value in row.items() if key is not None}
-        task, candidate = cell_text(row.get("task")), options.candidate or cell_text(row.get("candidate"))
+        row = {
+            str(key).strip().lower(): _cell(value) for key, value in row.items() if key is not None
+        }
+        task, candidate = (
+            cell_text(row.get("task")),
+            options.candidate or cell_text(row.get("candidate")),
+        )
         problem, score, trial = _checked(row, task, candidate)
         weight = cell_number(row.get("weight")) if cell_text(row.get("weight")) else 1.0
         if problem is None and (weight is None or weight < 0):
-            problem = f"has weight {row.get('weight')!r}; a weight is a number that is not negative."
+            problem = (
+                f"has weight {row.get('weight')!r}; a weight is a number that is not negative."
+            )
         if problem is None and weights.setdefault(task, weight or 0.0) != weight:
             problem = f"gives task {task!r} the weight {weight:g}, but a row above gave it {weights[task]:g}."
         family = cell_text(row.get("family"))
@@ -135,25 +161,34 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     if scoreless:
         rows = "1 row has" if scoreless == 1 else f"{scoreless:,} rows have"
         yield records.Noted(
-            where=source.name, what=f"{rows} an empty score. Assay keeps them without a score, which no mean counts."
+            where=source.name,
+            what=f"{rows} an empty score. Assay keeps them without a score, which no mean counts.",
         )
     if decided:
         yield records.Noted(where=source.name, what=_decided_elsewhere(decided))
     yield from origins.report()
 
 
-def _rows(source: InputFile, options: ReadOptions) -> Iterator[records.FoundScores | tuple[TableRow | str, str]]:
+def _rows(
+    source: InputFile, options: ReadOptions
+) -> Iterator[records.FoundScores | tuple[TableRow | str, str]]:
     """Yield the rows of a table; rows that contain only a score are yielded in batches.
 
     Rows that need a closer look, because a cell is empty, wrong or unusual, are yielded one by one.
     """
     columns = read_header(source.sample)
-    if options.candidate is not None or len(set(columns)) < len(columns) or not _NEEDED <= set(columns) <= _BARE:
+    if (
+        options.candidate is not None
+        or len(set(columns)) < len(columns)
+        or not _NEEDED <= set(columns) <= _BARE
+    ):
         yield from read_table(source)
         return
     bare = _BareScores(columns)
     with source.open() as stream:
-        for first, names, rows in separated_blocks(stream, delimiter=sniff_delimiter(source.sample.text)):
+        for first, names, rows in separated_blocks(
+            stream, delimiter=sniff_delimiter(source.sample.text)
+        ):
             if isinstance(rows, str):
                 yield rows, f"{source.name}:{first}"
                 continue
@@ -165,7 +200,10 @@ def _rows(source: InputFile, options: ReadOptions) -> Iterator[records.FoundScor
                 if not cells or cells == [""] or bare.take(cells):
                     continue
                 row = cells_by_name(names, cells)
-                yield row if isinstance(row, str) else dict[str, object](row), f"{source.name}:{line}"
+                yield (
+                    row if isinstance(row, str) else dict[str, object](row),
+                    f"{source.name}:{line}",
+                )
     yield from bare.batches()
 
 
@@ -174,15 +212,21 @@ class _BareScores:
 
     def __init__(self, columns: list[str]) -> None:
         self._width = len(columns)
-        self._task, self._candidate, self._score = map(columns.index, ("task", "candidate", "score"))
-        self._others = [columns.index(name) if name in columns else None for name in ("trial", "judge", "state")]
+        self._task, self._candidate, self._score = map(
+            columns.index, ("task", "candidate", "score")
+        )
+        self._others = [
+            columns.index(name) if name in columns else None for name in ("trial", "judge", "state")
+        ]
         self._names: dict[str, str] = {}
         self._graders: dict[tuple[str, ...], tuple[int, list[_BareRow]]] = {}
         self._batches: dict[tuple[str, str], list[_BareRow]] = {}
         self.rows = 0
 
     def take_all(self, rows: Sequence[list[str]]) -> bool:
-        """Add rows column by column, three times as fast as one by one; return False and add nothing if one row is unusual."""
+        """Add rows column by column, three times as fast as one by one; return False and add
+        nothing if one row is unusual.
+        """
         if len(rows) < 2:
             return False
         try:
@@ -191,14 +235,21 @@ class _BareScores:
         except ValueError:
             return False
         # The sum shows a score that is not a number, which min and max overlook.
-        if len(columns) != self._width or isnan(sum(scores)) or min(scores) < 0.0 or max(scores) > 1.0:
+        if (
+            len(columns) != self._width
+            or isnan(sum(scores))
+            or min(scores) < 0.0
+            or max(scores) > 1.0
+        ):
             return False
         tasks, candidates = columns[self._task], columns[self._candidate]
         given = [columns[at] for at in self._others if at is not None]
         others = list(zip(*given, strict=True)) if given else [()] * len(rows)
         columns_known: tuple[tuple[Sequence[object], Container[object]], ...] = (
-            (tasks, self._names), (candidates, self._names), (others, self._graders)
-        )  # fmt: skip
+            (tasks, self._names),
+            (candidates, self._names),
+            (others, self._graders),
+        )
         for column, known in columns_known:
             for cell, at in dict(zip(column, range(len(rows)), strict=True)).items():
                 if cell not in known and not self._learn(rows[at], others[at]):
@@ -208,7 +259,15 @@ class _BareScores:
         if len(self._batches) > 1 and any(each[1] is not batch for each in graded):
             return False
         name = self._names.__getitem__
-        batch.extend(zip(map(name, tasks), map(name, candidates), [trial for trial, _ in graded], scores, strict=True))
+        batch.extend(
+            zip(
+                map(name, tasks),
+                map(name, candidates),
+                [trial for trial, _ in graded],
+                scores,
+                strict=True,
+            )
+        )
         self.rows += len(rows)
         return True
 
@@ -216,7 +275,8 @@ class _BareScores:
         """Add a row that is a plain score; return False, without adding it, for any other row."""
         if len(cells) != self._width:
             return False
-        # Tables repeat the same few cells a million times: a lookup is ten times as fast as reading the cell again.
+        # Tables repeat the same few cells a million times: a lookup is ten times as fast as reading
+        # the cell again.
         others = tuple([cells[at] for at in self._others if at is not None])
         try:
             trial, batch = self._graders[others]
@@ -235,7 +295,9 @@ class _BareScores:
     def batches(self) -> Iterator[records.FoundScores]:
         for (judge, state), rows in self._batches.items():
             by = records.GradedBy.MODEL if judge else records.GradedBy.RULE
-            yield records.FoundScores(judge=judge or RULE, by=by, state=state or None, rows=tuple(rows))
+            yield records.FoundScores(
+                judge=judge or RULE, by=by, state=state or None, rows=tuple(rows)
+            )
         self._batches.clear()
         self._graders.clear()
         if len(self._names) > _MOST_NAMES:
@@ -301,13 +363,17 @@ class Origins:
         self._new: defaultdict[str, set[int]] = defaultdict(set)
 
     def is_stored(self, row: TableRow) -> bool:
-        """True if a row belongs to a run in the store, so that it must not be imported again as part of another run."""
+        """True if a row belongs to a run in the store, so that it must not be imported again as
+        part of another run.
+        """
         if self._holds is None or not row.keys() >= _EXPORTED:
             return False
         return self.is_held(cell_text(row["run"]), cell_text(row["assessment"]))
 
     def is_held(self, run: str, assessment: str) -> bool:
-        """True if an assessment (`a17`) belongs to a run in the store; `report` counts such assessments."""
+        """True if an assessment (`a17`) belongs to a run in the store; `report` counts such
+        assessments.
+        """
         number = _NUMBER.fullmatch(assessment)
         if self._holds is None or not run or number is None:
             return False
@@ -329,7 +395,9 @@ class Origins:
             why = f"{rows:,} rows have assessments that run {run} in this store does not have; they were left out."
             yield records.Skipped(where=self._name, why=why)
         if self._new:
-            yield records.FoundAtEnd(provenance={FROM_RUNS: {run: ranges(numbers) for run, numbers in self._new.items()}})
+            yield records.FoundAtEnd(
+                provenance={FROM_RUNS: {run: ranges(numbers) for run, numbers in self._new.items()}}
+            )
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -1,4 +1,7 @@
-"""Read set files: lists of Things (tasks with each candidate's code). Snippets become ungraded responses."""
+"""Read set files: lists of Things (tasks with each candidate's code).
+
+Snippets become ungraded responses.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,9 @@ from assay.exchange.parsing.json_values import as_list, as_object
 
 NAME: Final = "set"
 
-_THING: Final[Shape] = dict.fromkeys(("thingName", "context", "language", "snippets", "weight", "tags", "reference"))
+_THING: Final[Shape] = dict.fromkeys(
+    ("thingName", "context", "language", "snippets", "weight", "tags", "reference")
+)
 
 
 def recognise(sample: FileSample) -> float | None:
@@ -34,7 +39,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         if not isinstance(name, str) or not name:
             yield Skipped(where=where, why="has no `thingName`.")
             continue
-        context, language, family = (_text(row.get(key)) for key in ("context", "language", "family"))
+        context, language, family = (
+            _text(row.get(key)) for key in ("context", "language", "family")
+        )
         yield FoundTask(id=name, thing=name, context=context, language=language, family=family)
         snippets = row.get("snippets")
         if snippets and not isinstance(snippets, list):
@@ -43,7 +50,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             fields = as_object(snippet)
             content, candidate = fields.get("content"), fields.get("name")
             if isinstance(content, str) and candidate:
-                yield FoundResponse(task=name, candidate=str(candidate), trial=1, where=where, content=content)
+                yield FoundResponse(
+                    task=name, candidate=str(candidate), trial=1, where=where, content=content
+                )
             else:
                 yield Skipped(where=where, why="holds a snippet without a name or a content.")
 

@@ -1,12 +1,15 @@
-"""Jobs of Terminal-Bench 1: `results.json` of the job and each trial, and the setup in `run_metadata.json` and `tb.lock`.
+"""Jobs of Terminal-Bench 1: `results.json` of the job and each trial, and the setup in
+`run_metadata.json` and `tb.lock`.
 
-Based on `terminal_bench/harness/models.py` and 54 jobs of its public leaderboard (2025). A job is a folder with
-`results.json` (`results`, a row per trial, and the lists `resolved_ids` and `unresolved_ids`, in which a task appears once per
-trial) and `TASK/TRIAL/results.json`, which repeat the rows. Terminal-Bench 2 is Harbor (`harbor.py`).
+Based on `terminal_bench/harness/models.py` and 54 jobs of its public leaderboard (2025). A job is a
+folder with `results.json` (`results`, a row per trial, and the lists `resolved_ids` and
+`unresolved_ids`, in which a task appears once per trial) and `TASK/TRIAL/results.json`, which
+repeat the rows. Terminal-Bench 2 is Harbor (`harbor.py`).
 
-A candidate is an agent with its model, as named in the setup. If no model is named, the job's folder is used instead, because
-agents with different models would otherwise be one candidate. A trial without a verdict (because the tests timed out or their
-output was unreadable) counts as not resolved, as in Terminal-Bench's accuracy.
+A candidate is an agent with its model, as named in the setup. If no model is named, the job's
+folder is used instead, because agents with different models would otherwise be one candidate. A
+trial without a verdict (because the tests timed out or their output was unreadable) counts as not
+resolved, as in Terminal-Bench's accuracy.
 """
 
 from __future__ import annotations
@@ -22,7 +25,13 @@ from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import folder_name, folder_path, lies_beneath, parent_folder, read_object
+from assay.exchange.parsing.json_rows import (
+    folder_name,
+    folder_path,
+    lies_beneath,
+    parent_folder,
+    read_object,
+)
 
 NAME: Final = "terminal_bench"
 
@@ -49,7 +58,9 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the setup and trial results of a job; if the job's results are missing, of the first trial's job."""
+    """Return the setup and trial results of a job; if the job's results are missing, of the first
+    trial's job.
+    """
     kind = _kind(source.sample)
     if kind not in ("job", "trial"):
         return ()
@@ -57,7 +68,11 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
     mine = []
     for other in others:
         other_kind = _kind(other.sample)
-        if other_kind is None or not lies_beneath(folder_path(other), job) or _job_folder(other, other_kind) != job:
+        if (
+            other_kind is None
+            or not lies_beneath(folder_path(other), job)
+            or _job_folder(other, other_kind) != job
+        ):
             continue
         if other_kind == "job" and kind == "trial":
             return ()
@@ -80,7 +95,8 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     trials, extra = _trials(by_kind.get("job", []), by_kind.get("trial", []))
     if not trials:
         yield records.Skipped(
-            where=source.name, why="belongs to a Terminal-Bench job whose results are missing; import the whole job folder."
+            where=source.name,
+            why="belongs to a Terminal-Bench job whose results are missing; import the whole job folder.",
         )
         return
     set_up: js.JsonObject = next((read_object(file) for file in by_kind.get("metadata", ())), {})
@@ -88,9 +104,16 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     job = _job_folder(source, _kind(source.sample) or "job")
     name, model, name_from = _candidate(set_up, lock, _job_name(source, job, trials))
     yield records.FoundRun(
-        suite=options.dataset or js.as_text(set_up.get("dataset_name")) or _dataset(lock) or "terminal-bench",
+        suite=options.dataset
+        or js.as_text(set_up.get("dataset_name"))
+        or _dataset(lock)
+        or "terminal-bench",
         format=NAME,
-        candidates=(records.FoundCandidate(name=options.candidate or name, model=model, metadata=options.model_info),),
+        candidates=(
+            records.FoundCandidate(
+                name=options.candidate or name, model=model, metadata=options.model_info
+            ),
+        ),
         started=js.from_text(set_up.get("start_time")) or _first_start(trials),
         finished=js.from_text(set_up.get("end_time")),
         complete="job" in by_kind and set_up.get("end_time", "") is not None,
@@ -101,9 +124,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         },
     )
     if options.candidate is None and name_from != "set-up":
-        what = (
-            f"no file states the agent and its model; candidate {name!r} is named after {name_from}; `--candidate` renames it."
-        )
+        what = f"no file states the agent and its model; candidate {name!r} is named after {name_from}; `--candidate` renames it."
         yield records.Noted(where=source.name, what=what)
     if "job" not in by_kind:
         what = "the job's own `results.json` is not among the files; the run has only the trials in the files."
@@ -123,7 +144,11 @@ def _kind(sample: FileSample) -> str | None:
         if "is_resolved" in document:
             return "trial" if "task_id" in document else None
         rows = [js.as_object(row) for row in js.as_list(document.get("results"))[:50]]
-        return "job" if rows and all("task_id" in row and "is_resolved" in row for row in rows) else None
+        return (
+            "job"
+            if rows and all("task_id" in row and "is_resolved" in row for row in rows)
+            else None
+        )
     if b'"agent_name"' in head and b'"n_concurrent_trials"' in head and b'"run_id"' in head:
         return "metadata" if "agent_name" in js.as_object(sample.document) else None
     if b'"lockfile_version"' in head and b"terminal-bench" in head:
@@ -148,7 +173,9 @@ def _trials(jobs: Sequence[InputFile], files: Sequence[InputFile]) -> tuple[list
     return trials + extra, len(extra)
 
 
-def _candidate(set_up: js.JsonObject, lock: js.JsonObject, folder: str) -> tuple[str, str | None, str]:
+def _candidate(
+    set_up: js.JsonObject, lock: js.JsonObject, folder: str
+) -> tuple[str, str | None, str]:
     locked = js.as_object(lock.get("agent"))
     agent = js.as_text(set_up.get("agent_name")) or js.as_text(locked.get("name"))
     model = (
@@ -159,12 +186,16 @@ def _candidate(set_up: js.JsonObject, lock: js.JsonObject, folder: str) -> tuple
     if agent is None:
         return folder, model, "the folder"
     return (
-        (f"{agent} ({folder})", None, "the agent and the folder") if model is None else (f"{agent} ({model})", model, "set-up")
+        (f"{agent} ({folder})", None, "the agent and the folder")
+        if model is None
+        else (f"{agent} ({model})", model, "set-up")
     )
 
 
 def _job_name(source: InputFile, job: str, trials: Sequence[_Trial]) -> str:
-    """Return the job's folder name, with the file's name unless it is `results`, because several jobs may share a folder."""
+    """Return the job's folder name, with the file's name unless it is `results`, because several
+    jobs may share a folder.
+    """
     own_name = "" if source.stem == "results" else source.stem
     return "/".join(filter(None, (folder_name(job), own_name))) or _run_id(trials) or source.stem
 
@@ -179,11 +210,17 @@ def _run_id(trials: Sequence[_Trial]) -> str | None:
 
 
 def _first_start(trials: Sequence[_Trial]) -> str | None:
-    starts = [start for trial in trials if (start := js.from_text(trial.row.get("trial_started_at"))) is not None]
+    starts = [
+        start
+        for trial in trials
+        if (start := js.from_text(trial.row.get("trial_started_at"))) is not None
+    ]
     return min(starts, default=None)
 
 
-def _records(source: InputFile, trials: Sequence[_Trial], candidate: str) -> Iterator[records.Found]:
+def _records(
+    source: InputFile, trials: Sequence[_Trial], candidate: str
+) -> Iterator[records.Found]:
     taken: dict[str, set[int]] = {}
     without_verdict: Counter[str] = Counter()
     for row, where in trials:
@@ -193,11 +230,15 @@ def _records(source: InputFile, trials: Sequence[_Trial], candidate: str) -> Ite
             yield records.Skipped(where=where, why="has no task.")
             continue
         if not isinstance(resolved, bool) and resolved is not None:
-            yield records.Skipped(where=where, why="has an `is_resolved` that is neither true, false nor null.")
+            yield records.Skipped(
+                where=where, why="has an `is_resolved` that is neither true, false nor null."
+            )
             continue
         if task not in taken:
             taken[task] = set()
-            yield records.FoundTask(id=task, prompt=js.as_messages(js.as_text(row.get("instruction"))))
+            yield records.FoundTask(
+                id=task, prompt=js.as_messages(js.as_text(row.get("instruction")))
+            )
         number = _trial_number(row, taken[task])
         taken[task].add(number)
         mode = js.as_text(row.get("failure_mode"))
@@ -212,16 +253,28 @@ def _records(source: InputFile, trials: Sequence[_Trial], candidate: str) -> Ite
             output_tokens=js.as_count(row.get("total_output_tokens")),
             latency_s=js.seconds_between(row.get("agent_started_at"), row.get("agent_ended_at")),
             started=js.from_text(row.get("trial_started_at")),
-            # A job read without its set-up gets a different candidate and suite, but the same trials.
-            identity=None if (trial_id := js.as_text(row.get("id"))) is None else f"terminal-bench trial {trial_id}",
+            # A job read without its set-up gets a different candidate and suite, but the same
+            # trials.
+            identity=None
+            if (trial_id := js.as_text(row.get("id"))) is None
+            else f"terminal-bench trial {trial_id}",
         )
         reason = _tests(row)
         if resolved is None:
             without_verdict[mode or "no reason"] += 1
-            reason = f"no verdict ({mode or 'no reason'}), which Terminal-Bench counts as not resolved"
-        grade = records.FoundGrade(candidate=candidate, score=float(resolved or False), reason=reason)
+            reason = (
+                f"no verdict ({mode or 'no reason'}), which Terminal-Bench counts as not resolved"
+            )
+        grade = records.FoundGrade(
+            candidate=candidate, score=float(resolved or False), reason=reason
+        )
         yield records.FoundAssessment(
-            task=task, trial=number, judge="Terminal-Bench", by=records.GradedBy.RULE, where=where, grades=(grade,)
+            task=task,
+            trial=number,
+            judge="Terminal-Bench",
+            by=records.GradedBy.RULE,
+            where=where,
+            grades=(grade,),
         )
     if without_verdict:
         modes = ", ".join(f"{mode} {count:,}" for mode, count in without_verdict.most_common())

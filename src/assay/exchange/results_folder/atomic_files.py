@@ -1,9 +1,10 @@
-"""Write files atomically: a file is written without a name, forced to disk, and only then gets its name.
+"""Write files atomically: a file is written without a name, forced to disk, and only then gets its
+name.
 
-On Linux the file has no name at all until it is complete, so a killed process leaves nothing. Where the system or the file system
-cannot do that, it leaves at most a hidden `.NAME.….part` next to the target, which no reader mistakes for the file. An existing
-file is replaced only with `force`. Races are safe too: a file gets its name by a hard link, which the system refuses if the
-name exists.
+On Linux the file has no name at all until it is complete, so a killed process leaves nothing. Where
+the system or the file system cannot do that, it leaves at most a hidden `.NAME.….part` next to the
+target, which no reader mistakes for the file. An existing file is replaced only with `force`. Races
+are safe too: a file gets its name by a hard link, which the system refuses if the name exists.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ _CANNOT: Final = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.
 
 
 class AtomicFile:
-    """A file being written, for use in a `with` statement: it gets its name at the end; an exception removes it.
+    """A file being written, for use in a `with` statement: it gets its name at the end; an
+    exception removes it.
 
-    `path`: the final path. `force`: replace an existing file. `lasting`: make the name survive a power failure, which takes
-    time and is unnecessary for files that can be recreated.
+    `path`: the final path. `force`: replace an existing file. `lasting`: make the name survive a
+    power failure, which takes time and is unnecessary for files that can be recreated.
 
     Raises:
         InputError: The folder does not exist or cannot be written.
@@ -39,11 +41,16 @@ class AtomicFile:
         self.path = path
         self._force = force
         self._lasting = lasting
-        self._special = path.exists() and not path.is_file()  # a device or a pipe is written directly
+        # a device or a pipe is written directly
+        self._special = path.exists() and not path.is_file()
         if path.is_dir():
             raise InputError(str(path), "is a folder.", remedy="Choose a file.")
         if not path.parent.is_dir():
-            raise InputError(str(path), f"there is no folder {str(path.parent)!r}.", remedy="Create it, or choose another.")
+            raise InputError(
+                str(path),
+                f"there is no folder {str(path.parent)!r}.",
+                remedy="Create it, or choose another.",
+            )
         if not force and not self._special and os.path.lexists(path):
             raise taken(path)
         # In the same folder, because a rename is atomic only within one file system.
@@ -77,7 +84,12 @@ class AtomicFile:
         except OSError as error:
             raise InputError(str(self.path), f"cannot be written: {error.strerror}.") from error
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         file = self.file
         if kind is not None or self._special:
             file.close()
@@ -86,7 +98,8 @@ class AtomicFile:
             return
         try:
             file.flush()
-            # Before the file gets its name: after a power failure, the name must not belong to an empty file.
+            # Before the file gets its name: after a power failure, the name must not belong to an
+            # empty file.
             os.fsync(file.fileno())
             if self._nameless:
                 self._link(file.fileno())
@@ -102,10 +115,17 @@ class AtomicFile:
             self.beside.unlink(missing_ok=True)
 
     def _link(self, descriptor: int) -> None:
-        """Name the file: the final name, or with `force` a hidden one, because a link replaces nothing."""
+        """Name the file: the final name, or with `force` a hidden one, because a link replaces
+        nothing.
+        """
         try:
-            # With `src_dir_fd`, Python follows the link in /proc; without it, it would link that link.
-            os.link(f"{_OPEN_FILES}/{descriptor}", self.beside if self._force else self.path, src_dir_fd=descriptor)
+            # With `src_dir_fd`, Python follows the link in /proc; without it, it would link that
+            # link.
+            os.link(
+                f"{_OPEN_FILES}/{descriptor}",
+                self.beside if self._force else self.path,
+                src_dir_fd=descriptor,
+            )
         except FileExistsError as error:
             raise taken(self.path) from error
 
@@ -116,7 +136,9 @@ def part_of(path: Path) -> Path:
 
 
 def give_name(part: Path, path: Path, *, force: bool = False) -> None:
-    """Give a complete file its name; raises `Refused` if another file has it, unless `force` replaces that."""
+    """Give a complete file its name; raises `Refused` if another file has it, unless `force`
+    replaces that.
+    """
     if force:
         part.replace(path)
         return
@@ -145,7 +167,9 @@ def _without_name(folder: Path) -> int | None:
 
 
 def taken(path: Path) -> Refused:
-    return Refused(str(path), "exists already.", remedy="Choose another file, or use --force to replace it.")
+    return Refused(
+        str(path), "exists already.", remedy="Choose another file, or use --force to replace it."
+    )
 
 
 def write_atomically(path: Path, text: str, *, lasting: bool = True) -> None:
@@ -155,7 +179,9 @@ def write_atomically(path: Path, text: str, *, lasting: bool = True) -> None:
 
 
 def force_folder(folder: Path) -> None:
-    """Force a folder's entries to disk, if the system allows it, so that new names survive a power failure."""
+    """Force a folder's entries to disk, if the system allows it, so that new names survive a power
+    failure.
+    """
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,7 +1,8 @@
-"""Recognise files that Assay wrote from their content: files of a results folder, and exported records.
+"""Recognise files that Assay wrote from their content: files of a results folder, and exported
+records.
 
-These files belong to runs of a store. Importing them as foreign results would count the results twice, and would write new
-files that the next import finds.
+These files belong to runs of a store. Importing them as foreign results would count the results
+twice, and would write new files that the next import finds.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ _ENDINGS: Final = (".jsonl", ".log")
 
 
 def results_folder_of(source: InputFile) -> str | None:
-    """Return the results folder that contains a file, for messages; None if Assay did not write the file."""
+    """Return the results folder that contains a file, for messages; None if Assay did not write the
+    file.
+    """
     if not _is_own(source):
         return None
     name = source.name
@@ -35,7 +38,9 @@ def results_folder_of(source: InputFile) -> str | None:
 
 
 def has_records(source: InputFile) -> bool:
-    """True if a file's folder, outside an archive, contains run records from which a store can be rebuilt."""
+    """True if a file's folder, outside an archive, contains run records from which a store can be
+    rebuilt.
+    """
     if source.member:
         return False
     real = source.path.resolve().parent
@@ -47,7 +52,9 @@ def is_exported(source: InputFile) -> bool:
     """True if a file is an export of whole assessments (`json`, `jsonl`)."""
     sample = source.sample
     rows = sample.rows
-    return sample.head.startswith(_EXPORT) or (bool(rows) and all(row.keys() >= _EXPORTED for row in rows))
+    return sample.head.startswith(_EXPORT) or (
+        bool(rows) and all(row.keys() >= _EXPORTED for row in rows)
+    )
 
 
 def _is_own(source: InputFile) -> bool:
@@ -70,7 +77,9 @@ def _is_answer(row: JsonObject) -> bool:
 
 
 def _is_described(source: InputFile) -> bool:
-    """True if a file is empty because its candidate has no answers yet; its description is in the same folder."""
+    """True if a file is empty because its candidate has no answers yet; its description is in the
+    same folder.
+    """
     name = source.member or source.path.name
     stem = next((name.removesuffix(ending) for ending in _ENDINGS if name.endswith(ending)), None)
     beside = None if stem is None else source.sibling(f"{PurePosixPath(stem).name}.meta.json")
@@ -78,9 +87,15 @@ def _is_described(source: InputFile) -> bool:
 
 
 def _is_description(document: object) -> bool:
-    return isinstance(document, dict) and "assay_run" in document and isinstance(document.get("execution"), dict)
+    return (
+        isinstance(document, dict)
+        and "assay_run" in document
+        and isinstance(document.get("execution"), dict)
+    )
 
 
 def _is_registry(document: object) -> bool:
     runs = document.get("runs") if isinstance(document, dict) else None
-    return isinstance(runs, list) and any(isinstance(run, dict) and "assay_run" in run for run in runs)
+    return isinstance(runs, list) and any(
+        isinstance(run, dict) and "assay_run" in run for run in runs
+    )

@@ -1,16 +1,17 @@
-"""The results folder as files: its lock, its registry, a file set per candidate and run, and the record of each run.
+"""The results folder as files: its lock, its registry, a file set per candidate and run, and the
+record of each run.
 
-    results/
-      metadata.json                                 the registry of all runs
-      qwen-3-4b/batch_5k_20241028_143300.jsonl      one candidate's answers, one line per request, as batch output
-      qwen-3-4b/batch_5k_20241028_143300.log        times, speed and failures of its run
-      qwen-3-4b/batch_5k_20241028_143300.meta.json  one candidate of one run; from these the registry can be rebuilt
-      _assay/20241028-143300-batch_5k-1f2e.jsonl    a whole run, from which the store can be rebuilt
-      _assay/deleted/20241028-…/                    all files of a run that was deleted or replaced, and why; not rebuilt
+    results/ metadata.json                                 the registry of all runs
+      qwen-3-4b/batch_5k_20241028_143300.jsonl      one candidate's answers, one line per request,
+      as batch output qwen-3-4b/batch_5k_20241028_143300.log        times, speed and failures of its
+      run qwen-3-4b/batch_5k_20241028_143300.meta.json  one candidate of one run; from these the
+      registry can be rebuilt _assay/20241028-143300-batch_5k-1f2e.jsonl    a whole run, from which
+      the store can be rebuilt _assay/deleted/20241028-…/                    all files of a run that
+      was deleted or replaced, and why; not rebuilt
 
-House rules. Files that other programs read are written atomically (`atomic_files`) and under the lock. Only records are
-appended to; lines after a record's last `mark` do not count, so a truncated record is not mistaken for a complete one. Entries
-of other programs stay in the registry.
+House rules. Files that other programs read are written atomically (`atomic_files`) and under the
+lock. Only records are appended to; lines after a record's last `mark` do not count, so a truncated
+record is not mistaken for a complete one. Entries of other programs stay in the registry.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ RECORDS: Final = "_assay"
 DELETED: Final = "deleted"
 REASON: Final = "reason.json"
 PATIENCE_S: Final = 10.0
-"""Seconds to wait for another process that writes to the folder; after that, the next update catches up."""
+"""Seconds to wait for another process that writes to the folder; after that, the next update
+catches up.
+"""
 
 _TAIL: Final = 8192
 
@@ -46,7 +49,9 @@ class FolderBusy(Exception):
 
 
 @contextmanager
-def locked(folder: Path, run: str | None = None, *, patience_s: float = PATIENCE_S) -> Iterator[None]:
+def locked(
+    folder: Path, run: str | None = None, *, patience_s: float = PATIENCE_S
+) -> Iterator[None]:
     """Lock the registry, or a run's files; raises `FolderBusy` after waiting `patience_s` seconds.
 
     Each run has a separate lock, because writing a large run may take minutes.
@@ -86,7 +91,8 @@ def _try_lock(held: int) -> bool:
 def stem_of(folder: Path, *, model: str, dataset: str, at: str, run: str) -> Path:
     """Return the path of one candidate's files in a run, without file endings; the path is unique.
 
-    `at`: start of the run, ISO 8601 in UTC. `run`: the run's id, added to the name if another run started in the same second.
+    `at`: start of the run, ISO 8601 in UTC. `run`: the run's id, added to the name if another run
+    started in the same second.
     """
     stamp = f"{at[:10].replace('-', '')}_{at[11:19].replace(':', '')}"
     home = inside(folder, safe_name(model))
@@ -108,7 +114,9 @@ def aside_of(folder: Path, run: str) -> Path:
 
 def runs_aside(folder: Path) -> list[str]:
     """Return the ids of the runs whose files were moved to the folder of deleted runs."""
-    reasons = (document(path) or {} for path in sorted((folder / RECORDS / DELETED).glob(f"*/{REASON}")))
+    reasons = (
+        document(path) or {} for path in sorted((folder / RECORDS / DELETED).glob(f"*/{REASON}"))
+    )
     return [str(reason["run_id"]) for reason in reasons if "run_id" in reason]
 
 
@@ -122,11 +130,18 @@ def move(path: Path, home: Path) -> None:
 def write_document(path: Path, document: Document) -> None:
     """Write a JSON file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Its name need not survive a power failure, because the file can be created again from the store.
-    write_atomically(path, json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n", lasting=False)
+    # Its name need not survive a power failure, because the file can be created again from the
+    # store.
+    write_atomically(
+        path,
+        json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n",
+        lasting=False,
+    )
 
 
-def write_record(path: Path, lines: Iterable[Document], *, also: Callable[[Document], None]) -> None:
+def write_record(
+    path: Path, lines: Iterable[Document], *, also: Callable[[Document], None]
+) -> None:
     """Write a whole record atomically; `also` is called with each line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with AtomicFile(path, force=True) as file:
@@ -136,7 +151,9 @@ def write_record(path: Path, lines: Iterable[Document], *, also: Callable[[Docum
 
 
 def add_to_record(path: Path, lines: Iterable[Document]) -> bool:
-    """Append lines that end with a mark and force them to disk; return False if there are no lines."""
+    """Append lines that end with a mark and force them to disk; return False if there are no
+    lines.
+    """
     text = "".join(_line(line) for line in lines)
     if not text:
         return False
@@ -154,7 +171,9 @@ def add_to_record(path: Path, lines: Iterable[Document]) -> bool:
 
 
 def last_event(path: Path) -> int | None:
-    """Return the number of the last decision in a record; None if the record is missing or incomplete."""
+    """Return the number of the last decision in a record; None if the record is missing or
+    incomplete.
+    """
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _TAIL))
@@ -174,11 +193,14 @@ def last_event(path: Path) -> int | None:
 def records(folder: Path) -> list[Path]:
     """Return the records of a folder, in the order of the runs' starts."""
     # Hidden files are locks, or unfinished files that a killed process left behind.
-    return sorted(path for path in (folder / RECORDS).glob("*.jsonl") if not path.name.startswith("."))
+    return sorted(
+        path for path in (folder / RECORDS).glob("*.jsonl") if not path.name.startswith(".")
+    )
 
 
 def record_lines(path: Path) -> Iterator[Document]:
-    """Yield a record's valid lines: the last line of each trial up to the last mark, then that mark.
+    """Yield a record's valid lines: the last line of each trial up to the last mark, then that
+    mark.
 
     Raises InputError if a line above the last mark is damaged, or the record has no mark.
     """
@@ -189,7 +211,9 @@ def record_lines(path: Path) -> Iterator[Document]:
         for place, raw in _raw_lines(file):
             line = _parsed(raw)
             if line is None:
-                continue  # a line below the last mark does not count; above it, the second pass reports the line
+                # a line below the last mark does not count; above it, the second pass reports the
+                # line
+                continue
             if line.get("kind") == "trial":
                 pending[line["key"]] = place
             elif line.get("kind") == "mark":
@@ -197,14 +221,19 @@ def record_lines(path: Path) -> Iterator[Document]:
                 pending.clear()
                 end = (place, line)
         if end is None:
-            raise InputError(str(path), "is incomplete because writing it was interrupted, so nothing in it counts.")
+            raise InputError(
+                str(path),
+                "is incomplete because writing it was interrupted, so nothing in it counts.",
+            )
         file.seek(0)
         for place, raw in _raw_lines(file):
             if place >= end[0]:
                 break
             line = _parsed(raw)
             if line is None:
-                raise InputError(f"{path}, byte {place}", "is damaged.", remedy="Restore the file from a copy.")
+                raise InputError(
+                    f"{path}, byte {place}", "is damaged.", remedy="Restore the file from a copy."
+                )
             if line["kind"] == "mark" or (line["kind"] == "trial" and last[line["key"]] != place):
                 continue
             yield line
@@ -213,11 +242,18 @@ def record_lines(path: Path) -> Iterator[Document]:
 
 def text_of(body: str | dict[str, str]) -> str:
     """Return a text from a record, which contains base64 for texts with lone surrogates."""
-    return body if isinstance(body, str) else base64.b64decode(body["base64"]).decode("utf-8", "surrogatepass")
+    return (
+        body
+        if isinstance(body, str)
+        else base64.b64decode(body["base64"]).decode("utf-8", "surrogatepass")
+    )
 
 
 def registry(folder: Path) -> Document:
-    """Return the content of `metadata.json`, or a new registry. An unreadable file is renamed and replaced."""
+    """Return the content of `metadata.json`, or a new registry.
+
+    An unreadable file is renamed and replaced.
+    """
     path = inside(folder, REGISTRY)
     content = document(path)
     if content is None and path.exists():

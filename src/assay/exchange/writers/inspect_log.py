@@ -1,8 +1,10 @@
-"""Write a log of Inspect (`inspect_ai`) as JSON, version 2, which `read_eval_log` of Inspect can read.
+"""Write a log of Inspect (`inspect_ai`) as JSON, version 2, which `read_eval_log` of Inspect can
+read.
 
-Based on inspect_ai's `log/_log.py`, `log/_recorders/json.py`, `scorer/_metric.py` and `model/_model_output.py` (0.3.285).
-An Inspect log contains one task and one model; Assay writes one suite and one candidate. The header precedes the samples,
-because Inspect stops reading after the header if it needs nothing else.
+Based on inspect_ai's `log/_log.py`, `log/_recorders/json.py`, `scorer/_metric.py` and
+`model/_model_output.py` (0.3.285). An Inspect log contains one task and one model; Assay writes one
+suite and one candidate. The header precedes the samples, because Inspect stops reading after the
+header if it needs nothing else.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ VERSION: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogScore:
-    """One grader's score of a sample, from 0 to 1; `reply` is a model's text, None for a rule or a person."""
+    """One grader's score of a sample, from 0 to 1; `reply` is a model's text, None for a rule or a
+    person.
+    """
 
     value: float
     explanation: str | None
@@ -37,7 +41,8 @@ class LogScore:
 class LogSample:
     """One task in one epoch, with its scores by grader.
 
-    `prompt`: the messages sent first. `replies`: later messages as (role, text); the last one is the model's answer.
+    `prompt`: the messages sent first. `replies`: later messages as (role, text); the last one is
+    the model's answer.
     """
 
     id: str
@@ -61,7 +66,9 @@ class LogSample:
             for role, text in self.replies
         ]
         stop = "max_tokens" if self.truncated else "stop"
-        choices: list[JsonValue] = [{"message": reply, "stop_reason": stop} for reply in replies[-1:]]
+        choices: list[JsonValue] = [
+            {"message": reply, "stop_reason": stop} for reply in replies[-1:]
+        ]
         unsent = self.prompt and not any(self.context in turn.content for turn in self.prompt)
         return {
             "id": self.id,
@@ -70,7 +77,11 @@ class LogSample:
             "input": prompt,
             "target": self.expected or "",
             "messages": [*prompt, *replies],
-            "output": {"model": self.model, "choices": choices, "completion": self.replies[-1][1] if self.replies else ""},
+            "output": {
+                "model": self.model,
+                "choices": choices,
+                "completion": self.replies[-1][1] if self.replies else "",
+            },
             "scores": {name: _score(score) for name, score in self.scores.items()},
             "metadata": {**self.metadata, **({"context": self.context} if unsent else {})},
         }
@@ -96,28 +107,36 @@ def _score(score: LogScore) -> JsonValue:
 
 
 class InspectLog:
-    """Collects the samples of one log on disk and writes the log at the end, because its header summarises the samples."""
+    """Collects the samples of one log on disk and writes the log at the end, because its header
+    summarises the samples.
+    """
 
     def __init__(self) -> None:
         self._samples: IO[str] = SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8")  # noqa: SIM115 # closed by close
-        self._values: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+        self._values: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
         self._ids: dict[str, None] = {}
         self._epochs = 0
         self.n_samples = 0
 
     def add(self, sample: LogSample) -> None:
-        self._samples.write(json.dumps(sample.as_json(), ensure_ascii=False, allow_nan=False) + "\n")
+        self._samples.write(
+            json.dumps(sample.as_json(), ensure_ascii=False, allow_nan=False) + "\n"
+        )
         self._ids[sample.id] = None
         self._epochs = max(self._epochs, sample.epoch)
         self.n_samples += 1
         for name, score in sample.scores.items():
             self._values[name][sample.id].append(score.value)
 
-    def write(self, write: Callable[[str], object], spec: Mapping[str, JsonValue], *, finished: str | None) -> None:
+    def write(
+        self, write: Callable[[str], object], spec: Mapping[str, JsonValue], *, finished: str | None
+    ) -> None:
         """Write the log.
 
-        `spec`: fields of Inspect's `EvalSpec`, without data set, epochs and scorers. `finished`: ISO 8601 end of the last run,
-        or None.
+        `spec`: fields of Inspect's `EvalSpec`, without data set, epochs and scorers. `finished`:
+        ISO 8601 end of the last run, or None.
         """
         ids: list[JsonValue] = [*self._ids]
         header: dict[str, JsonValue] = {
@@ -128,7 +147,10 @@ class InspectLog:
                 "dataset": {"name": spec["task"], "samples": len(ids), "sample_ids": ids},
                 "config": {"epochs": self._epochs, "epochs_reducer": ["mean"]},
                 # Without its metrics, Inspect drops the results when somebody edits a score.
-                "scorers": [{"name": name, "metrics": [{"name": "inspect_ai/mean"}]} for name in self._values],
+                "scorers": [
+                    {"name": name, "metrics": [{"name": "inspect_ai/mean"}]}
+                    for name in self._values
+                ],
             },
             "plan": {"name": "plan", "steps": [], "config": {}},
             "results": {
@@ -139,14 +161,18 @@ class InspectLog:
             "stats": {"started_at": spec["created"], "completed_at": finished or ""},
         }
         # The brace on a separate line shows readers of JSON Lines that the file is one document.
-        write("{\n" + json.dumps(header, ensure_ascii=False, allow_nan=False)[1:-1] + ', "samples": [')
+        write(
+            "{\n" + json.dumps(header, ensure_ascii=False, allow_nan=False)[1:-1] + ', "samples": ['
+        )
         self._samples.seek(0)
         for number, line in enumerate(self._samples):
             write((",\n" if number else "\n") + line.rstrip("\n"))
         write("\n]}\n")
 
     def _result(self, name: str) -> JsonValue:
-        """Return a scorer's mean as Inspect computes it: the mean over samples of each sample's mean over epochs."""
+        """Return a scorer's mean as Inspect computes it: the mean over samples of each sample's
+        mean over epochs.
+        """
         by_sample = self._values[name]
         mean = mean_of(mean_of(values) for values in by_sample.values())
         return {

@@ -15,13 +15,16 @@ _TYPES: Final = {"text": "string", "whole": "int64", "number": "float64", "yes":
 class ParquetRows:
     """Writes rows to an open binary file, which is valid Parquet only after `close`.
 
-    `columns`: column type (`text`, `whole`, `number`, `yes`) by name. Raises InputError if pyarrow is not installed.
+    `columns`: column type (`text`, `whole`, `number`, `yes`) by name. Raises InputError if pyarrow
+    is not installed.
     """
 
     def __init__(self, file: IO[bytes], columns: Mapping[str, str]) -> None:
         arrow = need_pyarrow()
         self._arrow = arrow
-        self._schema = arrow.schema([(name, getattr(arrow, _TYPES[kind])()) for name, kind in columns.items()])
+        self._schema = arrow.schema(
+            [(name, getattr(arrow, _TYPES[kind])()) for name, kind in columns.items()]
+        )
         self._writer = arrow.parquet.ParquetWriter(file, self._schema, compression="zstd")
         self._waiting: list[Sequence[object]] = []
 
@@ -47,7 +50,9 @@ class ParquetRows:
 
 
 def need_pyarrow() -> Any:
-    """Return the module pyarrow with `parquet` loaded; raises `InputError` if it is not installed."""
+    """Return the module pyarrow with `parquet` loaded; raises `InputError` if it is not
+    installed.
+    """
     try:
         import pyarrow
         import pyarrow.parquet

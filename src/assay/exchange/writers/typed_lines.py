@@ -1,8 +1,10 @@
-"""Write JSON Lines whose columns each have a single type, as `datasets.load_dataset("json")` requires.
+"""Write JSON Lines whose columns each have a single type, as `datasets.load_dataset("json")`
+requires.
 
-All lines have the same keys in the same order, and missing values are null. `load_dataset` infers the column types from the
-first 10 MB. A column with only nulls in this part has no type, and a later text in it raises an error. In longer files, rows
-with values in such columns therefore come first.
+All lines have the same keys in the same order, and missing values are null. `load_dataset` infers
+the column types from the first 10 MB. A column with only nulls in this part has no type, and a
+later text in it raises an error. In longer files, rows with values in such columns therefore come
+first.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from typing import IO, Final
 from assay.domain.digest import JsonValue
 
 FIRST_BYTES: Final = 8 << 20
-"""Bytes: fewer than the 10 MB that `load_dataset` reads at once, which leaves room for the rows that come first."""
+"""Bytes: fewer than the 10 MB that `load_dataset` reads at once, which leaves room for the rows
+that come first.
+"""
 
 
 class TypedLines:

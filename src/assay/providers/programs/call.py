@@ -27,12 +27,17 @@ _SHORTEST_SECRET: Final = 8
 
 
 def input_of(request: ModelRequest) -> dict[str, JsonValue]:
-    """Return the values that a program receives for a trial, by name. The expected answer is not included.
+    """Return the values that a program receives for a trial, by name.
 
-    `prompt` is the text of the last user message, preceded by the task's context unless the message already contains it.
-    `messages` contains all messages. In a conversation with several turns, `prompt` contains all turns, each after its role.
+    The expected answer is not included.
+
+    `prompt` is the text of the last user message, preceded by the task's context unless the message
+    already contains it. `messages` contains all messages. In a conversation with several turns,
+    `prompt` contains all turns, each after its role.
     """
-    system = "\n\n".join(message.content for message in request.messages if message.role == "system")
+    system = "\n\n".join(
+        message.content for message in request.messages if message.role == "system"
+    )
     turns = [message for message in request.messages if message.role != "system"]
     if len(turns) == 1:
         prompt = turns[0].content
@@ -43,10 +48,14 @@ def input_of(request: ModelRequest) -> dict[str, JsonValue]:
         about: dict[str, JsonValue] = {"id": request.purpose.task}
     else:
         about = {**columns_of(task), "tags": list(task.tags), "metadata": dict(task.extra)}
-        named = request.model.program is not None and CONTEXT in columns_named(template_of(request.model.program))
+        named = request.model.program is not None and CONTEXT in columns_named(
+            template_of(request.model.program)
+        )
         if task.context and not named and task.context not in prompt:
             prompt = f"{task.context}\n\n{prompt}"
-    messages: list[JsonValue] = [{"role": message.role, "content": message.content} for message in request.messages]
+    messages: list[JsonValue] = [
+        {"role": message.role, "content": message.content} for message in request.messages
+    ]
     return {
         "task": {**about, "prompt": prompt, "messages": messages, "system_prompt": system},
         "prompt": prompt,
@@ -68,7 +77,9 @@ def text_values(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def filled(template: JsonValue, given: Mapping[str, Any], values: Mapping[str, str]) -> JsonValue:
-    """Fill in the templates in a JSON document; a text that is exactly `{{messages}}` becomes the list of messages."""
+    """Fill in the templates in a JSON document; a text that is exactly `{{messages}}` becomes the
+    list of messages.
+    """
     match template:
         case "{{messages}}":
             messages: JsonValue = given["messages"]
@@ -78,15 +89,25 @@ def filled(template: JsonValue, given: Mapping[str, Any], values: Mapping[str, s
         case list():
             return [filled(item, given, values) for item in template]
         case dict():
-            return {filled_in(name, values): filled(item, given, values) for name, item in template.items()}
+            return {
+                filled_in(name, values): filled(item, given, values)
+                for name, item in template.items()
+            }
         case _:
             return template
 
 
 def reply_in(
-    output: JsonValue, program: Command | WebService, request: ModelRequest, *, elapsed_s: float, log: str = ""
+    output: JsonValue,
+    program: Command | WebService,
+    request: ModelRequest,
+    *,
+    elapsed_s: float,
+    log: str = "",
 ) -> Reply:
-    """Return the reply in a JSON output; raises `CallFailed` if the suite's answer path leads to no answer."""
+    """Return the reply in a JSON output; raises `CallFailed` if the suite's answer path leads to no
+    answer.
+    """
     try:
         answer = value_at(output, program.response or "$")
     except LookupError as error:
@@ -94,31 +115,54 @@ def reply_in(
     if isinstance(answer, dict | list) or answer is None:
         where = program.response or "$"
         what = "null" if answer is None else "a list" if isinstance(answer, list) else "an object"
-        raise bad_answer(f"{where} of the program's JSON is {what}, but an answer must be text.", log=log)
+        raise bad_answer(
+            f"{where} of the program's JSON is {what}, but an answer must be text.", log=log
+        )
     reported = {}
     for name, path in program.usage.items():
         try:
             reported[name] = value_at(output, path)
         except LookupError:
             continue
-    text = answer if isinstance(answer, str) else str(answer).lower() if isinstance(answer, bool) else str(answer)
+    text = (
+        answer
+        if isinstance(answer, str)
+        else str(answer).lower()
+        if isinstance(answer, bool)
+        else str(answer)
+    )
     return reply_of(text, reported, request, elapsed_s=elapsed_s, log=log)
 
 
-def reply_of(text: str, reported: Mapping[str, Any], request: ModelRequest, *, elapsed_s: float, log: str = "") -> Reply:
-    """Return the reply with the usage that the program reports; raises `CallFailed` for an empty answer.
+def reply_of(
+    text: str,
+    reported: Mapping[str, Any],
+    request: ModelRequest,
+    *,
+    elapsed_s: float,
+    log: str = "",
+) -> Reply:
+    """Return the reply with the usage that the program reports; raises `CallFailed` for an empty
+    answer.
 
-    The cost is the program's own figure, else that of its tokens at the candidate's price, else 0. It is None if the program's
-    figure is unreadable.
+    The cost is the program's own figure, else that of its tokens at the candidate's price, else 0.
+    It is None if the program's figure is unreadable.
     """
     if not text.strip():
-        raise CallFailed("empty", "The answer is empty.", transient=False, fault=Fault.CANDIDATE, log=log)
-    usage = Usage(input_tokens=count(reported.get("input_tokens")), output_tokens=count(reported.get("output_tokens")))
+        raise CallFailed(
+            "empty", "The answer is empty.", transient=False, fault=Fault.CANDIDATE, log=log
+        )
+    usage = Usage(
+        input_tokens=count(reported.get("input_tokens")),
+        output_tokens=count(reported.get("output_tokens")),
+    )
     stated, price = reported.get("cost_usd"), request.model.price
     if isinstance(stated, int | float) and not isinstance(stated, bool) and 0 <= stated < 1e9:
         cost: float | None = float(stated)
     elif price is not None and usage.input_tokens is not None and usage.output_tokens is not None:
-        cost = (usage.input_tokens * price.input_usd + usage.output_tokens * price.output_usd) / 1_000_000
+        cost = (
+            usage.input_tokens * price.input_usd + usage.output_tokens * price.output_usd
+        ) / 1_000_000
     else:
         cost = 0.0 if price is None and stated is None else None
     return Reply(text=whole(text), usage=usage, latency_s=elapsed_s, cost_usd=cost, log=log)
@@ -129,12 +173,22 @@ def bad_answer(detail: str, *, log: str = "") -> CallFailed:
 
 
 def failed(kind: str, detail: str, *, log: str = "", fault: Fault = Fault.CANDIDATE) -> CallFailed:
-    """Return the failure of a call that must not be repeated, because the program may have had effects before it failed."""
-    return CallFailed(kind, whole(detail)[:LONGEST_DETAIL], transient=False, fault=fault, log=whole(log)[:LONGEST_LOG])
+    """Return the failure of a call that must not be repeated, because the program may have had
+    effects before it failed.
+    """
+    return CallFailed(
+        kind,
+        whole(detail)[:LONGEST_DETAIL],
+        transient=False,
+        fault=fault,
+        log=whole(log)[:LONGEST_LOG],
+    )
 
 
 def without_secrets(text: str, environment: Mapping[str, str]) -> str:
-    """Replace the values of secret variables such as `OPENAI_API_KEY` in a text by the variables' names."""
+    """Replace the values of secret variables such as `OPENAI_API_KEY` in a text by the variables'
+    names.
+    """
     for name, value in environment.items():
         if len(value) >= _SHORTEST_SECRET and value in text and _SECRET.search(name):
             text = text.replace(value, f"[{name}]")

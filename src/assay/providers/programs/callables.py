@@ -1,4 +1,6 @@
-"""Python callables as candidates: pickled for worker processes, or called in threads if pickling fails."""
+"""Python callables as candidates: pickled for worker processes, or called in threads if pickling
+fails.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,12 @@ from assay.providers.programs.functions import Functions
 _log = logging.getLogger(__name__)
 
 
-def open_callable(program: Function, given: Callable[..., object], *, folder: Path, environment: Mapping[str, str]) -> Provider:
-    """Return the provider of a callable: worker processes, or threads if the callable cannot be pickled."""
+def open_callable(
+    program: Function, given: Callable[..., object], *, folder: Path, environment: Mapping[str, str]
+) -> Provider:
+    """Return the provider of a callable: worker processes, or threads if the callable cannot be
+    pickled.
+    """
     import cloudpickle  # also accepts functions from notebooks and closures, which `pickle` refuses
 
     try:
@@ -37,27 +43,40 @@ def open_callable(program: Function, given: Callable[..., object], *, folder: Pa
             error,
         )
         return Threads(program, given, environment=environment)
-    return Functions(program, target=program.target, folder=folder, environment=environment, pickled=pickled)
+    return Functions(
+        program, target=program.target, folder=folder, environment=environment, pickled=pickled
+    )
 
 
 class Threads:
-    """A `ports.Provider` for a callable in this process. A call over its time limit keeps running, but is ignored."""
+    """A `ports.Provider` for a callable in this process.
 
-    def __init__(self, program: Function, given: Callable[..., object], *, environment: Mapping[str, str]) -> None:
+    A call over its time limit keeps running, but is ignored.
+    """
+
+    def __init__(
+        self, program: Function, given: Callable[..., object], *, environment: Mapping[str, str]
+    ) -> None:
         self._program = program
         self._given = given
         self._environment = environment
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Call the function in a separate thread; raises `CallFailed` with the function's traceback."""
+        """Call the function in a separate thread; raises `CallFailed` with the function's
+        traceback.
+        """
         began = perf_counter()
         try:
             async with asyncio.timeout(self._program.timeout_s):
                 answer = await self._called(input_of(request))
         except TimeoutError:
-            raise failed("timeout", f"The function did not return within {self._program.timeout_s:g} s.") from None
+            raise failed(
+                "timeout", f"The function did not return within {self._program.timeout_s:g} s."
+            ) from None
         if "failed" in answer:
-            log, detail = (without_secrets(str(answer[name]), self._environment) for name in ("log", "detail"))
+            log, detail = (
+                without_secrets(str(answer[name]), self._environment) for name in ("log", "detail")
+            )
             raise failed(str(answer["failed"]), detail, log=log)
         return reply_of(str(answer["text"]), answer, request, elapsed_s=perf_counter() - began)
 
@@ -83,29 +102,42 @@ class Threads:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(settle, value)
 
-        # A daemon thread outside of any pool, because a call that hangs must not keep the interpreter from exiting.
+        # A daemon thread outside of any pool, because a call that hangs must not keep the
+        # interpreter from exiting.
         threading.Thread(target=call, daemon=True, name=self._program.label).start()
         return answer
 
 
 def callable_program(given: Callable[..., object], **settings: Any) -> Function:
-    """Return a Python callable as a program, identified by its name, its source text and the plain values in its closure."""
+    """Return a Python callable as a program, identified by its name, its source text and the plain
+    values in its closure.
+    """
     name = getattr(given, "__qualname__", None) or type(given).__qualname__
     module = getattr(given, "__module__", None) or type(given).__module__
     files = {"source": text_digest(_content(given))}
-    return Function(target=f"{module}:{name}", from_python=True, given=given, files=files, **settings)
+    return Function(
+        target=f"{module}:{name}", from_python=True, given=given, files=files, **settings
+    )
 
 
 def _content(given: Callable[..., object]) -> str:
     try:
-        source = inspect.getsource(given if inspect.isroutine(given) or inspect.isclass(given) else type(given))
-    except (OSError, TypeError):  # there is no source for functions typed in interactively or written in C
+        source = inspect.getsource(
+            given if inspect.isroutine(given) or inspect.isclass(given) else type(given)
+        )
+    except (
+        OSError,
+        TypeError,
+    ):  # there is no source for functions typed in interactively or written in C
         source = ""
     code = getattr(given, "__code__", None)
     if code is None:
         return source
-    # Two lambdas on the same line have the same source, and two closures of the same function have the same code.
-    closed = [cell.cell_contents for cell in getattr(given, "__closure__", None) or () if _is_set(cell)]
+    # Two lambdas on the same line have the same source, and two closures of the same function have
+    # the same code.
+    closed = [
+        cell.cell_contents for cell in getattr(given, "__closure__", None) or () if _is_set(cell)
+    ]
     plain = [value for value in closed if value is None or isinstance(value, str | int | float)]
     constants = [value for value in code.co_consts if isinstance(value, str | int | float)]
     return f"{source}\n{code.co_code.hex()}\n{constants!r}\n{plain!r}"

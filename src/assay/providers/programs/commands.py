@@ -1,4 +1,7 @@
-"""Commands as candidates: one process per prompt, without a shell. Processes that the command started are killed with it."""
+"""Commands as candidates: one process per prompt, without a shell.
+
+Processes that the command started are killed with it.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,9 @@ from assay.providers.programs.call import (
 from assay.providers.programs.functions import ending_of
 
 _GRACE_S: Final = 0.5
-"""Seconds to wait for output after the command has ended, because a remaining process may keep the pipe open."""
+"""Seconds to wait for output after the command has ended, because a remaining process may keep the
+pipe open.
+"""
 
 
 class Commands:
@@ -54,7 +59,9 @@ class Commands:
         except ValueError:
             raise failed(
                 "bad_input",
-                ("An argument would contain a NUL character. Set `stdin: text` to send the prompt on standard input."),
+                (
+                    "An argument would contain a NUL character. Set `stdin: text` to send the prompt on standard input."
+                ),
             ) from None
         except OSError as error:
             raise failed("cannot_start", _why_not(error, words[0]), fault=Fault.HARNESS) from None
@@ -79,30 +86,61 @@ class Commands:
     def _input(self, given: Mapping[str, Any]) -> bytes:
         match self._program.stdin:
             case "json":
-                return dump({name: given[name] for name in ("task", "prompt", "messages", "system_prompt", "trial", "seed")})
+                return dump(
+                    {
+                        name: given[name]
+                        for name in ("task", "prompt", "messages", "system_prompt", "trial", "seed")
+                    }
+                )
             case "text":
                 return str(given["prompt"]).encode("utf-8", "replace")
             case _:
                 return b""
 
-    def _reply(self, output: bytearray, code: int, errors: bytearray, request: ModelRequest, *, elapsed_s: float) -> Reply:
+    def _reply(
+        self,
+        output: bytearray,
+        code: int,
+        errors: bytearray,
+        request: ModelRequest,
+        *,
+        elapsed_s: float,
+    ) -> Reply:
         log = self._log(errors)
         if code != 0:
             last = log.strip().rpartition("\n")[2]
-            printed = without_secrets(output[:LONGEST_LOG].decode("utf-8", "replace"), self._environment)
-            log = "\n".join(part for part in (log, printed and f"Standard output:\n{printed}") if part)
+            printed = without_secrets(
+                output[:LONGEST_LOG].decode("utf-8", "replace"), self._environment
+            )
+            log = "\n".join(
+                part for part in (log, printed and f"Standard output:\n{printed}") if part
+            )
             kind = f"exit_{code}" if code > 0 else "crashed"
-            # A shell ends with 126 or 127 if it cannot start a program, which is not the candidate's answer.
+            # A shell ends with 126 or 127 if it cannot start a program, which is not the
+            # candidate's answer.
             fault = Fault.HARNESS if code in (126, 127) else Fault.CANDIDATE
-            raise failed(kind, f"The command {ending_of(code)}{f': {last}' if last else ''}.", log=log, fault=fault)
+            raise failed(
+                kind,
+                f"The command {ending_of(code)}{f': {last}' if last else ''}.",
+                log=log,
+                fault=fault,
+            )
         if not (self._program.response or self._program.usage):
             text = output.decode("utf-8", "replace")
-            return reply_of(text.removesuffix("\n").removesuffix("\r"), {}, request, elapsed_s=elapsed_s, log=log)
+            return reply_of(
+                text.removesuffix("\n").removesuffix("\r"),
+                {},
+                request,
+                elapsed_s=elapsed_s,
+                log=log,
+            )
         try:
             document = parse(bytes(output))
         except UnreadableBody as error:
             shown = output[:60].decode("utf-8", "replace")
-            raise bad_answer(f"The command's output is not JSON ({error}): {shown!r}.", log=log) from None
+            raise bad_answer(
+                f"The command's output is not JSON ({error}): {shown!r}.", log=log
+            ) from None
         return reply_in(document, self._program, request, elapsed_s=elapsed_s, log=log)
 
     def _log(self, errors: bytearray) -> str:
@@ -110,7 +148,10 @@ class Commands:
 
 
 class _Run(asyncio.SubprocessProtocol):
-    """Collects a process's output. Unlike asyncio's streams, it does not wait for remaining child processes."""
+    """Collects a process's output.
+
+    Unlike asyncio's streams, it does not wait for remaining child processes.
+    """
 
     def __init__(self) -> None:
         self.output, self.errors = bytearray(), bytearray()
@@ -120,7 +161,9 @@ class _Run(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
 
     async def ended_after(self, given: bytes) -> int:
-        """Write the input, wait for the end of the process and its output, and return the exit code."""
+        """Write the input, wait for the end of the process and its output, and return the exit
+        code.
+        """
         assert self._transport is not None
         pipe = self._transport.get_pipe_transport(0)
         assert isinstance(pipe, asyncio.WriteTransport)
@@ -163,7 +206,9 @@ class _Run(asyncio.SubprocessProtocol):
 
 def _why_not(error: OSError, name: str) -> str:
     if isinstance(error, FileNotFoundError):
-        return f"The program {name!r} does not exist, or the interpreter in its first line is missing."
+        return (
+            f"The program {name!r} does not exist, or the interpreter in its first line is missing."
+        )
     if isinstance(error, PermissionError):
         return f"{name!r} is not executable. Run: chmod +x {name}"
     if error.errno == 7:  # E2BIG

@@ -1,7 +1,9 @@
-"""Python functions as candidates: each concurrent call has a worker process, which is killed at its time limit.
+"""Python functions as candidates: each concurrent call has a worker process, which is killed at its
+time limit.
 
-A worker answers one call after another. `host` forks the workers of a function, so the function's module is imported only once
-and a worker starts within a millisecond. A worker is replaced after any failure except an exception.
+A worker answers one call after another. `host` forks the workers of a function, so the function's
+module is imported only once and a worker starts within a millisecond. A worker is replaced after
+any failure except an exception.
 """
 
 from __future__ import annotations
@@ -25,7 +27,14 @@ from assay.domain.errors import SettingsError
 from assay.domain.programs import Agent, Function
 from assay.providers.json_body import dump, parse, whole
 from assay.providers.programs import host
-from assay.providers.programs.call import LONGEST_ANSWER, LONGEST_LOG, failed, input_of, reply_of, without_secrets
+from assay.providers.programs.call import (
+    LONGEST_ANSWER,
+    LONGEST_LOG,
+    failed,
+    input_of,
+    reply_of,
+    without_secrets,
+)
 
 START_LIMIT_S: Final = 60.0
 """Time limit in seconds for importing the function, and for setting up its class."""
@@ -33,11 +42,16 @@ START_LIMIT_S: Final = 60.0
 _HEAD_START_S: Final = 0.01
 _BLOCK: Final = 1 << 16
 LONGEST_PRINTED: Final = 32 * 2**20
-"""Maximum bytes that one call may print. A call that prints more is in an endless loop and would block the parent."""
+"""Maximum bytes that one call may print.
+
+A call that prints more is in an endless loop and would block the parent.
+"""
 
 
 class _Printed:
-    """Reads a worker's printed output, so that the worker never blocks; stores the first `LONGEST_LOG` bytes per call."""
+    """Reads a worker's printed output, so that the worker never blocks; stores the first
+    `LONGEST_LOG` bytes per call.
+    """
 
     def __init__(self) -> None:
         self._pipe, self.write_end = os.pipe()
@@ -62,7 +76,9 @@ class _Printed:
         os.close(self._pipe)
 
     def _read(self, most: int = 1 << 20) -> None:
-        """Read at most `most` available bytes, so that a flood of output does not block other calls."""
+        """Read at most `most` available bytes, so that a flood of output does not block other
+        calls.
+        """
         for _ in range(0, most, _BLOCK):
             try:
                 block = os.read(self._pipe, _BLOCK)
@@ -87,7 +103,9 @@ class _Worker:
     ended: asyncio.Future[int]
 
     async def ask(self, message: Mapping[str, JsonValue]) -> dict[str, Any]:
-        """Send a message and return its answer; raises EOFError or ConnectionError if the worker has ended."""
+        """Send a message and return its answer; raises EOFError or ConnectionError if the worker
+        has ended.
+        """
         _write(self.writer, message)
         return await self.receive()
 
@@ -125,7 +143,8 @@ class _Host:
         self.writer.close()
         self.control.close()
         try:
-            # The host first ends the workers that it was told to end, and then notices that the socket is closed.
+            # The host first ends the workers that it was told to end, and then notices that the
+            # socket is closed.
             await asyncio.wait_for(self.process.wait(), 5.0)
         except TimeoutError:
             with suppress(ProcessLookupError):
@@ -134,7 +153,10 @@ class _Host:
 
 
 class _CannotStart(Exception):
-    """Raised if the function cannot be imported or set up. `detail`: one sentence. `log`: the traceback."""
+    """Raised if the function cannot be imported or set up.
+
+    `detail`: one sentence. `log`: the traceback.
+    """
 
     def __init__(self, detail: str, log: str) -> None:
         super().__init__(detail)
@@ -143,14 +165,23 @@ class _CannotStart(Exception):
 
 
 class Functions:
-    """A `ports.Provider` for one function. The first call starts its processes; after `close` it can be used again.
+    """A `ports.Provider` for one function.
 
-    `target`: the importable function as `FILE.py:NAME` or `module:NAME`. `environment`: variables for the workers, which may
-    need the user's keys. `pickled`: the callable, if workers cannot import it.
+    The first call starts its processes; after `close` it can be used again.
+
+    `target`: the importable function as `FILE.py:NAME` or `module:NAME`. `environment`: variables
+    for the workers, which may need the user's keys. `pickled`: the callable, if workers cannot
+    import it.
     """
 
     def __init__(
-        self, program: Function | Agent, *, target: str, folder: Path, environment: Mapping[str, str], pickled: bytes = b""
+        self,
+        program: Function | Agent,
+        *,
+        target: str,
+        folder: Path,
+        environment: Mapping[str, str],
+        pickled: bytes = b"",
     ) -> None:
         self._program = program
         self._environment = dict(environment)
@@ -170,12 +201,16 @@ class Functions:
         self._numbers = 0
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Call the function in a worker; raises `CallFailed` with the traceback and printed output."""
+        """Call the function in a worker; raises `CallFailed` with the traceback and printed
+        output.
+        """
         try:
             worker = self._idle.pop() if self._idle else await self._freed_or_started()
         except _CannotStart as error:
             log = without_secrets(error.log, self._environment)
-            raise failed("cannot_start", f"{self._program.target}: {error.detail}", log=log) from None
+            raise failed(
+                "cannot_start", f"{self._program.target}: {error.detail}", log=log
+            ) from None
         answer = None
         began = perf_counter()
         try:
@@ -205,13 +240,17 @@ class Functions:
             await running.close()
 
     async def _ask(self, worker: _Worker, request: ModelRequest) -> dict[str, Any]:
-        """Return the worker's answer; raises `CallFailed` without an answer, and the worker must then be replaced."""
+        """Return the worker's answer; raises `CallFailed` without an answer, and the worker must
+        then be replaced.
+        """
         limit = self._program.timeout_s
         try:
             async with asyncio.timeout(limit):
                 return await worker.ask(input_of(request))
         except TimeoutError:
-            raise failed("timeout", f"The function did not return within {limit:g} s.", log=self._log(worker)) from None
+            raise failed(
+                "timeout", f"The function did not return within {limit:g} s.", log=self._log(worker)
+            ) from None
         except _TooLong:
             detail = f"The function's answer has more than {LONGEST_ANSWER // 2**20} MB."
             raise failed("too_long", detail, log=self._log(worker)) from None
@@ -240,7 +279,10 @@ class Functions:
         worker.close()
 
     async def _freed_or_started(self) -> _Worker:
-        """Return a free or new worker. One worker starts at a time, so that quick functions need few workers."""
+        """Return a free or new worker.
+
+        One worker starts at a time, so that quick functions need few workers.
+        """
         async with self._starting:
             if self._idle:
                 return self._idle.pop()
@@ -314,7 +356,11 @@ class Functions:
                 process.kill()
             code = await process.wait()
             await started.close()
-            why = f"took longer than {START_LIMIT_S:g} s to import" if slow else f"{ending_of(code)} during the import"
+            why = (
+                f"took longer than {START_LIMIT_S:g} s to import"
+                if slow
+                else f"{ending_of(code)} during the import"
+            )
             raise _CannotStart(f"its process {why}.", "") from None
         except BaseException:
             await started.close()
@@ -323,7 +369,8 @@ class Functions:
             await started.close()
             raise _CannotStart(ready["trouble"]["detail"], ready["trouble"]["log"])
         if ready["threads"] > 1 and self._job["preload"]:
-            # A fork contains only the thread that forked, and locks that other threads held stay locked in it.
+            # A fork contains only the thread that forked, and locks that other threads held stay
+            # locked in it.
             await started.close()
             self._job["preload"] = False
             return await self._start_host()
@@ -335,7 +382,8 @@ class Functions:
         ours.setblocking(False)
         printed = _Printed()
         self._numbers += 1
-        # Other workers are forked in the meantime; with their number, this time limit would end the wrong worker.
+        # Other workers are forked in the meantime; with their number, this time limit would end the
+        # wrong worker.
         number = self._numbers
         ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         running.ends[number] = ended
@@ -391,7 +439,9 @@ def _nothing() -> None:
 
 
 def ending_of(code: int | None) -> str:
-    """Describe how a process ended, from its exit code: `was ended by SIGSEGV`, or `ended with exit code 3`."""
+    """Describe how a process ended, from its exit code: `was ended by SIGSEGV`, or `ended with exit
+    code 3`.
+    """
     if code is None:
         return "ended"
     if code < 0:

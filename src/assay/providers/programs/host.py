@@ -1,8 +1,10 @@
-"""The process behind a Python candidate: imports the function once and forks a worker for each concurrent call.
+"""The process behind a Python candidate: imports the function once and forks a worker for each
+concurrent call.
 
-It runs as a script with only the standard library, so that no module of Assay is loaded in the function's process. The parent
-sends numbers over a socket: a worker to fork, with its two pipes, or a worker to end. The answers are the numbers of workers
-that have ended. If the import started threads, which a fork would not copy, each worker imports the function separately.
+It runs as a script with only the standard library, so that no module of Assay is loaded in the
+function's process. The parent sends numbers over a socket: a worker to fork, with its two pipes, or
+a worker to end. The answers are the numbers of workers that have ended. If the import started
+threads, which a fork would not copy, each worker imports the function separately.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ import traceback
 from typing import Any, TextIO
 
 OFFERED = ("prompt", "task", "messages", "system_prompt", "parameters", "seed", "trial", "options")
-"""Parameter names that a function may use; its first required parameter with any other name receives the prompt."""
+"""Parameter names that a function may use; its first required parameter with any other name
+receives the prompt.
+"""
 
 ORDER = struct.Struct(">cI")
 ENDED = struct.Struct(">Ii")
@@ -85,7 +89,8 @@ def _host(control: socket.socket, job: Any, target: Any) -> None:
     os.set_blocking(waker, False)
     signal.signal(signal.SIGCHLD, _nothing)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends the run cleanly
+    # the parent handles Ctrl-C and ends the run cleanly
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     workers: dict[int, int] = {}
     try:
         while True:
@@ -136,7 +141,9 @@ def _kill_group(pid: int) -> None:
         return
 
 
-def _forked(control: socket.socket, own: tuple[int, int], descriptors: list[int], job: Any, target: Any) -> int:
+def _forked(
+    control: socket.socket, own: tuple[int, int], descriptors: list[int], job: Any, target: Any
+) -> int:
     pid = os.fork()
     if pid:
         for descriptor in descriptors:
@@ -195,7 +202,9 @@ def _serve(pipe: socket.socket, job: Any, target: Any) -> None:
             send(pipe, answer)
 
 
-def _answered(function: Any, arguments: list[tuple[str, str]], given: dict[str, Any], runner: asyncio.Runner) -> dict[str, Any]:
+def _answered(
+    function: Any, arguments: list[tuple[str, str]], given: dict[str, Any], runner: asyncio.Runner
+) -> dict[str, Any]:
     try:
         value = _called(function, arguments, given)
         if inspect.isawaitable(value):
@@ -206,7 +215,9 @@ def _answered(function: Any, arguments: list[tuple[str, str]], given: dict[str, 
 
 
 def called_here(function: Any, given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Call a function in this thread and return its answer, for callables that cannot be pickled."""
+    """Call a function in this thread and return its answer, for callables that cannot be
+    pickled.
+    """
     with asyncio.Runner() as runner:
         try:
             arguments = _arguments(function)
@@ -215,7 +226,9 @@ def called_here(function: Any, given: dict[str, Any], options: dict[str, Any]) -
         return _answered(function, arguments, _offered(given, options), runner)
 
 
-async def awaited_here(function: Any, given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+async def awaited_here(
+    function: Any, given: dict[str, Any], options: dict[str, Any]
+) -> dict[str, Any]:
     """Call a coroutine function on the running event loop and return its answer."""
     try:
         return _answer(await _called(function, _arguments(function), _offered(given, options)))
@@ -229,7 +242,9 @@ def _offered(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
 
 def _called(function: Any, arguments: list[tuple[str, str]], given: dict[str, Any]) -> Any:
     by_place = [given[name] for parameter, name in arguments if not parameter]
-    return function(*by_place, **{parameter: given[name] for parameter, name in arguments if parameter})
+    return function(
+        *by_place, **{parameter: given[name] for parameter, name in arguments if parameter}
+    )
 
 
 async def _awaited(value: Any) -> Any:
@@ -240,19 +255,33 @@ def _answer(value: Any) -> dict[str, Any]:
     if isinstance(value, str | int | float):
         return {"text": value if isinstance(value, str) else str(value)}
     if isinstance(value, dict) and isinstance(value.get("text"), str):
-        usage = {name: value[name] for name in ("input_tokens", "output_tokens", "cost_usd") if name in value}
+        usage = {
+            name: value[name]
+            for name in ("input_tokens", "output_tokens", "cost_usd")
+            if name in value
+        }
         json.dumps(usage)
         return {"text": value["text"], **usage}
     if value is None:
-        return {"failed": "no_answer", "detail": "The function returned None; return the answer as text.", "log": ""}
+        return {
+            "failed": "no_answer",
+            "detail": "The function returned None; return the answer as text.",
+            "log": "",
+        }
     shown = f"a {type(value).__name__}"
     if isinstance(value, dict):
         shown = f"a dictionary without a text under 'text' (it has {', '.join(map(str, list(value)[:8])) or 'no keys'})"
-    return {"failed": "bad_answer", "detail": f"The function returned {shown}; return the answer as text.", "log": ""}
+    return {
+        "failed": "bad_answer",
+        "detail": f"The function returned {shown}; return the answer as text.",
+        "log": "",
+    }
 
 
 def _arguments(function: Any) -> list[tuple[str, str]]:
-    """Return (parameter name or empty if positional-only, name of its value) for each parameter of a function."""
+    """Return (parameter name or empty if positional-only, name of its value) for each parameter of
+    a function.
+    """
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # some functions written in C
@@ -267,13 +296,18 @@ def _arguments(function: Any) -> list[tuple[str, str]]:
         elif parameter.default is parameter.empty:
             if any(name == "prompt" for _, name in arguments):
                 offered = ", ".join(OFFERED)
-                raise TypeError(f"the function requires {parameter.name!r}, which Assay does not offer; it offers {offered}")
+                raise TypeError(
+                    f"the function requires {parameter.name!r}, which Assay does not offer; it offers {offered}"
+                )
             arguments.append((keyword, "prompt"))
     return arguments
 
 
 def _set_up(target: Any, options: dict[str, Any], runner: asyncio.Runner) -> Any:
-    """Return the function to call. A class is instantiated once with the options; its optional `setup` is then called."""
+    """Return the function to call.
+
+    A class is instantiated once with the options; its optional `setup` is then called.
+    """
     if not inspect.isclass(target):
         return target
     made = target(**options)
@@ -283,7 +317,9 @@ def _set_up(target: Any, options: dict[str, Any], runner: asyncio.Runner) -> Any
         if inspect.isawaitable(value):
             runner.run(_awaited(value))
     if not callable(made):
-        raise TypeError(f"the class {target.__name__} has no method __call__, which must answer a prompt")
+        raise TypeError(
+            f"the class {target.__name__} has no method __call__, which must answer a prompt"
+        )
     return made
 
 
@@ -291,7 +327,9 @@ def _loaded(job: Any) -> tuple[Any, Any]:
     try:
         target = _load(job)
         if not callable(target):
-            raise TypeError(f"{job['target']} is a {type(target).__name__}, not a function or a class")
+            raise TypeError(
+                f"{job['target']} is a {type(target).__name__}, not a function or a class"
+            )
         return target, None
     except BaseException as error:  # importing a module may raise anything
         return None, _told(error)
@@ -322,14 +360,20 @@ def _attribute(value: Any, name: str) -> Any:
 
 
 def _told(error: BaseException) -> dict[str, str]:
-    """Return an exception's last line with its location, and the traceback without this file's frames."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    """Return an exception's last line with its location, and the traceback without this file's
+    frames.
+    """
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__
+    ]
     first, frozen = traceback.format_exception_only(error)[-1].strip(), "<frozen importlib"
     own = [frame for frame in frames if not frame.filename.startswith(frozen)]
     place = f" ({os.path.basename(own[-1].filename)}:{own[-1].lineno})" if own else ""
     lines = [
-        "Traceback (most recent call last):\n", *traceback.format_list(own), *traceback.format_exception_only(error)
-    ]  # fmt: skip
+        "Traceback (most recent call last):\n",
+        *traceback.format_list(own),
+        *traceback.format_exception_only(error),
+    ]
     return {"detail": f"{first[:400]}{place}", "log": "".join(lines)}
 
 
@@ -342,7 +386,10 @@ def _threads() -> int:
 
 
 def _reseed() -> None:
-    """Give each worker different random numbers. Python reseeds `random` after a fork, but these libraries do not."""
+    """Give each worker different random numbers.
+
+    Python reseeds `random` after a fork, but these libraries do not.
+    """
     for name in ("numpy.random", "torch"):
         if name in sys.modules:
             sys.modules[name].seed()

@@ -1,7 +1,8 @@
 """Open a candidate's program, or refuse it if only models are allowed. Starts and sends nothing.
 
-A suite that a person runs in a terminal may contain programs. A suite from a browser or another program may not, because it
-could run any command on this machine. `local_only` allows a program if its author declares it offline.
+A suite that a person runs in a terminal may contain programs. A suite from a browser or another
+program may not, because it could run any command on this machine. `local_only` allows a program if
+its author declares it offline.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from assay.plugins import Registry, source_of
 from assay.ports import Provider
 from assay.providers.registry import ProviderContext
 
-AGENTS: Final[Registry[Callable[..., object]]] = Registry(kind="agent", group="assay.agents", own={}, members=("__call__",))
-"""Agents from installed packages: functions or classes as in `python:`, called in worker processes."""
+AGENTS: Final[Registry[Callable[..., object]]] = Registry(
+    kind="agent", group="assay.agents", own={}, members=("__call__",)
+)
+"""Agents from installed packages: functions or classes as in `python:`, called in worker processes.
+"""
 
 
 def open_program(program: Program, context: ProviderContext, /) -> Provider:
@@ -102,7 +106,9 @@ def _check_files(program: Program, folder: Path, where: str) -> None:
         try:
             content = (folder / name).read_bytes()
         except OSError as error:
-            raise SettingsError(where, f"names {name}, which cannot be read: {error.strerror}.") from error
+            raise SettingsError(
+                where, f"names {name}, which cannot be read: {error.strerror}."
+            ) from error
         if bytes_digest(content) != digest:
             raise SettingsError(
                 where,
@@ -127,9 +133,13 @@ def _check_program(name: str, folder: Path, context: ProviderContext, where: str
     if os.sep in name:
         place = folder / name
         if not place.is_file():
-            raise SettingsError(where, f"names {name}, which is not a file in {folder}.", remedy="Check its name.")
+            raise SettingsError(
+                where, f"names {name}, which is not a file in {folder}.", remedy="Check its name."
+            )
         if not os.access(place, os.X_OK):
-            raise SettingsError(where, f"names {name}, which may not be executed.", remedy=f"Run: chmod +x {place}")
+            raise SettingsError(
+                where, f"names {name}, which may not be executed.", remedy=f"Run: chmod +x {place}"
+            )
     elif shutil.which(name, path=context.environment.get("PATH")) is None:
         raise SettingsError(
             where,

@@ -1,4 +1,6 @@
-"""Web services as candidates: templates build the request, and a path locates the answer in the reply."""
+"""Web services as candidates: templates build the request, and a path locates the answer in the
+reply.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,16 @@ from assay.providers.endpoint import proxy_for
 from assay.providers.error_mapping import clean, retry_after_s, saying
 from assay.providers.json_body import UnreadableBody, dump, parse
 from assay.providers.origin import Origin, origin_of
-from assay.providers.programs.call import LONGEST_ANSWER, bad_answer, failed, filled, input_of, reply_in, reply_of, text_values
+from assay.providers.programs.call import (
+    LONGEST_ANSWER,
+    bad_answer,
+    failed,
+    filled,
+    input_of,
+    reply_in,
+    reply_of,
+    text_values,
+)
 from assay.providers.registry import ProviderContext
 from assay.providers.session import Address, HttpAnswer
 
@@ -40,35 +51,64 @@ class WebServices:
         self._key = choice.key
         if self._key is None and _names_key(program):
             raise SettingsError(
-                f"http of {program.label}", f"uses {{{{{KEY}}}}}, but {choice.missing}.", remedy=f"Set {choice.variable}."
+                f"http of {program.label}",
+                f"uses {{{{{KEY}}}}}, but {choice.missing}.",
+                remedy=f"Set {choice.variable}.",
             )
         project = context.rules.project
-        proxies = {name: value for name, value in context.environment.items() if name not in project}
-        self._proxy = None if self._origin.local else proxy_for(urlsplit(str(self._origin)), proxies)
-        pinned = self._origin.scheme != "https" and self._key is not None and not context.rules.allow_http_keys
+        proxies = {
+            name: value for name, value in context.environment.items() if name not in project
+        }
+        self._proxy = (
+            None if self._origin.local else proxy_for(urlsplit(str(self._origin)), proxies)
+        )
+        pinned = (
+            self._origin.scheme != "https"
+            and self._key is not None
+            and not context.rules.allow_http_keys
+        )
         self._pinned = pinned or context.local_only
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Send the request and return the reply; raises `CallFailed` for an error status or a reply without an answer."""
+        """Send the request and return the reply; raises `CallFailed` for an error status or a reply
+        without an answer.
+        """
         program = self._program
         given = input_of(request)
         values = text_values(given)
-        url = filled_in(program.url, {name: quote(value, safe="") for name, value in values.items()})
+        url = filled_in(
+            program.url, {name: quote(value, safe="") for name, value in values.items()}
+        )
         if not _same_origin(url, self._origin):
             raise failed("bad_input", f"The task's values would change the address to {url[:100]}.")
         if self._key is not None:
             values[KEY] = self._key
         headers = {name: filled_in(value, values) for name, value in program.headers.items()}
         body = filled(program.body, given, values)
-        content = b"" if body is None else body.encode("utf-8", "replace") if isinstance(body, str) else dump(body)
+        content = (
+            b""
+            if body is None
+            else body.encode("utf-8", "replace")
+            if isinstance(body, str)
+            else dump(body)
+        )
         if body is not None and not any(name.lower() == "content-type" for name in headers):
-            headers["Content-Type"] = "text/plain; charset=utf-8" if isinstance(body, str) else "application/json"
+            headers["Content-Type"] = (
+                "text/plain; charset=utf-8" if isinstance(body, str) else "application/json"
+            )
         if self._key is not None and not _names_key(program):
             headers["Authorization"] = f"Bearer {self._key}"
-        # A client may convert the host to a different one than the key was chosen for: IDNA 2003 turns "faß.de" into fass.de.
-        url = urlsplit(url)._replace(scheme=self._origin.scheme, netloc=self._origin.netloc).geturl()
-        address = Address(URL(url, encoded=True), headers, self._proxy, self._origin.netloc, self._pinned)
-        answer = await self._http().send(program.method, address, content, timeout_s=program.timeout_s)
+        # A client may convert the host to a different one than the key was chosen for: IDNA 2003
+        # turns "faß.de" into fass.de.
+        url = (
+            urlsplit(url)._replace(scheme=self._origin.scheme, netloc=self._origin.netloc).geturl()
+        )
+        address = Address(
+            URL(url, encoded=True), headers, self._proxy, self._origin.netloc, self._pinned
+        )
+        answer = await self._http().send(
+            program.method, address, content, timeout_s=program.timeout_s
+        )
         return self._reply(request, answer)
 
     async def close(self) -> None:
@@ -78,7 +118,10 @@ class WebServices:
         if not 200 <= answer.status < 300:
             self._complain(answer)
         if len(answer.body) > LONGEST_ANSWER:
-            raise failed("too_long", f"{self._origin.netloc} answered more than {LONGEST_ANSWER // 2**20} MB.")
+            raise failed(
+                "too_long",
+                f"{self._origin.netloc} answered more than {LONGEST_ANSWER // 2**20} MB.",
+            )
         if not (self._program.response or self._program.usage):
             text = answer.body.decode("utf-8", "replace")
             return reply_of(text, {}, request, elapsed_s=answer.elapsed_s)
@@ -86,7 +129,9 @@ class WebServices:
             document = parse(answer.body)
         except UnreadableBody:
             shown = clean(answer.body.decode("utf-8", "replace"), key=self._key)[:80]
-            raise bad_answer(f"{self._origin.netloc} answered with something that is not JSON: {shown!r}.") from None
+            raise bad_answer(
+                f"{self._origin.netloc} answered with something that is not JSON: {shown!r}."
+            ) from None
         return reply_in(document, self._program, request, elapsed_s=answer.elapsed_s)
 
     def _complain(self, answer: HttpAnswer) -> None:
@@ -95,15 +140,14 @@ class WebServices:
         detail = f"{place} answered with status {status}{f': {words}' if words else ''}."
         if 300 <= status < 400:
             to = clean(answer.headers.get("Location", ""), key=self._key)
-            detail = (
-                f"{place} redirects to {to or 'another address'}, which Assay does not follow; write that address in `url`."
-            )
+            detail = f"{place} redirects to {to or 'another address'}, which Assay does not follow; write that address in `url`."
         failure = failed(f"http_{status}", detail)
         if status in _PASSING:
             failure.transient, failure.fault = True, Fault.PROVIDER
             failure.retry_after_s = retry_after_s(answer.headers, now_s=time())
         elif status < 500:
-            failure.fault = Fault.HARNESS  # the suite's description of the request is wrong, or a key is missing
+            # the suite's description of the request is wrong, or a key is missing
+            failure.fault = Fault.HARNESS
         raise failure
 
 
@@ -113,7 +157,9 @@ def _allowed_origin(program: WebService, context: ProviderContext) -> Origin:
         origin = origin_of(program.url.partition("{{")[0])
     except ValueError as error:
         raise SettingsError(
-            where, f"has no usable address: {error}.", remedy="Write for example https://app.example.com/answer."
+            where,
+            f"has no usable address: {error}.",
+            remedy="Write for example https://app.example.com/answer.",
         ) from error
     web = context.rules.web
     if web is not None and origin not in {*web, *context.rules.bound}:

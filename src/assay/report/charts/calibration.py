@@ -10,13 +10,18 @@ from assay.report.charts.chart import SPOKEN, Chart
 
 
 def calibration(samples: Sequence[Mapping[str, Any]]) -> Chart:
-    """Chart the judge's scores against reference scores: one circle for each pair of scores, larger if more references share it.
+    """Chart the judge's scores against reference scores: one circle for each pair of scores, larger
+    if more references share it.
 
     `samples`: records with `id`, `expected` and `judged` (both between 0 and 1), and `passed`.
     """
     names_at: dict[tuple[float, float, bool], list[str]] = {}
     for sample in samples:
-        place = (round(float(sample["expected"]), 3), round(float(sample["judged"]), 3), bool(sample["passed"]))
+        place = (
+            round(float(sample["expected"]), 3),
+            round(float(sample["judged"]), 3),
+            bool(sample["passed"]),
+        )
         names_at.setdefault(place, []).append(str(sample["id"]))
     rows = tuple(
         {

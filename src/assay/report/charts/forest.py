@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 
 
 def forest_of_ranking(ranking: Ranking) -> Chart:
-    return forest([candidate.estimate for candidate in ranking.candidates], about_scope=_scope_words(ranking))
+    return forest(
+        [candidate.estimate for candidate in ranking.candidates], about_scope=_scope_words(ranking)
+    )
 
 
 def forest(estimates: Sequence[Estimate], *, about_scope: str) -> Chart:
     """Chart each candidate's score with its 95% range, best first."""
     known = sorted(
-        (estimate for estimate in estimates if estimate.mean is not None), key=lambda estimate: -(estimate.mean or 0.0)
+        (estimate for estimate in estimates if estimate.mean is not None),
+        key=lambda estimate: -(estimate.mean or 0.0),
     )
     rows = tuple(
         {
@@ -47,7 +50,9 @@ def forest(estimates: Sequence[Estimate], *, about_scope: str) -> Chart:
 
 
 def strengths(by_candidate: Sequence[Strength]) -> Chart:
-    """Chart each candidate's probability of being preferred to an average one, with 95% ranges, from people's votes."""
+    """Chart each candidate's probability of being preferred to an average one, with 95% ranges,
+    from people's votes.
+    """
     rows = tuple(
         {
             "candidate": strength.candidate,

@@ -1,6 +1,7 @@
 """Output of charts as SVG, PNG, JSON and CSV.
 
-SVG is drawn here without any package. PNG is the same drawing, converted by vl-convert (extra `charts`).
+SVG is drawn here without any package. PNG is the same drawing, converted by vl-convert (extra
+`charts`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ FORMATS: Final = ("svg", "png", "csv", "json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """A chart for a page or a report. `svg`: HTML with a wide and a narrow version, without styles, scripts or outside URLs."""
+    """A chart for a page or a report.
+
+    `svg`: HTML with a wide and a narrow version, without styles, scripts or outside URLs.
+    """
 
     kind: str
     title: str
@@ -30,8 +34,12 @@ class Drawing:
 
 
 def drawing(chart: Chart) -> Drawing:
-    """Draw a chart for a page; the page's style defines `--chart-ink` and so on, and hides one of the `.drawn` versions."""
-    return Drawing(kind=chart.kind, title=chart.title, about=chart.about, svg=draw_for_page(chart, PAGE))
+    """Draw a chart for a page; the page's style defines `--chart-ink` and so on, and hides one of
+    the `.drawn` versions.
+    """
+    return Drawing(
+        kind=chart.kind, title=chart.title, about=chart.about, svg=draw_for_page(chart, PAGE)
+    )
 
 
 def can_draw() -> bool:
@@ -52,7 +60,9 @@ def as_csv(chart: Chart) -> str:
 def as_json(chart: Chart) -> str:
     """Write the chart's title, its description and all rows as JSON."""
     rows = [dict(row) for row in (chart.rows if chart.every is None else chart.every())]
-    shown = [{name: value for name, value in row.items() if name not in DRAWING_ONLY} for row in rows]
+    shown = [
+        {name: value for name, value in row.items() if name not in DRAWING_ONLY} for row in rows
+    ]
     document = {"kind": chart.kind, "title": chart.title, "about": chart.about, "rows": shown}
     return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
 
@@ -63,7 +73,10 @@ def as_svg(chart: Chart, *, dark: bool = False) -> str:
 
 
 def as_png(chart: Chart, *, dark: bool = False, scale: float = 2.0) -> bytes:
-    """Draw the SVG file as PNG, without network access. Raises `InputError` if vl-convert is not installed."""
+    """Draw the SVG file as PNG, without network access.
+
+    Raises `InputError` if vl-convert is not installed.
+    """
     try:
         import vl_convert
     except ImportError as error:

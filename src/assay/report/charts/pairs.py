@@ -9,7 +9,9 @@ from assay.statistics.ranking import Ranking
 
 def pairs(ranking: Ranking) -> Chart:
     """Chart all pairs as a matrix: the row's candidate minus the column's, with the decision."""
-    order = [str(candidate.candidate) for candidate in ranking.candidates if candidate.rank is not None]
+    order = [
+        str(candidate.candidate) for candidate in ranking.candidates if candidate.rank is not None
+    ]
     rows: list[Row] = []
     for pair in ranking.pairs:
         if pair.difference is None:
@@ -18,7 +20,11 @@ def pairs(ranking: Ranking) -> Chart:
             decision = pair.decision
             if sign < 0:
                 decision = {"better": "worse", "worse": "better"}.get(decision, decision)
-            low, high = (None, None) if pair.ci95 is None else sorted(sign * 100 * bound for bound in pair.ci95)
+            low, high = (
+                (None, None)
+                if pair.ci95 is None
+                else sorted(sign * 100 * bound for bound in pair.ci95)
+            )
             rows.append(
                 {
                     "row": a,
@@ -29,7 +35,9 @@ def pairs(ranking: Ranking) -> Chart:
                     "p_holm": pair.p_holm,
                     "decision": decision.replace("_", " "),
                     "label": wording.signed(sign * pair.difference),
-                    SPOKEN: _spoken_pair(a, b, sign * pair.difference, low, high, decision, pair.p_holm),
+                    SPOKEN: _spoken_pair(
+                        a, b, sign * pair.difference, low, high, decision, pair.p_holm
+                    ),
                 }
             )
     return Chart(
@@ -42,7 +50,13 @@ def pairs(ranking: Ranking) -> Chart:
 
 
 def _spoken_pair(
-    a: str, b: str, difference: float, low: float | None, high: float | None, decision: str, p_holm: float | None
+    a: str,
+    b: str,
+    difference: float,
+    low: float | None,
+    high: float | None,
+    decision: str,
+    p_holm: float | None,
 ) -> str:
     text = f"{a} minus {b}: {wording.signed(difference)} points"
     if low is not None and high is not None:

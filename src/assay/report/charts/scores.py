@@ -13,13 +13,17 @@ from assay.statistics.arrays import Ints
 from assay.statistics.table import ScoreTable
 
 MOST_POINTS: Final = 1500
-"""Maximum number of single trials drawn; if there are more, every n-th of each candidate's trials in order of score is drawn."""
+"""Maximum number of single trials drawn; if there are more, every n-th of each candidate's trials
+in order of score is drawn.
+"""
 
 
 def scores(table: ScoreTable, *, trials: Callable[[int], str] | None = None) -> Chart:
-    """Chart the score of every counted trial, with one strip for each candidate, and mark the middle half of the scores.
+    """Chart the score of every counted trial, with one strip for each candidate, and mark the
+    middle half of the scores.
 
-    `trials` returns a trial's name for its code in the table; without `trials`, the chart shows codes.
+    `trials` returns a trial's name for its code in the table; without `trials`, the chart shows
+    codes.
     """
     rows: list[Row] = []
     counts: dict[str, int] = {}
@@ -32,8 +36,15 @@ def scores(table: ScoreTable, *, trials: Callable[[int], str] | None = None) -> 
         counts[str(candidate)] = len(ordered)
         step = max(1, -(-len(ordered) // most))
         thinned |= step > 1
-        rows += [_dot_row(table, str(candidate), int(row), place, trials) for place, row in enumerate(ordered[::step])]
-    whose = "The score of every counted trial" if len(rows) == len(table.score) else _shown_of(len(rows), len(table.score))
+        rows += [
+            _dot_row(table, str(candidate), int(row), place, trials)
+            for place, row in enumerate(ordered[::step])
+        ]
+    whose = (
+        "The score of every counted trial"
+        if len(rows) == len(table.score)
+        else _shown_of(len(rows), len(table.score))
+    )
     order = sorted({str(row["candidate"]) for row in rows}, key=lambda name: -_mean_of(rows, name))
     return Chart(
         kind="scores",
@@ -60,17 +71,22 @@ def _shown_of(shown: int, n: int) -> str:
     return f"The scores of {shown:,} out of {n:,} counted trials, spread evenly over the range of scores"
 
 
-def _dot_row(table: ScoreTable, candidate: str, row: int, place: int, trials: Callable[[int], str] | None) -> Row:
+def _dot_row(
+    table: ScoreTable, candidate: str, row: int, place: int, trials: Callable[[int], str] | None
+) -> Row:
     task, score = table.tasks[table.task_codes[row]], float(table.score[row])
     return {
         **_score_row(table, candidate, row, trials),
-        # Multiples of the golden ratio fill 0 to 1 evenly, so the same chart is drawn every time without a seed.
+        # Multiples of the golden ratio fill 0 to 1 evenly, so the same chart is drawn every time
+        # without a seed.
         OFFSET: (place * 0.6180339887498949) % 1.0,
         SPOKEN: f"{candidate}, {task}: {wording.number(score)}",
     }
 
 
-def _score_row(table: ScoreTable, candidate: str, row: int, trials: Callable[[int], str] | None) -> Row:
+def _score_row(
+    table: ScoreTable, candidate: str, row: int, trials: Callable[[int], str] | None
+) -> Row:
     trial = int(table.trial_codes[row])
     return {
         "candidate": candidate,

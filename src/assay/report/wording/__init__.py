@@ -1,7 +1,9 @@
-"""Sentences about results, all in one package, so that the strength of every claim is decided in one place.
+"""Sentences about results, all in one package, so that the strength of every claim is decided in
+one place.
 
-Scores are fractions in data and points out of 100 in words. Every range and standard deviation is labelled as such, and an
-undecided comparison is never called equal. The command line and the pages import from this package, so it re-exports names.
+Scores are fractions in data and points out of 100 in words. Every range and standard deviation is
+labelled as such, and an undecided comparison is never called equal. The command line and the pages
+import from this package, so it re-exports names.
 """
 
 from __future__ import annotations

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 
 
 def attention(signs: Attention) -> str:
-    """State the share of decisions that were too quick, and other signs; empty if nothing was decided on a screen.
+    """State the share of decisions that were too quick, and other signs; empty if nothing was
+    decided on a screen.
 
-    Example: `41 of 107 decisions took under 1 s, 63 were faster than their answers can be read (600 words per minute)`.
+    Example: `41 of 107 decisions took under 1 s, 63 were faster than their answers can be read (600
+    words per minute)`.
     """
     parts = [*_times(signs), *_runs(signs), *_planted(signs)]
     return "; ".join(parts)

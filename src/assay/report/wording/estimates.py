@@ -22,7 +22,8 @@ def estimate_line(estimate: Estimate) -> str:
         return MISSING[estimate.reason or "no_approved_trials"]
     return ", ".join(
         (
-            number(estimate.mean) + (f" ± {number(estimate.sd)} sd" if estimate.sd is not None else ""),
+            number(estimate.mean)
+            + (f" ± {number(estimate.sd)} sd" if estimate.sd is not None else ""),
             range_or_none(estimate.ci95, estimate.n_tasks),
             tasks_in_families(estimate.n_tasks, estimate.n_families),
             count(estimate.n_trials, "trial"),
@@ -52,15 +53,23 @@ def estimate_sentence(estimate: Estimate) -> str:
 
 
 def range_scope(estimates: Sequence[Estimate]) -> str:
-    """State which tasks the ranges in a table of scores apply to; empty without ranges, or if the ranges differ in scope."""
-    scopes = {(estimate.scope, estimate.n_tasks) for estimate in estimates if estimate.ci95 is not None}
+    """State which tasks the ranges in a table of scores apply to; empty without ranges, or if the
+    ranges differ in scope.
+    """
+    scopes = {
+        (estimate.scope, estimate.n_tasks) for estimate in estimates if estimate.ci95 is not None
+    }
     if not scopes:
         return ""
     if {scope for scope, _ in scopes} == {TASKS_LIKE_THESE}:
         return "95% range: plausible scores on tasks of this kind."
     if TASKS_LIKE_THESE in {scope for scope, _ in scopes}:
         return ""
-    again = "if this task is run again" if {n for _, n in scopes} == {1} else "if exactly these tasks are run again"
+    again = (
+        "if this task is run again"
+        if {n for _, n in scopes} == {1}
+        else "if exactly these tasks are run again"
+    )
     return f"95% range: plausible scores {again}; it says nothing yet about other tasks."
 
 
@@ -96,7 +105,9 @@ def rank_range(candidate: Ranked) -> str:
 
 
 def range_or_none(interval: tuple[float, float] | None, n_tasks: int) -> str:
-    """Write the range of a score, or state that the score has none (although single tasks may have a range)."""
+    """Write the range of a score, or state that the score has none (although single tasks may have
+    a range).
+    """
     if interval is not None:
         return f"95% range {range_words(interval)}"
     return "no range" if n_tasks < 2 else "no range over all tasks"
@@ -114,7 +125,8 @@ def _identical_scores(estimate: Estimate, mean: float, ci95: tuple[float, float]
     n, unit = (estimate.n_tasks, "task") if like else (estimate.n_trials, "trial")
     if like and families is not None:
         n, unit = families, "family"
-    # The share p of different outcomes that n equal outcomes cannot rule out at 5%: (1 - p)**n = 0.05.
+    # The share p of different outcomes that n equal outcomes cannot rule out at 5%: (1 - p)**n =
+    # 0.05.
     share = 100 * (1 - 0.05 ** (1 / n))
     others = "other tasks" if like else "runs"
     direction = "lower" if mean >= 1 else "higher" if mean <= 0 else "differently"

@@ -18,7 +18,9 @@ def signed(value: float, places: int = 1) -> str:
 
 
 def points(value: float) -> str:
-    """Write a margin that somebody chose, without unnecessary decimals: `5 points`, `2.5 points`, `1 point`."""
+    """Write a margin that somebody chose, without unnecessary decimals: `5 points`, `2.5 points`,
+    `1 point`.
+    """
     text = number(value).removesuffix(".0")
     return f"{text} {'point' if text == '1' else 'points'}"
 
@@ -43,8 +45,8 @@ def range_words(interval: tuple[float, float]) -> str:
 def difference_range(interval: tuple[float, float]) -> str:
     """Write a range of differences: `+2.0 to +10.1`.
 
-    A t interval from few tasks may go beyond what differences of scores can be, so the words stop at −100 and +100. Tests and
-    JSON keep its bounds.
+    A t interval from few tasks may go beyond what differences of scores can be, so the words stop
+    at −100 and +100. Tests and JSON keep its bounds.
     """
     low, high = (min(max(bound, -1.0), 1.0) for bound in interval)
     return f"{signed(low)} to {signed(high)}"
@@ -59,9 +61,15 @@ def probability(value: float | None) -> str:
 
 def p_value(value: float | None) -> str:
     """Write a p-value for use in a sentence: `p = 0.0093`, or `p < .0001` if it is smaller."""
-    return f"p < {probability(value)[1:]}" if value is not None and value < 0.0001 else f"p = {probability(value)}"
+    return (
+        f"p < {probability(value)[1:]}"
+        if value is not None and value < 0.0001
+        else f"p = {probability(value)}"
+    )
 
 
 def capitalise(text: str) -> str:
-    """Return the text with its first letter in upper case; unlike `str.capitalize`, this leaves the rest unchanged."""
+    """Return the text with its first letter in upper case; unlike `str.capitalize`, this leaves the
+    rest unchanged.
+    """
     return text[:1].upper() + text[1:]

@@ -6,13 +6,20 @@ import tomllib
 from importlib.resources import files
 from typing import Final
 
-SENTENCES_BY_CODE: Final[dict[str, dict[str, str]]] = tomllib.loads((files(__package__) / "sentences.toml").read_text("utf-8"))
+SENTENCES_BY_CODE: Final[dict[str, dict[str, str]]] = tomllib.loads(
+    (files(__package__) / "sentences.toml").read_text("utf-8")
+)
 
 MISSING: Final = SENTENCES_BY_CODE["missing"]
 """Text for each reason why a number is missing; texts in lower case follow a name and a colon."""
 
 WITHHELD: Final = frozenset(
-    {"need_at_least_3_tasks", "need_at_least_4_families", "narrower_than_these_tasks", "wider_than_tasks_like_these"}
+    {
+        "need_at_least_3_tasks",
+        "need_at_least_4_families",
+        "narrower_than_these_tasks",
+        "wider_than_tasks_like_these",
+    }
 )
 """Reasons why the result for the other scope is withheld although it could be computed."""
 
@@ -34,5 +41,7 @@ def why_no_range(reason: str | None, n_tasks: int) -> str:
 
 
 def more_trials(run: str | None) -> str:
-    """State the command that adds a trial to each task; `run` is None if several runs are possible."""
+    """State the command that adds a trial to each task; `run` is None if several runs are
+    possible.
+    """
     return f"Add one with `assay extend {run or 'RUN'} --trials 1`."

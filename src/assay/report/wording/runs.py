@@ -18,7 +18,8 @@ _SUITES_LISTED: Final = 3
 
 
 def runs_line(read: RunsRead, *, options: bool = True) -> str:
-    """Name the runs behind a result with their dates and numbers of trials: the first line of every answer.
+    """Name the runs behind a result with their dates and numbers of trials: the first line of every
+    answer.
 
     `options`: also name other runs and suites, and the options that read them.
     """
@@ -36,9 +37,7 @@ def runs_line(read: RunsRead, *, options: bool = True) -> str:
     match read.choice:
         case RunChoice.REFERENCES:
             origin, run = read.runs[0], read.runs[-1]
-            text = (
-                f"Run {run.run_id} of {run.suite}, {when(run.started)}, with the reference grades of {origin.run_id}, {trials}"
-            )
+            text = f"Run {run.run_id} of {run.suite}, {when(run.started)}, with the reference grades of {origin.run_id}, {trials}"
         case RunChoice.EACH:
             text = f"The newest run of each candidate, {period}, {trials}: {each}"
         case RunChoice.PARTS:
@@ -63,7 +62,9 @@ def not_in_runs(read: RunsRead) -> str:
 
 
 def newest_not_counted(read: RunsRead) -> str:
-    """State that no trial of the newest run counts, and name the newest run that has counted trials; otherwise empty."""
+    """State that no trial of the newest run counts, and name the newest run that has counted
+    trials; otherwise empty.
+    """
     if read.counted_before is None or read.n_trials:
         return ""
     return (
@@ -85,12 +86,16 @@ def pooled_anyway(read: RunsRead) -> str:
 
 
 def mixed_runs(read: RunsRead) -> str:
-    """Return the label of results on runs that differ in what they measure; empty for other results."""
+    """Return the label of results on runs that differ in what they measure; empty for other
+    results.
+    """
     return f"Mixed runs, which differ in {read.differences}:" if read.differences else ""
 
 
 def labelled(text: str, read: RunsRead) -> str:
-    """Put the label before a verdict, caption or description of a chart if the runs differ in what they measure."""
+    """Put the label before a verdict, caption or description of a chart if the runs differ in what
+    they measure.
+    """
     return f"{mixed_runs(read)} {text}".lstrip()
 
 
@@ -111,8 +116,16 @@ def _with_trials(run: RunRead) -> str:
 
 def _others(read: RunsRead) -> str:
     several = read.of is not None and read.of > 1
-    larger = "" if read.larger is None else f"{read.larger[0]} holds {count(read.larger[1], 'more trial')}; "
-    newest = f" (the newest of {read.of:,} runs; {larger}--run ID reads another, --all-runs pools them)" if several else ""
+    larger = (
+        ""
+        if read.larger is None
+        else f"{read.larger[0]} holds {count(read.larger[1], 'more trial')}; "
+    )
+    newest = (
+        f" (the newest of {read.of:,} runs; {larger}--run ID reads another, --all-runs pools them)"
+        if several
+        else ""
+    )
     return newest + _suites(read)
 
 

@@ -1,4 +1,6 @@
-"""The headline of a ranking: which candidate is best, and which ones cannot be separated from the best."""
+"""The headline of a ranking: which candidate is best, and which ones cannot be separated from the
+best.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ NAMED: Final = 3
 
 
 def standings(ranking: Ranking) -> str:
-    """State which candidate is best and which ones are not separated, by decisions corrected for the number of pairs."""
+    """State which candidate is best and which ones are not separated, by decisions corrected for
+    the number of pairs.
+    """
     ranked = [candidate for candidate in ranking.candidates if candidate.rank is not None]
     if not ranked:
         return "No trials count yet."
@@ -24,7 +28,11 @@ def standings(ranking: Ranking) -> str:
     decisions = {(str(pair.a), str(pair.b)): pair.decision for pair in ranking.pairs}
     if len(names) == 2 and decisions[names[0], names[1]] == "better":
         return f"{names[0]} is better than {names[1]}."
-    beaten = {b if decision == "better" else a for (a, b), decision in decisions.items() if decision in SEPARATED}
+    beaten = {
+        b if decision == "better" else a
+        for (a, b), decision in decisions.items()
+        if decision in SEPARATED
+    }
     best, rest = names[0], names[1:]
     if all(decisions[best, other] == "better" for other in rest):
         return f"{best} is best{_among(rest, decisions)}."
@@ -33,12 +41,16 @@ def standings(ranking: Ranking) -> str:
         return f"{_among(names, decisions).removeprefix('; ')}."
     if len(leading) == 1:
         return f"{leading[0]} leads, but is not separated from every other candidate."
-    together = _names(leading) if len(leading) <= NAMED else f"{len(leading)} of {len(names)} candidates"
+    together = (
+        _names(leading) if len(leading) <= NAMED else f"{len(leading)} of {len(names)} candidates"
+    )
     return f"{together} lead; which of them is best is not decided."
 
 
 def standings_line(ranking: Ranking) -> str:
-    """State the standings in one line for a list; with only two candidates, the line includes their difference."""
+    """State the standings in one line for a list; with only two candidates, the line includes their
+    difference.
+    """
     text = standings(ranking)
     (pair, *more) = ranking.compared or (None,)
     if more or pair is None or pair.difference is None or len(ranking.candidates) > 2:

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assay.report.wording.numbers import count, difference_range, number, p_value, range_words, signed
+from assay.report.wording.numbers import (
+    count,
+    difference_range,
+    number,
+    p_value,
+    range_words,
+    signed,
+)
 
 if TYPE_CHECKING:
-    from assay.analysis.verdict_rates import CandidateVerdicts, RateDifference, VerdictComparison, VerdictRate, VerdictRates
+    from assay.analysis.verdict_rates import (
+        CandidateVerdicts,
+        RateDifference,
+        VerdictComparison,
+        VerdictRate,
+        VerdictRates,
+    )
     from assay.statistics.superiority import WinProbability
 
 
 def verdict_lines(rates: VerdictRates) -> tuple[str, ...]:
-    """Write a line per candidate: `alice: Pass 62.0% (54.1 to 70.2), Fail 38.0% (29.8 to 45.9) over 12 tasks, 36 trials`."""
+    """Write a line per candidate: `alice: Pass 62.0% (54.1 to 70.2), Fail 38.0% (29.8 to 45.9) over
+    12 tasks, 36 trials`.
+    """
     return tuple(_of_candidate(candidate) for candidate in rates.candidates)
 
 

@@ -1,4 +1,6 @@
-"""Sentences about two candidates: which one is better, how certain that is, and how many comparisons were made."""
+"""Sentences about two candidates: which one is better, how certain that is, and how many
+comparisons were made.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,13 @@ from assay.report.wording.numbers import (
     tasks_in_families,
 )
 from assay.report.wording.plans import TOO_MANY, what_would_decide
-from assay.report.wording.reasons import MISSING, SENTENCES_BY_CODE, WITHHELD, why_no_difference, why_no_range
+from assay.report.wording.reasons import (
+    MISSING,
+    SENTENCES_BY_CODE,
+    WITHHELD,
+    why_no_difference,
+    why_no_range,
+)
 from assay.statistics.scopes import TASKS_LIKE_THESE, THIS_TASK_ONLY
 
 if TYPE_CHECKING:
@@ -24,8 +32,12 @@ if TYPE_CHECKING:
     from assay.statistics.comparisons import Comparison
     from assay.statistics.ranking import RankedPair, Ranking
 
-TAKEN_BACK: Final = "After correcting for all pairs that were compared, this difference is not decided."
-"""Sentence after a verdict on one pair that is no longer decided after the correction for all pairs."""
+TAKEN_BACK: Final = (
+    "After correcting for all pairs that were compared, this difference is not decided."
+)
+"""Sentence after a verdict on one pair that is no longer decided after the correction for all
+pairs.
+"""
 
 _METHODS: Final = SENTENCES_BY_CODE["methods"]
 
@@ -72,13 +84,21 @@ def beneath_headline(comparison: Comparison) -> str:
     if comparison.ci95 is None:
         return why_no_range(comparison.reason, comparison.n_tasks)
     text = f"Anything from {difference_range(comparison.ci95)} for {comparison.a} fits the data."
-    return text if comparison.to_decide is None else f"{text} {what_would_decide(comparison.to_decide)}"
+    return (
+        text
+        if comparison.to_decide is None
+        else f"{text} {what_would_decide(comparison.to_decide)}"
+    )
 
 
-def undecided_among(comparison: Comparison, pair: RankedPair, *, n_candidates: int, n_pairs: int) -> tuple[str, str] | None:
-    """Return headline and text for the two best of several candidates, if only the unadjusted test separates them.
+def undecided_among(
+    comparison: Comparison, pair: RankedPair, *, n_candidates: int, n_pairs: int
+) -> tuple[str, str] | None:
+    """Return headline and text for the two best of several candidates, if only the unadjusted test
+    separates them.
 
-    These two were not selected in advance, so the correction for all comparisons (Holm) applies. None if both tests agree.
+    These two were not selected in advance, so the correction for all comparisons (Holm) applies.
+    None if both tests agree.
     """
     if comparison.difference is None or comparison.decision not in {"better", "worse"}:
         return None
@@ -88,7 +108,10 @@ def undecided_among(comparison: Comparison, pair: RankedPair, *, n_candidates: i
         f"On its own, this pair would be decided. But it was picked from {n_candidates} candidates because of its scores: among "
         f"all {n_pairs} comparisons, such a difference also arises by chance. To compare only these two, select them."
     )
-    return f"Not decided among {n_candidates} candidates: {_ahead(comparison)}{_where(comparison)}.", beneath
+    return (
+        f"Not decided among {n_candidates} candidates: {_ahead(comparison)}{_where(comparison)}.",
+        beneath,
+    )
 
 
 def other_scope(comparison: Comparison) -> str:
@@ -115,9 +138,17 @@ def not_worse(a: str, b: str, margin: float, *, shown: bool) -> str:
 
 
 def gate_verdict(
-    a: str, b: str, margin: float, *, outcome: str, smallest_margin: float | None, tasks_needed: int | None
+    a: str,
+    b: str,
+    margin: float,
+    *,
+    outcome: str,
+    smallest_margin: float | None,
+    tasks_needed: int | None,
 ) -> str:
-    """State a gate's outcome (`fine`, `worse` or `undecided`), and for undecided ones the data that would decide."""
+    """State a gate's outcome (`fine`, `worse` or `undecided`), and for undecided ones the data that
+    would decide.
+    """
     match outcome:
         case "fine":
             return f"Gate passed: {not_worse(a, b, margin, shown=True)}"
@@ -146,13 +177,17 @@ def many_comparisons(n: int) -> str:
 
 
 def comparisons_made(ranking: Ranking) -> str:
-    """State how many pairs were compared and how many share no task; empty if there is one pair, which was compared."""
+    """State how many pairs were compared and how many share no task; empty if there is one pair,
+    which was compared.
+    """
     sentences = [many_comparisons(ranking.n_tested)] if ranking.n_tested > 1 else []
     # Without this, they were counted as comparisons, although Holm's correction leaves them out.
     apart = len(ranking.pairs) - len(ranking.compared)
     if apart:
         has, are = ("has", "is") if apart == 1 else ("have", "are")
-        sentences.append(f"{count(apart, 'pair')} {has} no counted tasks in common and {are} not compared.")
+        sentences.append(
+            f"{count(apart, 'pair')} {has} no counted tasks in common and {are} not compared."
+        )
     return " ".join(sentences)
 
 
@@ -161,8 +196,13 @@ def anytime_difference(anytime: Anytime) -> str:
     if anytime.e_value is None:
         return f"At any time: {why_no_difference(anytime.reason)}"
     evidence = f"e-value {_evidence(anytime.e_value)}, {p_value(anytime.p)}"
-    # An e-value of 20 is 1 / 0.05: by Ville's inequality it is reached by chance at most once in 20 sequences.
-    claim = "enough to decide now" if anytime.e_value >= 20 else "not enough to decide before the planned end (20 is needed)"
+    # An e-value of 20 is 1 / 0.05: by Ville's inequality it is reached by chance at most once in 20
+    # sequences.
+    claim = (
+        "enough to decide now"
+        if anytime.e_value >= 20
+        else "not enough to decide before the planned end (20 is needed)"
+    )
     if anytime.ci95 is None:
         return f"At any time: {evidence}, {claim}; {MISSING.get(anytime.reason or '', 'no range yet.')}"
     return (
@@ -172,14 +212,18 @@ def anytime_difference(anytime: Anytime) -> str:
 
 
 def anytime_beside(anytime: Anytime, comparison: Comparison) -> str:
-    """State this evidence beside a comparison's verdict; empty if it is missing for the reason that the verdict states."""
+    """State this evidence beside a comparison's verdict; empty if it is missing for the reason that
+    the verdict states.
+    """
     if anytime.e_value is None and anytime.reason == comparison.reason:
         return ""
     return anytime_difference(anytime)
 
 
 def looks(looks: Looks, p_value: float | None) -> str:
-    """State which planned look (interim test) was reached and the p-value that a claim needs there."""
+    """State which planned look (interim test) was reached and the p-value that a claim needs
+    there.
+    """
     if looks.p_to_beat is None:
         return f"{count(looks.planned, 'look')} planned; the first has not been reached."
     bar = f"Look {looks.reached} of {looks.planned}: a claim needs p below {probability(looks.p_to_beat)}"
@@ -189,7 +233,9 @@ def looks(looks: Looks, p_value: float | None) -> str:
 
 
 def _support(comparison: Comparison) -> str:
-    """State how unlikely a decided difference would be by chance, and on how many tasks each candidate was ahead."""
+    """State how unlikely a decided difference would be by chance, and on how many tasks each
+    candidate was ahead.
+    """
     text = _chance(comparison.p_value)
     if comparison.n_tasks > 1:
         tally = f"{comparison.a} won {comparison.tasks_won}, lost {comparison.tasks_lost}, tied {comparison.tasks_tied}"
@@ -214,11 +260,17 @@ def _undecided(comparison: Comparison) -> str:
         f"Not decided: {ahead}, but anything from {difference_range(comparison.ci95)} for {comparison.a} fits the "
         f"data{_where(comparison)}."
     )
-    return text if comparison.to_decide is None else f"{text} {what_would_decide(comparison.to_decide)}"
+    return (
+        text
+        if comparison.to_decide is None
+        else f"{text} {what_would_decide(comparison.to_decide)}"
+    )
 
 
 def _same_difference(comparison: Comparison) -> tuple[str, str]:
-    """Describe a difference without variation, and explain why it does not yet decide the comparison."""
+    """Describe a difference without variation, and explain why it does not yet decide the
+    comparison.
+    """
     if comparison.scope == TASKS_LIKE_THESE:
         grouped = comparison.n_families is not None
         n = comparison.n_families if comparison.n_families is not None else comparison.n_tasks
@@ -270,10 +322,18 @@ def _chance(p_value: float | None) -> str:
         how_often = "in fewer than 1 of 2,000"
     else:
         how_often = f"in about {max(1, round(1000 * p_value))} of 1,000"
-    return f"If the two were equally good, a gap this large would appear {how_often} such benchmarks."
+    return (
+        f"If the two were equally good, a gap this large would appear {how_often} such benchmarks."
+    )
 
 
 def _evidence(e_value: float) -> str:
     if e_value >= 1e6:
         return "over a million"
-    return f"{e_value:,.0f}" if e_value >= 100 else f"{e_value:.2g}" if e_value < 0.1 else f"{e_value:.1f}"
+    return (
+        f"{e_value:,.0f}"
+        if e_value >= 100
+        else f"{e_value:.2g}"
+        if e_value < 0.1
+        else f"{e_value:.1f}"
+    )

@@ -1,9 +1,11 @@
-"""Runs tests or a check in the process of the graded code, and reports each result to `runner.py` through pipes.
+"""Runs tests or a check in the process of the graded code, and reports each result to `runner.py`
+through pipes.
 
     python -s -B -P child.py DESCRIPTOR DESCRIPTOR (unittest | pytest | script) WORDS…
 
-What runs here shares a process with the graded code, so it only makes deceit hard: values are compared as plain values of Python,
-protected tests must be those of their source, and changed functions of Python, unittest or pytest are reported.
+What runs here shares a process with the graded code, so it only makes deceit hard: values are
+compared as plain values of Python, protected tests must be those of their source, and changed
+functions of Python, unittest or pytest are reported.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ class Channel:
             return self._tokens.readline().strip()
 
 
-# --- Values -------------------------------------------------------------------------------------------------------------
+# --- Values ---------------------------------------------------------------------------------------
 
 
 def _all_types(top: type) -> Iterator[type]:
@@ -93,15 +95,19 @@ _ALTERED: dict[type, Callable[[Any], Any]] = {
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Return a value whose own class cannot decide a comparison: subclasses of Python's types become these types.
+    """Return a value whose own class cannot decide a comparison: subclasses of Python's types
+    become these types.
 
-    Types that existed before the graded code was imported, such as those of the standard library, stay.
+    Types that existed before the graded code was imported, such as those of the standard library,
+    stay.
     """
     kind = type(value)
     if kind in (bool, type(None)) or kind in _SCALARS or depth > 50:
         return value
     known = id(kind) in _KNOWN
-    if kind in (list, tuple, set, frozenset) or (not known and issubclass(kind, (list, tuple, set, frozenset))):
+    if kind in (list, tuple, set, frozenset) or (
+        not known and issubclass(kind, (list, tuple, set, frozenset))
+    ):
         base = next(each for each in (list, tuple, set, frozenset) if issubclass(kind, each))
         items = [plain(each, depth + 1) for each in base.__iter__(value)]
         if kind is base and all(map(_is, items, base.__iter__(value))):
@@ -109,7 +115,9 @@ def plain(value: Any, depth: int = 0) -> Any:
         return base(items)
     if kind is dict or (not known and issubclass(kind, dict)):
         pairs = [(plain(key, depth + 1), plain(each, depth + 1)) for key, each in dict.items(value)]
-        if kind is dict and all(a is c and b is d for (a, b), (c, d) in zip(pairs, dict.items(value))):
+        if kind is dict and all(
+            a is c and b is d for (a, b), (c, d) in zip(pairs, dict.items(value))
+        ):
             return value
         return dict(pairs)
     if not known:
@@ -124,21 +132,30 @@ def _is(a: Any, b: Any) -> bool:
 
 
 def _is_graded(kind: type) -> bool:
-    """True if the graded code may have written how a class compares: not C, an installed package or a protected file."""
+    """True if the graded code may have written how a class compares: not C, an installed package or
+    a protected file.
+    """
     equal = getattr(kind, "__eq__", None)
     if id(kind) in _KNOWN or isinstance(equal, types.WrapperDescriptorType):
         return False
     code = getattr(equal, "__code__", None)
     path = os.path.realpath(code.co_filename) if code is not None else ""
-    return not path.startswith((sys.prefix + os.sep, sys.base_prefix + os.sep)) and code not in _PROTECTED_CODES
+    return (
+        not path.startswith((sys.prefix + os.sep, sys.base_prefix + os.sep))
+        and code not in _PROTECTED_CODES
+    )
 
 
 def equals_anything(first: Any, other: Any) -> bool:
-    """True if an object of the graded code's own class equals a plain value, and also a different one."""
+    """True if an object of the graded code's own class equals a plain value, and also a different
+    one.
+    """
     if type(other) not in _ALTERED or not _is_graded(type(first)):
         return False
     try:
-        return bool(first == _ALTERED[type(other)](other)) or bool(_ALTERED[type(other)](other) == first)
+        return bool(first == _ALTERED[type(other)](other)) or bool(
+            _ALTERED[type(other)](other) == first
+        )
     except Exception:
         return False
 
@@ -157,14 +174,19 @@ def compare(sign: str, first: Any, other: Any) -> Any:
     for value in (first, other):
         if _is_graded(type(value)) and _contradicts(sign, first, other):
             raise AssertionError(f"an object of {type(value)!r} is both less and greater")
-    return {"<": lambda: first < other, "<=": lambda: first <= other, ">": lambda: first > other, ">=": lambda: first >= other}[
-        sign
-    ]()
+    return {
+        "<": lambda: first < other,
+        "<=": lambda: first <= other,
+        ">": lambda: first > other,
+        ">=": lambda: first >= other,
+    }[sign]()
 
 
 def _contradicts(sign: str, first: Any, other: Any) -> bool:
     try:
-        return (bool(first < other) and bool(first >= other)) or (bool(first > other) and bool(first <= other))
+        return (bool(first < other) and bool(first >= other)) or (
+            bool(first > other) and bool(first <= other)
+        )
     except Exception:
         return False
 
@@ -190,7 +212,11 @@ class _Comparisons(ast.NodeTransformer):
         if any(type(sign) not in _SIGNS for sign in node.ops):
             return node
         if len(node.ops) == 1:
-            words: list[ast.expr] = [ast.Constant(_SIGNS[type(node.ops[0])]), node.left, node.comparators[0]]
+            words: list[ast.expr] = [
+                ast.Constant(_SIGNS[type(node.ops[0])]),
+                node.left,
+                node.comparators[0],
+            ]
             return ast.copy_location(ast.Call(ast.Name(_COMPARE, ast.Load()), words, []), node)
         node.left = self._plain(node.left)
         node.comparators = [self._plain(each) for each in node.comparators]
@@ -205,7 +231,7 @@ def transformed(tree: ast.Module) -> ast.Module:
     return ast.fix_missing_locations(_Comparisons().visit(tree))  # type: ignore[no-any-return]
 
 
-# --- Protected sources --------------------------------------------------------------------------------------------------
+# --- Protected sources ----------------------------------------------------------------------------
 
 
 class Sources:
@@ -238,14 +264,23 @@ class Sources:
 
         def get_code(self: SourceFileLoader, fullname: str) -> types.CodeType | None:
             path = self.get_filename(fullname)
-            return sources.compiled(path) if sources.is_protected(path) else original(self, fullname)
+            return (
+                sources.compiled(path) if sources.is_protected(path) else original(self, fullname)
+            )
 
         setattr(SourceFileLoader, "get_code", get_code)
 
     def method(self, path: str, kind: str, name: str) -> types.CodeType | None:
-        """Return the code of a method in a protected file; None if the source has no such method, or decorates it."""
+        """Return the code of a method in a protected file; None if the source has no such method,
+        or decorates it.
+        """
         owner = next(
-            (each for each in self.compiled(path).co_consts if isinstance(each, types.CodeType) and each.co_name == kind), None
+            (
+                each
+                for each in self.compiled(path).co_consts
+                if isinstance(each, types.CodeType) and each.co_name == kind
+            ),
+            None,
         )
         with open(path, "rb") as file:
             tree = ast.parse(file.read())
@@ -254,24 +289,37 @@ class Sources:
                 if getattr(inner, "name", "") == name and getattr(inner, "decorator_list", None):
                     return None
         return (
-            next((each for each in owner.co_consts if isinstance(each, types.CodeType) and each.co_name == name), None)
+            next(
+                (
+                    each
+                    for each in owner.co_consts
+                    if isinstance(each, types.CodeType) and each.co_name == name
+                ),
+                None,
+            )
             if owner
             else None
         )
 
 
-# --- What must not change -----------------------------------------------------------------------------------------------
+# --- What must not change -------------------------------------------------------------------------
 
 
 class WatchedFunctions:
-    """Functions that the graded code must leave as they are: those of Python itself, unittest, pytest and this module."""
+    """Functions that the graded code must leave as they are: those of Python itself, unittest,
+    pytest and this module.
+    """
 
     def __init__(self, *modules: types.ModuleType) -> None:
         self._kept: list[tuple[str, dict[str, Any], str, Any, Any]] = []
         for module in modules:
             self._keep(module.__name__, vars(module))
             for name, value in list(vars(module).items()):
-                if isinstance(value, type) and value.__module__ == module.__name__ and module is not builtins:
+                if (
+                    isinstance(value, type)
+                    and value.__module__ == module.__name__
+                    and module is not builtins
+                ):
                     self._keep(f"{module.__name__}.{name}", value.__dict__)  # type: ignore[arg-type]
 
     def _keep(self, place: str, names: dict[str, Any]) -> None:
@@ -294,18 +342,38 @@ class WatchedFunctions:
         return names
 
 
-# --- unittest -----------------------------------------------------------------------------------------------------------
+# --- unittest -------------------------------------------------------------------------------------
 
 _AS_THEY_ARE = (
-    *("assertIs", "assertIsNot", "assertIsNone", "assertIsNotNone", "assertIsInstance", "assertNotIsInstance", "assertRaises"),
-    *("assertRaisesRegex", "assertWarns", "assertWarnsRegex", "assertLogs", "assertNoLogs", "assertTrue", "assertFalse"),
+    *(
+        "assertIs",
+        "assertIsNot",
+        "assertIsNone",
+        "assertIsNotNone",
+        "assertIsInstance",
+        "assertNotIsInstance",
+        "assertRaises",
+    ),
+    *(
+        "assertRaisesRegex",
+        "assertWarns",
+        "assertWarnsRegex",
+        "assertLogs",
+        "assertNoLogs",
+        "assertTrue",
+        "assertFalse",
+    ),
 )
 
 
 def guard_assertions() -> None:
     """Let the assertions of `TestCase` see plain values only."""
     for name, function in list(vars(unittest.TestCase).items()):
-        if name.startswith("assert") and name not in _AS_THEY_ARE and isinstance(function, types.FunctionType):
+        if (
+            name.startswith("assert")
+            and name not in _AS_THEY_ARE
+            and isinstance(function, types.FunctionType)
+        ):
             setattr(unittest.TestCase, name, _guarded(name, function))
 
 
@@ -319,7 +387,9 @@ def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             if name in ("assertGreater", "assertGreaterEqual", "assertLess", "assertLessEqual"):
                 compare("<", first, other)
             if name in ("assertAlmostEqual", "assertNotAlmostEqual"):
-                values[:2] = [_number(each, against) for each, against in ((first, other), (other, first))]
+                values[:2] = [
+                    _number(each, against) for each, against in ((first, other), (other, first))
+                ]
         return function(self, *values, **{key: plain(each) for key, each in named.items()})
 
     assertion.__name__ = assertion.__qualname__ = name
@@ -327,7 +397,11 @@ def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _number(value: Any, other: Any) -> Any:
-    foreign = id(type(value)) not in _KNOWN and type(other) in (int, float) and hasattr(type(value), "__float__")
+    foreign = (
+        id(type(value)) not in _KNOWN
+        and type(other) in (int, float)
+        and hasattr(type(value), "__float__")
+    )
     return float(value) if foreign else value
 
 
@@ -342,18 +416,28 @@ class TestGuard:
     def check(self) -> bool:
         """Report changed functions; True if there are none."""
         names = self.watch.changed() if self.watch is not None else []
-        if sys.gettrace() is not None and "coverage" not in sys.modules and "pydevd" not in sys.modules:
+        if (
+            sys.gettrace() is not None
+            and "coverage" not in sys.modules
+            and "pydevd" not in sys.modules
+        ):
             names.append("sys.settrace")
         for name in names[:3]:
             self.channel.send(kind="changed", test=name)
         return not names
 
     def has_its_source(self, kind: type, method: str) -> bool:
-        """False if a protected file has another test under this name than the one that is about to run."""
+        """False if a protected file has another test under this name than the one that is about to
+        run.
+        """
         module = sys.modules.get(kind.__module__)
         path = getattr(module, "__file__", None)
         function = kind.__dict__.get(method)
-        if path is None or not self.sources.is_protected(path) or not isinstance(function, types.FunctionType):
+        if (
+            path is None
+            or not self.sources.is_protected(path)
+            or not isinstance(function, types.FunctionType)
+        ):
             return True
         code = self.sources.method(path, kind.__name__, method)
         return code is None or function.__code__ == code
@@ -429,11 +513,13 @@ def run_unittest(words: list[str], guard: TestGuard) -> int:
         sys.modules["unittest.main"],
         sys.modules[__name__],
     )
-    program = unittest.TestProgram(module=None, argv=["python -m unittest", *words], testRunner=GuardedRunner, exit=False)
+    program = unittest.TestProgram(
+        module=None, argv=["python -m unittest", *words], testRunner=GuardedRunner, exit=False
+    )
     return 0 if program.result.wasSuccessful() else 1
 
 
-# --- pytest -------------------------------------------------------------------------------------------------------------
+# --- pytest ---------------------------------------------------------------------------------------
 
 
 def run_pytest(words: list[str], guard: TestGuard) -> int:
@@ -449,7 +535,9 @@ def run_pytest(words: list[str], guard: TestGuard) -> int:
     guard_assertions()
     original = rewrite.rewrite_asserts
 
-    def rewrite_asserts(tree: ast.Module, source: bytes, module_path: Any = None, config: Any = None) -> None:
+    def rewrite_asserts(
+        tree: ast.Module, source: bytes, module_path: Any = None, config: Any = None
+    ) -> None:
         if module_path is not None and guard.sources.is_protected(str(module_path)):
             transformed(tree)
         original(tree, source, module_path, config)
@@ -477,7 +565,13 @@ def run_pytest(words: list[str], guard: TestGuard) -> int:
         def pytest_collection(self, session: Any) -> None:
             self._base = str(getattr(session.config, "rootpath", self._base))
             guard.watch = WatchedFunctions(
-                builtins, unittest.case, _pytest.runner, _pytest.python, _pytest.unittest, rewrite, sys.modules[__name__]
+                builtins,
+                unittest.case,
+                _pytest.runner,
+                _pytest.python,
+                _pytest.unittest,
+                rewrite,
+                sys.modules[__name__],
             )
 
         def pytest_collection_finish(self, session: Any) -> None:
@@ -487,14 +581,20 @@ def run_pytest(words: list[str], guard: TestGuard) -> int:
         def pytest_runtest_setup(self, item: Any) -> None:
             path = os.path.realpath(str(item.path))
             module = getattr(item, "module", None)
-            is_replaced = guard.sources.is_protected(path) and module is not None and executed.get(path) is not module
+            is_replaced = (
+                guard.sources.is_protected(path)
+                and module is not None
+                and executed.get(path) is not module
+            )
             if is_replaced or self._codes.get(item.nodeid) is not _code_of(item):
                 guard.channel.send(kind="changed", test=item.nodeid)
 
         def pytest_runtest_logstart(self, nodeid: str) -> None:
             guard.check()
             self._outcomes[nodeid] = "passed"
-            self._tokens[nodeid] = guard.channel.begin(_node(nodeid, self._base, guard.sources.root))
+            self._tokens[nodeid] = guard.channel.begin(
+                _node(nodeid, self._base, guard.sources.root)
+            )
 
         def pytest_runtest_logreport(self, report: Any) -> None:
             if report.failed:
@@ -511,22 +611,28 @@ def run_pytest(words: list[str], guard: TestGuard) -> int:
             )
 
     guard.watch = WatchedFunctions(builtins, unittest.case, sys.modules[__name__])
-    return int(pytest.main(["-p", "no:cacheprovider", "-p", "no:assay", *words], plugins=[Plugin()]))
+    return int(
+        pytest.main(["-p", "no:cacheprovider", "-p", "no:assay", *words], plugins=[Plugin()])
+    )
 
 
 def _code_of(item: Any) -> Any:
     """The code of a test; None if pytest has another kind of test here."""
     owner = getattr(item, "cls", None) or getattr(item, "module", None)
-    return getattr(getattr(owner, getattr(item, "originalname", None) or item.name, None), "__code__", None)
+    return getattr(
+        getattr(owner, getattr(item, "originalname", None) or item.name, None), "__code__", None
+    )
 
 
 def _node(nodeid: str, base: str, root: str) -> str:
-    """The name of a test as the runner reads it in the source: `FILE:.Class.method`, without parameters."""
+    """The name of a test as the runner reads it in the source: `FILE:.Class.method`, without
+    parameters.
+    """
     path, _, name = nodeid.partition("::")
     return f"{os.path.relpath(os.path.realpath(os.path.join(base, path)), root)}:.{name.partition('[')[0].replace('::', '.')}"
 
 
-# --- Scripts ------------------------------------------------------------------------------------------------------------
+# --- Scripts --------------------------------------------------------------------------------------
 
 
 def run_script(words: list[str], guard: TestGuard) -> int:
@@ -547,7 +653,12 @@ def run_script(words: list[str], guard: TestGuard) -> int:
 
         unittest.TextTestRunner.__init__ = start  # type: ignore[method-assign]
     guard.watch = WatchedFunctions(
-        builtins, unittest.case, unittest.suite, unittest.result, unittest.runner, sys.modules[__name__]
+        builtins,
+        unittest.case,
+        unittest.suite,
+        unittest.result,
+        unittest.runner,
+        sys.modules[__name__],
     )
     own = sys.modules[__name__]
     sys.modules["__main__"] = module
@@ -559,8 +670,14 @@ def run_script(words: list[str], guard: TestGuard) -> int:
         trace = ended.__traceback__.tb_next if ended.__traceback__ is not None else None
         while trace is not None:
             inner = trace.tb_frame.f_globals
-            if inner is not module.__dict__ and inner.get("__name__") not in ("unittest.main", "argparse"):
-                print(f"Assay: {trace.tb_frame.f_code.co_filename} ended the process.", file=sys.stderr)
+            if inner is not module.__dict__ and inner.get("__name__") not in (
+                "unittest.main",
+                "argparse",
+            ):
+                print(
+                    f"Assay: {trace.tb_frame.f_code.co_filename} ended the process.",
+                    file=sys.stderr,
+                )
                 return 1
             trace = trace.tb_next
         if ended.code is None or isinstance(ended.code, int):
@@ -579,7 +696,9 @@ def main() -> None:
     os.set_inheritable(int(sys.argv[1]), False)
     os.set_inheritable(int(sys.argv[2]), False)
     kind, words = sys.argv[3], sys.argv[4:]
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "settings.json"), encoding="utf-8") as file:
+    with open(
+        os.path.join(os.path.dirname(os.path.abspath(__file__)), "settings.json"), encoding="utf-8"
+    ) as file:
         told = json.load(file)
     guard = TestGuard(channel, Sources(told["trusted"], os.path.realpath(told["root"])))
     guard.sources.install()
@@ -589,7 +708,9 @@ def main() -> None:
     sys.argv = ["python -m unittest"]
     code = 1
     try:
-        code = {"unittest": run_unittest, "pytest": run_pytest, "script": run_script}[kind](words, guard)
+        code = {"unittest": run_unittest, "pytest": run_pytest, "script": run_script}[kind](
+            words, guard
+        )
     except SystemExit as ended:
         code = 1
         if ended.code is not None and not isinstance(ended.code, int):

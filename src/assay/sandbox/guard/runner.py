@@ -1,10 +1,12 @@
-"""Runs tests or a protected check in a child process, and decides from outside whether all of them passed.
+"""Runs tests or a protected check in a child process, and decides from outside whether all of them
+passed.
 
     python -I -S -B runner.py INTERPRETER-OPTIONS (unittest | pytest | script) WORDS…
 
-The child imports the graded code, so it may end early, print anything or change what it can reach. Therefore this process reads
-the names of the tests from their source first, gives each test a token when it begins, and demands the end of each test with its
-token. Output and exit code of the child alone prove nothing. Exit codes: 0 all passed, 5 there are no tests, otherwise 1.
+The child imports the graded code, so it may end early, print anything or change what it can reach.
+Therefore this process reads the names of the tests from their source first, gives each test a token
+when it begins, and demands the end of each test with its token. Output and exit code of the child
+alone prove nothing. Exit codes: 0 all passed, 5 there are no tests, otherwise 1.
 """
 
 from __future__ import annotations
@@ -23,7 +25,16 @@ from typing import Any
 HERE = os.path.dirname(os.path.abspath(__file__))
 _PR_SET_DUMPABLE = 4
 _NO_TESTS = 5
-_WITH_VALUE = ("-k", "-s", "-p", "-t", "--start-directory", "--pattern", "--top-level-directory", "--durations")
+_WITH_VALUE = (
+    "-k",
+    "-s",
+    "-p",
+    "-t",
+    "--start-directory",
+    "--pattern",
+    "--top-level-directory",
+    "--durations",
+)
 _SELECTING = (
     "-k",
     "-m",
@@ -55,11 +66,15 @@ class Expected:
 
 
 def tests_in(source: str) -> Iterator[tuple[str, bool]]:
-    """Yield the tests that a file is certain to contain, as `Class.method` or `function`, and True if it may skip them."""
+    """Yield the tests that a file is certain to contain, as `Class.method` or `function`, and True
+    if it may skip them.
+    """
     tree = ast.parse(source)
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     skips_all = any(
-        _mentions_skip(node) for node in tree.body if not isinstance(node, (ast.ClassDef, *functions, ast.ImportFrom))
+        _mentions_skip(node)
+        for node in tree.body
+        if not isinstance(node, (ast.ClassDef, *functions, ast.ImportFrom))
     )
     for node in tree.body:
         if isinstance(node, functions) and node.name.startswith("test"):
@@ -67,12 +82,18 @@ def tests_in(source: str) -> Iterator[tuple[str, bool]]:
         if isinstance(node, ast.ClassDef):
             skips = skips_all or any(_mentions_skip(each) for each in node.decorator_list)
             skips = skips or any(
-                _mentions_skip(each) for each in node.body if getattr(each, "name", "") in ("setUp", "setUpClass")
+                _mentions_skip(each)
+                for each in node.body
+                if getattr(each, "name", "") in ("setUp", "setUpClass")
             )
             cases = any(_last_name(base).endswith("TestCase") for base in node.bases)
             plain = node.name.startswith("Test") and not node.bases
             for inner in node.body:
-                if isinstance(inner, functions) and inner.name.startswith("test") and (cases or plain):
+                if (
+                    isinstance(inner, functions)
+                    and inner.name.startswith("test")
+                    and (cases or plain)
+                ):
                     yield f"{node.name}.{inner.name}", skips or _mentions_skip(inner)
 
 
@@ -88,7 +109,13 @@ def is_case(source_name: str, source: str) -> bool:
 
 
 def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return (
+        node.attr
+        if isinstance(node, ast.Attribute)
+        else node.id
+        if isinstance(node, ast.Name)
+        else ""
+    )
 
 
 def _mentions_skip(node: ast.AST) -> bool:
@@ -109,7 +136,9 @@ def _source_of(path: str) -> str | None:
 
 
 def expected_of_unittest(words: list[str], trusted: set[str], root: str) -> Expected:
-    """Return the tests that `python -m unittest` with these words runs, as far as the protected files tell."""
+    """Return the tests that `python -m unittest` with these words runs, as far as the protected
+    files tell.
+    """
     expected = Expected()
     patterns: list[str] = []
     named: list[str] = []
@@ -142,7 +171,9 @@ def expected_of_unittest(words: list[str], trusted: set[str], root: str) -> Expe
         base = os.path.abspath(top or place)
         for path in sorted(trusted):
             full = os.path.join(root, path)
-            if fnmatchcase(os.path.basename(path), pattern) and _is_found_below(full, os.path.abspath(place)):
+            if fnmatchcase(os.path.basename(path), pattern) and _is_found_below(
+                full, os.path.abspath(place)
+            ):
                 module = os.path.relpath(full, base)[:-3].replace(os.sep, ".")
                 _add_file(expected, full, module, patterns, cases_only=True)
     for name in named if not discovers else ():
@@ -154,14 +185,20 @@ def _is_found_below(path: str, place: str) -> bool:
     """True if discovery in a folder finds a file: each folder in between is a package."""
     folder = os.path.dirname(path)
     while folder != place:
-        if not folder.startswith(place + os.sep) or not os.path.isfile(os.path.join(folder, "__init__.py")):
+        if not folder.startswith(place + os.sep) or not os.path.isfile(
+            os.path.join(folder, "__init__.py")
+        ):
             return False
         folder = os.path.dirname(folder)
     return True
 
 
-def _add_named(expected: Expected, name: str, trusted: set[str], root: str, patterns: list[str]) -> None:
-    """Add the tests of a module, class or method, given by its dotted name or the path of its file."""
+def _add_named(
+    expected: Expected, name: str, trusted: set[str], root: str, patterns: list[str]
+) -> None:
+    """Add the tests of a module, class or method, given by its dotted name or the path of its
+    file.
+    """
     if name.endswith(".py"):
         name = os.path.relpath(os.path.abspath(name))[:-3].replace(os.sep, ".")
     parts = name.split(".")
@@ -169,11 +206,21 @@ def _add_named(expected: Expected, name: str, trusted: set[str], root: str, patt
         full = os.path.abspath(os.path.join(*parts[:length]) + ".py")
         if os.path.relpath(full, root) in trusted:
             within = ".".join(parts[length:])
-            _add_file(expected, full, ".".join(parts[:length]), patterns, cases_only=True, within=within)
+            _add_file(
+                expected, full, ".".join(parts[:length]), patterns, cases_only=True, within=within
+            )
             return
 
 
-def _add_file(expected: Expected, path: str, module: str, patterns: list[str], *, cases_only: bool, within: str = "") -> None:
+def _add_file(
+    expected: Expected,
+    path: str,
+    module: str,
+    patterns: list[str],
+    *,
+    cases_only: bool,
+    within: str = "",
+) -> None:
     source = _source_of(path)
     if source is None or "load_tests" in source:
         return
@@ -188,23 +235,35 @@ def _add_file(expected: Expected, path: str, module: str, patterns: list[str], *
 
 
 def expected_of_pytest(words: list[str], trusted: set[str], root: str) -> tuple[Expected, bool]:
-    """Return the tests that pytest runs with these words as `FILE::NAME`, and True if that is certain for all files.
+    """Return the tests that pytest runs with these words as `FILE::NAME`, and True if that is
+    certain for all files.
 
-    Options that select tests, and a configuration of the project, may leave files out. Then only the files are complete of
-    which pytest runs at least one test.
+    Options that select tests, and a configuration of the project, may leave files out. Then only
+    the files are complete of which pytest runs at least one test.
     """
     expected = Expected()
-    selects = any(word == each or word.startswith(f"{each}=") for word in words for each in _SELECTING)
+    selects = any(
+        word == each or word.startswith(f"{each}=") for word in words for each in _SELECTING
+    )
     if selects:
         return expected, False
     configured = any(
-        os.path.exists(os.path.join(root, name)) for name in ("pytest.ini", ".pytest.ini", "pytest.toml", "conftest.py")
+        os.path.exists(os.path.join(root, name))
+        for name in ("pytest.ini", ".pytest.ini", "pytest.toml", "conftest.py")
     )
     configured = configured or any(
         marker in (_text_of(os.path.join(root, name)) or "")
-        for name, marker in (("pyproject.toml", "[tool.pytest"), ("setup.cfg", "[tool:pytest]"), ("tox.ini", "[pytest]"))
+        for name, marker in (
+            ("pyproject.toml", "[tool.pytest"),
+            ("setup.cfg", "[tool:pytest]"),
+            ("tox.ini", "[pytest]"),
+        )
     )
-    named = [word for word in words if not word.startswith("-") and os.path.exists(word.partition("::")[0])]
+    named = [
+        word
+        for word in words
+        if not word.startswith("-") and os.path.exists(word.partition("::")[0])
+    ]
     places = [os.path.abspath(word.partition("::")[0]) for word in named] or [os.getcwd()]
     inner = [word.partition("::")[2].replace("::", ".") for word in named] or [""]
     for path in sorted(trusted):
@@ -212,9 +271,18 @@ def expected_of_pytest(words: list[str], trusted: set[str], root: str) -> tuple[
         base = os.path.basename(path)
         for place, within in zip(places, inner):
             is_file = place == full
-            is_below = full.startswith(place + os.sep) and (fnmatchcase(base, "test_*.py") or fnmatchcase(base, "*_test.py"))
+            is_below = full.startswith(place + os.sep) and (
+                fnmatchcase(base, "test_*.py") or fnmatchcase(base, "*_test.py")
+            )
             if is_file or is_below:
-                _add_file(expected, full, f"{path}:", [], cases_only=False, within=within.partition("[")[0])
+                _add_file(
+                    expected,
+                    full,
+                    f"{path}:",
+                    [],
+                    cases_only=False,
+                    within=within.partition("[")[0],
+                )
     return expected, not configured
 
 
@@ -259,7 +327,9 @@ class TestReports:
             self.faults.append("an unknown message came")
         return None
 
-    def verdict(self, expected: Expected, *, complete: bool, needs_tests: bool) -> tuple[int, list[str]]:
+    def verdict(
+        self, expected: Expected, *, complete: bool, needs_tests: bool
+    ) -> tuple[int, list[str]]:
         """Return the exit code and the reasons for a failure."""
         reasons = [f"{fault}" for fault in self.faults[:5]]
         if self.code is None:
@@ -306,13 +376,26 @@ def run(options: list[str], kind: str, words: list[str], told: dict[str, Any]) -
         os.set_inheritable(descriptor, True)
     safe = [] if sys.version_info < (3, 11) else ["-P"]
     child = subprocess.Popen(
-        [sys.executable, *options, "-s", "-B", *safe, os.path.join(HERE, "child.py"), str(theirs), str(ours), kind, *words],
+        [
+            sys.executable,
+            *options,
+            "-s",
+            "-B",
+            *safe,
+            os.path.join(HERE, "child.py"),
+            str(theirs),
+            str(ours),
+            kind,
+            *words,
+        ],
         close_fds=False,
     )
     os.close(theirs)
     os.close(ours)
     reports = TestReports()
-    with open(reading, encoding="utf-8", errors="replace") as messages, open(writing, "w", encoding="ascii") as tokens:
+    messages = open(reading, encoding="utf-8", errors="replace")  # noqa: SIM115 - closed below
+    tokens = open(writing, "w", encoding="ascii")  # noqa: SIM115 - likewise
+    with messages, tokens:
         for line in messages:
             try:
                 token = reports.answer(json.loads(line))
@@ -326,7 +409,9 @@ def run(options: list[str], kind: str, words: list[str], told: dict[str, Any]) -
                 except OSError:
                     break
     child.wait()
-    code, reasons = reports.verdict(expected, complete=complete, needs_tests=kind != "script" or bool(expected.names))
+    code, reasons = reports.verdict(
+        expected, complete=complete, needs_tests=kind != "script" or bool(expected.names)
+    )
     if reasons:
         sys.stdout.flush()
         os.write(2, f"Assay: {'; '.join(reasons)}.\n".encode("utf-8", "replace"))
@@ -335,7 +420,8 @@ def run(options: list[str], kind: str, words: list[str], told: dict[str, Any]) -
 
 def main() -> int:
     if sys.platform == "linux":
-        # The child has the same user; without this, it could read and write the memory of this process.
+        # The child has the same user; without this, it could read and write the memory of this
+        # process.
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     with open(os.path.join(HERE, "settings.json"), encoding="utf-8") as file:
         told = json.load(file)

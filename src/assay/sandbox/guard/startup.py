@@ -1,7 +1,9 @@
-"""Python's start-up in a validation: imported as `sitecustomize` by each Python process, before any code of the workspace.
+"""Python's start-up in a validation: imported as `sitecustomize` by each Python process, before any
+code of the workspace.
 
 Modules of Python and of tools win over files of the same name in the workspace. A process that
-would run tests or a protected check is replaced by `runner.py`, which runs them in a child process and counts the results.
+would run tests or a protected check is replaced by `runner.py`, which runs them in a child process
+and counts the results.
 """
 
 from __future__ import annotations
@@ -20,12 +22,16 @@ _PYTEST = ("pytest", "py.test")
 
 
 class ReservedFirst:
-    """Finds modules of Python and of tools where they are installed, whatever stands before them on the path."""
+    """Finds modules of Python and of tools where they are installed, whatever stands before them on
+    the path.
+    """
 
     def __init__(self, names: dict[str, list[str]]) -> None:
         self._names = names
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: Any = None
+    ) -> ModuleSpec | None:
         places = self._names.get(name) if path is None else None
         return None if places is None else PathFinder.find_spec(name, places)
 
@@ -45,7 +51,9 @@ def command_line() -> list[str]:
 
 
 def parsed(words: list[str]) -> tuple[list[str], str, list[str]]:
-    """Return the options of the interpreter, the kind of what it runs (`-m`, `-c`, a script or nothing), and the rest."""
+    """Return the options of the interpreter, the kind of what it runs (`-m`, `-c`, a script or
+    nothing), and the rest.
+    """
     options: list[str] = []
     rest = words[1:]
     while rest:
@@ -72,20 +80,29 @@ def parsed(words: list[str]) -> tuple[list[str], str, list[str]]:
 
 
 def reserve(own: Sequence[str], reserved: Sequence[str]) -> None:
-    """Give modules of Python and of tools precedence, except those that the fixture itself replaces (`own`)."""
+    """Give modules of Python and of tools precedence, except those that the fixture itself replaces
+    (`own`).
+    """
     library = os.path.dirname(os.__file__)
     standard = [library, os.path.join(library, "lib-dynload")]
-    installed = [path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages")]
+    installed = [
+        path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages")
+    ]
     names = dict.fromkeys(getattr(sys, "stdlib_module_names", ()), standard)
     names.update(dict.fromkeys(reserved, installed))
     for name in own:
         names.pop(name, None)
-    place = next((place for place, finder in enumerate(sys.meta_path) if finder is PathFinder), len(sys.meta_path))
+    place = next(
+        (place for place, finder in enumerate(sys.meta_path) if finder is PathFinder),
+        len(sys.meta_path),
+    )
     sys.meta_path.insert(place, ReservedFirst(names))
 
 
 def test_words(kind: str, rest: list[str], trusted: Sequence[str], root: str) -> list[str] | None:
-    """Return the words for the runner if a process runs tests or a protected check, otherwise None."""
+    """Return the words for the runner if a process runs tests or a protected check, otherwise
+    None.
+    """
     if not rest:
         return None
     name, words = rest[0], rest[1:]
@@ -99,7 +116,9 @@ def test_words(kind: str, rest: list[str], trusted: Sequence[str], root: str) ->
             if os.path.relpath(os.path.abspath(each), root) in trusted:
                 return ["script", each, *words]
     if kind == "script":
-        if os.path.basename(name) in _PYTEST and not os.path.abspath(name).startswith(root + os.sep):
+        if os.path.basename(name) in _PYTEST and not os.path.abspath(name).startswith(
+            root + os.sep
+        ):
             return ["pytest", *words]
         if os.path.relpath(os.path.realpath(name), root) in trusted:
             return ["script", name, *words]
@@ -118,18 +137,23 @@ def start() -> None:
     words = test_words(kind, rest, told["trusted"], root)
     if words is not None:
         runner = os.path.join(HERE, "runner.py")
-        os.execv(sys.executable, [sys.executable, "-I", "-S", "-B", runner, json.dumps(options), *words])
+        os.execv(
+            sys.executable, [sys.executable, "-I", "-S", "-B", runner, json.dumps(options), *words]
+        )
     _run_next_sitecustomize()
     _add_folders_of_the_command()
-    # In safe-path mode Python adds neither the folder of a script nor the current one. Modules that are reserved come first all
-    # the same; before Python 3.10 the names of its modules are unknown, and the folder comes last.
+    # In safe-path mode Python adds neither the folder of a script nor the current one. Modules that
+    # are reserved come first all the same; before Python 3.10 the names of its modules are unknown,
+    # and the folder comes last.
     place = os.path.dirname(os.path.realpath(rest[0])) if kind == "script" and rest else os.getcwd()
     if sys.version_info >= (3, 11):
         sys.path.insert(0, place)
 
 
 def _add_folders_of_the_command() -> None:
-    """Add the folders that the command put on PYTHONPATH, now that modules of Python have precedence over those in them."""
+    """Add the folders that the command put on PYTHONPATH, now that modules of Python have
+    precedence over those in them.
+    """
     named = os.environ.get("ASSAY_PYTHONPATH", "")
     sys.path[:0] = [os.path.abspath(folder) for folder in named.split(os.pathsep) if folder]
 
@@ -137,7 +161,11 @@ def _add_folders_of_the_command() -> None:
 def _run_next_sitecustomize() -> None:
     """Import the start-up module that this one hides, for example that of a distribution."""
     spec = PathFinder.find_spec("sitecustomize", [path for path in sys.path if os.path.isabs(path)])
-    if spec is not None and spec.loader is not None and os.path.dirname(os.path.abspath(spec.origin or HERE)) != HERE:
+    if (
+        spec is not None
+        and spec.loader is not None
+        and os.path.dirname(os.path.abspath(spec.origin or HERE)) != HERE
+    ):
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 

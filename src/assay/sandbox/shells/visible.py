@@ -11,16 +11,38 @@ WORKSPACE: Final = "/workspace"
 GATEWAY: Final = "/run/assay-gateway.sock"
 GUARD: Final = "/run/assay-guard"
 _SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt")
+# the files of /etc that cannot contain a secret
 _SETTINGS: Final = (
-    *("alternatives", "ca-certificates", "fonts", "group", "hosts", "java-11-openjdk", "java-17-openjdk", "ld.so.cache"),
-    *("ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "passwd", "pki", "protocols", "services"),
+    *(
+        "alternatives",
+        "ca-certificates",
+        "fonts",
+        "group",
+        "hosts",
+        "java-11-openjdk",
+        "java-17-openjdk",
+        "ld.so.cache",
+    ),
+    *(
+        "ld.so.conf",
+        "ld.so.conf.d",
+        "localtime",
+        "mime.types",
+        "nsswitch.conf",
+        "passwd",
+        "pki",
+        "protocols",
+        "services",
+    ),
     *("shells", "ssl", "terminfo", "timezone"),
-)  # the files of /etc that cannot contain a secret
+)
 _OF_A_NETWORK: Final = ("resolv.conf", "gai.conf")
 
 
 def visible(readable: tuple[str, ...], *, network: bool) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the files and folders that a sandbox exposes under their own paths, and its links as (path, target)."""
+    """Return the files and folders that a sandbox exposes under their own paths, and its links as
+    (path, target).
+    """
     shown, links = [], []
     for folder in _SYSTEM:
         if os.path.islink(folder):

@@ -1,8 +1,10 @@
-"""Locks that show if a process is alive. They need no clock, because the system releases a lock when its process ends.
+"""Locks that show if a process is alive.
 
-On SQLite the lock is a file in `workers/` next to the store; on PostgreSQL it is a session advisory lock. If a lock can be
-taken, its owner has ended, even if it wrote recently. If a lock cannot be taken, its owner is alive, even if it has been silent
-for hours.
+They need no clock, because the system releases a lock when its process ends.
+
+On SQLite the lock is a file in `workers/` next to the store; on PostgreSQL it is a session advisory
+lock. If a lock can be taken, its owner has ended, even if it wrote recently. If a lock cannot be
+taken, its owner is alive, even if it has been silent for hours.
 """
 
 from __future__ import annotations
@@ -39,7 +41,10 @@ class OwnerLocks(Protocol):
         ...
 
     def gone(self, owner: str, /, *, patient: bool = False) -> bool:
-        """True if the owner's process has ended. If `patient`, wait briefly for a process that is ending."""
+        """True if the owner's process has ended.
+
+        If `patient`, wait briefly for a process that is ending.
+        """
         ...
 
     def forget(self, owner: str, /) -> None:
@@ -52,8 +57,9 @@ class OwnerLocks(Protocol):
 class FileLocks:
     """File locks between processes on one machine.
 
-    They use `flock` instead of POSIX record locks, because two journals in one process must also exclude each other. Forked
-    children close their copy; otherwise a killed parent would appear alive.
+    They use `flock` instead of POSIX record locks, because two journals in one process must also
+    exclude each other. Forked children close their copy; otherwise a killed parent would appear
+    alive.
     """
 
     def __init__(self, folder: Path, owner: str) -> None:
@@ -114,7 +120,9 @@ class FileLocks:
 
 @contextmanager
 def alone(path: Path, *, most_s: float) -> Iterator[None]:
-    """Hold a file lock, and create the file if needed; continue without the lock after `most_s` seconds."""
+    """Hold a file lock, and create the file if needed; continue without the lock after `most_s`
+    seconds.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     held = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
@@ -133,9 +141,10 @@ _PATIENCE_MS: Final = 500
 class AdvisoryLocks:
     """PostgreSQL session locks between processes on any machine, held by a dedicated connection.
 
-    A restart of the server or network ends the connection and releases the lock. `hold` detects this and takes the lock again.
-    Meanwhile other processes may have voided this process's claims. The owner column of each trial then prevents this process
-    from storing results for a trial that another process took over.
+    A restart of the server or network ends the connection and releases the lock. `hold` detects
+    this and takes the lock again. Meanwhile other processes may have voided this process's claims.
+    The owner column of each trial then prevents this process from storing results for a trial that
+    another process took over.
     """
 
     def __init__(self, database: Database, owner: str) -> None:
@@ -155,14 +164,19 @@ class AdvisoryLocks:
         if self._session is None:
             with self._database.translated():
                 self._session = self._open.enter_context(self._database.dedicated())
-                self._session.execute(text("SELECT pg_advisory_lock(:room, :owner)"), self._names(self.owner))
+                self._session.execute(
+                    text("SELECT pg_advisory_lock(:room, :owner)"), self._names(self.owner)
+                )
             self._checked = monotonic()
 
     def doubt(self) -> None:
         self._checked = 0.0
 
     def gone(self, owner: str, /, *, patient: bool = False) -> bool:
-        with self._database.dedicated() as connection, self._trying(connection, owner, patient=patient) as taken:
+        with (
+            self._database.dedicated() as connection,
+            self._trying(connection, owner, patient=patient) as taken,
+        ):
             return taken
 
     def forget(self, owner: str, /) -> None:
@@ -170,8 +184,9 @@ class AdvisoryLocks:
 
     def close(self) -> None:
         if self._session is not None:
-            # The connection goes back to the pool, and would keep its lock there.
-            # After a restart of the server there is no lock to release, and an error here would hide why the run stopped.
+            # The connection goes back to the pool, and would keep its lock there. After a restart
+            # of the server there is no lock to release, and an error here would hide why the run
+            # stopped.
             with suppress(SQLAlchemyError):
                 self._session.execute(text("SELECT pg_advisory_unlock_all()"))
         self._drop()
@@ -185,13 +200,17 @@ class AdvisoryLocks:
     def _trying(self, connection: Connection, owner: str, *, patient: bool) -> Iterator[bool]:
         """Try to take the lock, yield True on success, and release the lock at the end."""
         names = self._names(owner)
-        taken = connection.execute(text("SELECT pg_try_advisory_lock(:room, :owner)"), names).scalar_one()
+        taken = connection.execute(
+            text("SELECT pg_try_advisory_lock(:room, :owner)"), names
+        ).scalar_one()
         waited = 0
         while patient and not taken and waited < _PATIENCE_MS:
             # The server notices a few milliseconds late that a killed client is gone.
             connection.execute(text("SELECT pg_sleep(0.02)"))
             waited += 20
-            taken = connection.execute(text("SELECT pg_try_advisory_lock(:room, :owner)"), names).scalar_one()
+            taken = connection.execute(
+                text("SELECT pg_try_advisory_lock(:room, :owner)"), names
+            ).scalar_one()
         try:
             yield bool(taken)
         finally:
@@ -228,7 +247,8 @@ else:
         return True
 
     def _close_in_children(locks: FileLocks) -> None:
-        # A weak reference: a fork hook cannot be removed, and would keep the locks of every closed store.
+        # A weak reference: a fork hook cannot be removed, and would keep the locks of every closed
+        # store.
         remembered = weakref.ref(locks)
 
         def close() -> None:

@@ -1,7 +1,8 @@
 """Convert records to the bytes in the column `body`, and back.
 
-Models write lone surrogates and NUL characters, which no database accepts as text. Bodies are therefore bytes: texts are UTF-8
-that may contain surrogates, and records are JSON. Short texts in other columns are cleaned with `plain` instead.
+Models write lone surrogates and NUL characters, which no database accepts as text. Bodies are
+therefore bytes: texts are UTF-8 that may contain surrogates, and records are JSON. Short texts in
+other columns are cleaned with `plain` instead.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ def bytes_json(content: bytes) -> Any:
     try:
         return json.loads(content)
     except ValueError as error:
-        raise DamagedValue("the store", f"is damaged: a value is not JSON ({error}).", remedy=_RESTORE) from None
+        raise DamagedValue(
+            "the store", f"is damaged: a value is not JSON ({error}).", remedy=_RESTORE
+        ) from None
 
 
 def json_text(value: object) -> str:
@@ -106,7 +109,9 @@ def _as_plain(value: object) -> object:
 
 
 def _readable(decode: Callable[P, T]) -> Callable[P, T]:
-    """Make a decoder raise `DamagedValue` for JSON whose keys or values are not those of the record."""
+    """Make a decoder raise `DamagedValue` for JSON whose keys or values are not those of the
+    record.
+    """
 
     @wraps(decode)
     def decoded(*args: P.args, **options: P.kwargs) -> T:
@@ -116,7 +121,9 @@ def _readable(decode: Callable[P, T]) -> Callable[P, T]:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             kind = decode.__name__.removesuffix("_record").replace("_", " ")
-            problem = f"is damaged: a stored {kind} cannot be read ({type(error).__name__}: {error})."
+            problem = (
+                f"is damaged: a stored {kind} cannot be read ({type(error).__name__}: {error})."
+            )
             raise DamagedValue("the store", problem, remedy=_RESTORE) from error
 
     return decoded
@@ -138,12 +145,18 @@ def task_record(content: bytes) -> Task:
         tags=tuple(data["tags"]),
         turns=tuple(Turn(**turn) for turn in data.get("turns", ())),
         tools=tuple(
-            CannedTool(tool=Tool(**canned["tool"]), answers=tuple(CannedAnswer(**answer) for answer in canned["answers"]))
+            CannedTool(
+                tool=Tool(**canned["tool"]),
+                answers=tuple(CannedAnswer(**answer) for answer in canned["answers"]),
+            )
             for canned in data.get("tools", ())
         ),
         scenario=None if data.get("scenario") is None else Scenario.from_json(data["scenario"]),
         snippets=tuple(
-            Snippet(candidate=snippet["candidate"], files=tuple(SourceFile(**file) for file in snippet["files"]))
+            Snippet(
+                candidate=snippet["candidate"],
+                files=tuple(SourceFile(**file) for file in snippet["files"]),
+            )
             for snippet in data["snippets"]
         ),
     )
@@ -151,7 +164,9 @@ def task_record(content: bytes) -> Task:
 
 @_readable
 def tool_calls_record(content: str | None) -> tuple[ToolCall, ...]:
-    return () if content is None else tuple(ToolCall(**call) for call in bytes_json(content.encode()))
+    return (
+        () if content is None else tuple(ToolCall(**call) for call in bytes_json(content.encode()))
+    )
 
 
 def plan_bytes(plan: RunPlan) -> bytes:
@@ -173,13 +188,17 @@ def plan_record(content: bytes, *, suite_text: str) -> RunPlan:
         judges=tuple(_judge(judge) for judge in data["judges"]),
         rubric=rubric_record(data["rubric"]),
         policy=Policy(data["policy"]),
-        user=None if data.get("user") is None else _record(SimulatedUser, data["user"], model=_model(data["user"]["model"])),
+        user=None
+        if data.get("user") is None
+        else _record(SimulatedUser, data["user"], model=_model(data["user"]["model"])),
         parameters=_parameters(data["parameters"]),
     )
 
 
 def assessment_bytes(assessment: Assessment) -> bytes:
-    """Serialise an assessment: a bare score as a short list, because stores contain millions of them, otherwise the record."""
+    """Serialise an assessment: a bare score as a short list, because stores contain millions of
+    them, otherwise the record.
+    """
     if len(assessment.grades) == 1:
         (grade,) = assessment.grades
         if assessment == bare_score(grade.candidate, grade.criterion, grade.score):
@@ -193,8 +212,13 @@ WHOLE: Final = "score"
 
 def bare_score(candidate: str, criterion: str, score: float | None) -> Assessment:
     grade = Grade(
-        candidate=candidate, criterion=criterion, score=score, raw_score=score, min_score=0.0, max_score=1.0
-    )  # fmt: skip
+        candidate=candidate,
+        criterion=criterion,
+        score=score,
+        raw_score=score,
+        min_score=0.0,
+        max_score=1.0,
+    )
     return Assessment(grades=(grade,), scores={candidate: score}, weights={criterion: 1.0})
 
 
@@ -212,9 +236,12 @@ def assessment_record(content: bytes) -> Assessment:
         Assessment,
         data,
         scores={
-            candidate: None if score is None else without_rounding_error(score) for candidate, score in data["scores"].items()
+            candidate: None if score is None else without_rounding_error(score)
+            for candidate, score in data["scores"].items()
         },
-        grades=tuple(_record(Grade, grade, evidence=tuple(grade["evidence"])) for grade in data["grades"]),
+        grades=tuple(
+            _record(Grade, grade, evidence=tuple(grade["evidence"])) for grade in data["grades"]
+        ),
         ranking=tuple(data["ranking"]),
         shown=tuple(data.get("shown", ())),
         flags=tuple(_record(Flag, flag, kind=FlagKind(flag["kind"])) for flag in data["flags"]),
@@ -224,7 +251,9 @@ def assessment_record(content: bytes) -> Assessment:
 
 
 def request_digest(request: ModelRequest) -> str:
-    """Return a digest of a request's model, messages, parameters, schema and tools; the purpose does not affect it."""
+    """Return a digest of a request's model, messages, parameters, schema and tools; the purpose
+    does not affect it.
+    """
     schema = request.answer_schema
     asked = [
         request.model.ref,
@@ -239,10 +268,15 @@ def request_digest(request: ModelRequest) -> str:
 def _record(kind: type[R], data: Mapping[str, Any], /, **decoded: object) -> R:
     """Build a record from JSON, with `decoded` in place of the fields that need conversion.
 
-    Older versions may have stored fewer fields, so missing fields keep their defaults. Unknown keys are ignored.
+    Older versions may have stored fewer fields, so missing fields keep their defaults. Unknown keys
+    are ignored.
     """
     known = kind.__dataclass_fields__
-    values = data if data.keys() <= known.keys() else {name: data[name] for name in data.keys() & known.keys()}
+    values = (
+        data
+        if data.keys() <= known.keys()
+        else {name: data[name] for name in data.keys() & known.keys()}
+    )
     return kind(**{**values, **decoded})
 
 
@@ -253,7 +287,8 @@ def _shared(decode: Callable[[Mapping[str, Any]], Any], content: bytes) -> Any:
 
 
 def _scoring(data: Mapping[str, Any]) -> Scoring:
-    # Runs stored before `exact` or `numeric` meant 0 or 1 lack these keys. They are resumed and extended under their rule.
+    # Runs stored before `exact` or `numeric` meant 0 or 1 lack these keys. They are resumed and
+    # extended under their rule.
     verify = data.get("verify")
     decoded = {} if verify is None else {"verify": _scoring(verify)}
     before = {"partial_credit": data["method"] == "exact", "strict": data["method"] != "numeric"}
@@ -307,8 +342,11 @@ def rubric_record(data: Mapping[str, Any]) -> Rubric:
     return Rubric(
         rules=None if rules is None else _record(VerdictRules, rules),
         verify=None if verify is None else _scoring(verify),
-        structuring=None if structuring is None else _record(Structuring, structuring, model=_model(structuring["model"])),
+        structuring=None
+        if structuring is None
+        else _record(Structuring, structuring, model=_model(structuring["model"])),
         criteria=tuple(
-            _record(Criterion, row, labels=tuple((label, value) for label, value in row["labels"])) for row in data["criteria"]
+            _record(Criterion, row, labels=tuple((label, value) for label, value in row["labels"]))
+            for row in data["criteria"]
         ),
     )

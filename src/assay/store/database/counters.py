@@ -1,4 +1,6 @@
-"""Update values derived from assessments: the states and standings of trials, and the counters of runs."""
+"""Update values derived from assessments: the states and standings of trials, and the counters of
+runs.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,11 @@ STANDING: Final = "standing"
 ASSESSMENT: Final = "assessment"
 
 _UNPARSABLE: Final = "unparsable"
-_SETTLED: Final = frozenset({TrialState.NEEDS_REVIEW, TrialState.APPROVED, TrialState.REJECTED, TrialState.LEFT_OUT})
-"""States derived from assessments; a pending or failed trial keeps its state until it is executed."""
+_SETTLED: Final = frozenset(
+    {TrialState.NEEDS_REVIEW, TrialState.APPROVED, TrialState.REJECTED, TrialState.LEFT_OUT}
+)
+"""States derived from assessments; a pending or failed trial keeps its state until it is executed.
+"""
 
 
 class CounterChanges:
@@ -37,11 +42,17 @@ class CounterChanges:
     def write(self, connection: Connection) -> None:
         """Write the changes. This is the last step of a write transaction."""
         for (run_key, subject, state), n in sorted(self._changes.items()):
-            if n and not connection.execute(_ADD, {"of_run": run_key, "of": subject, "which": state, "by": n}).rowcount:
+            if (
+                n
+                and not connection.execute(
+                    _ADD, {"of_run": run_key, "of": subject, "which": state, "by": n}
+                ).rowcount
+            ):
                 row = {"run_key": run_key, "subject": subject, "state": state, "n": n}
                 connection.execute(insert(schema.run_tally), row)
         lessened = {run_key for (run_key, _, _), n in self._changes.items() if n < 0}
-        # An undo must restore every row as it was, and before the decision there was no row for this state.
+        # An undo must restore every row as it was, and before the decision there was no row for
+        # this state.
         if lessened:  # a counter that is back at 0 has no row
             table = schema.run_tally
             connection.execute(delete(table).where(table.c.run_key.in_(lessened), table.c.n == 0))
@@ -49,7 +60,9 @@ class CounterChanges:
 
 
 def move_trials(connection: Connection, run_key: int, before: str, after: str, n: int = 1) -> None:
-    """Move `n` trials of a run to another state's counter, in a transaction that changes no other counter."""
+    """Move `n` trials of a run to another state's counter, in a transaction that changes no other
+    counter.
+    """
     changes = CounterChanges()
     changes.move(run_key, TRIAL, before, after, n)
     changes.write(connection)
@@ -66,8 +79,12 @@ _ADD = (
 )
 
 
-def current_states(connection: Connection, trial_keys: Collection[int]) -> dict[int, frozenset[AssessmentState]]:
-    """Return the set of states of each trial's current assessments; empty for a trial without assessments."""
+def current_states(
+    connection: Connection, trial_keys: Collection[int]
+) -> dict[int, frozenset[AssessmentState]]:
+    """Return the set of states of each trial's current assessments; empty for a trial without
+    assessments.
+    """
     table = schema.assessment
     states: dict[int, set[AssessmentState]] = defaultdict(set)
     rows = connection.execute(
@@ -87,29 +104,47 @@ def unread_among(connection: Connection, assessment_keys: Collection[int]) -> fr
     table, grade = schema.assessment, schema.grade
     own = (grade.c.run_key == table.c.run_key, grade.c.assessment_key == table.c.key)
     none_given = ~exists().where(*own, grade.c.judged_value.is_not(None))
-    return frozenset(connection.execute(select(table.c.key).where(table.c.key.in_(assessment_keys), none_given)).scalars())
+    return frozenset(
+        connection.execute(
+            select(table.c.key).where(table.c.key.in_(assessment_keys), none_given)
+        ).scalars()
+    )
 
 
 def _was_read(connection: Connection, trial_key: int) -> bool:
     """True if all unreadable replies in a trial were later regraded or graded by a person."""
     table = schema.assessment
-    rows = connection.execute(select(table.c.key, table.c.state).where(table.c.trial_key == trial_key, table.c.by_model)).all()
+    rows = connection.execute(
+        select(table.c.key, table.c.state).where(table.c.trial_key == trial_key, table.c.by_model)
+    ).all()
     unread = unread_among(connection, [row.key for row in rows])
-    return bool(unread) and not any(row.state == AssessmentState.PENDING.value for row in rows if row.key in unread)
+    return bool(unread) and not any(
+        row.state == AssessmentState.PENDING.value for row in rows if row.key in unread
+    )
 
 
 def settle(connection: Connection, trial_keys: Collection[int], tally: CounterChanges) -> None:
-    """Update trials whose assessments changed. A held trial stays `running`; its state after release is updated."""
+    """Update trials whose assessments changed.
+
+    A held trial stays `running`; its state after release is updated.
+    """
     table = schema.trial
     states = current_states(connection, trial_keys)
     rows = connection.execute(
-        select(table.c.key, table.c.run_key, table.c.state, table.c.rest, table.c.standing, table.c.fail_kind).where(
-            table.c.key.in_(trial_keys)
-        )
+        select(
+            table.c.key,
+            table.c.run_key,
+            table.c.state,
+            table.c.rest,
+            table.c.standing,
+            table.c.fail_kind,
+        ).where(table.c.key.in_(trial_keys))
     ).all()
     for key, run_key, state, rest, stands, fail_kind in rows:
         resting = TrialState(rest or state)
-        read_now = resting is TrialState.FAILED and fail_kind == _UNPARSABLE and _was_read(connection, key)
+        read_now = (
+            resting is TrialState.FAILED and fail_kind == _UNPARSABLE and _was_read(connection, key)
+        )
         if (resting in _SETTLED or read_now) and states[key]:
             resting = trial_state(states[key])
         now_stands = standing(resting, states[key]).value
@@ -118,7 +153,9 @@ def settle(connection: Connection, trial_keys: Collection[int], tally: CounterCh
             after |= dict.fromkeys(("fail_kind", "fail_fault", "fail_detail", "fail_tries"))
         if now_stands == stands and resting.value == (rest or state):
             continue
-        connection.execute(update(table).where(table.c.key == key).values(standing=now_stands, **after))
+        connection.execute(
+            update(table).where(table.c.key == key).values(standing=now_stands, **after)
+        )
         tally.move(run_key, STANDING, stands, now_stands)
         if not rest:
             tally.move(run_key, TRIAL, state, resting.value)

@@ -15,16 +15,22 @@ _NAME: Final = "store"
 
 
 def identity_of(database: Database) -> str:
-    """Return the store's id: 16 hexadecimal digits, drawn on the first call. A copy of the file has the same id."""
+    """Return the store's id: 16 hexadecimal digits, drawn on the first call.
+
+    A copy of the file has the same id.
+    """
     source = schema.key_source
     query = select(source.c.next).where(source.c.name == _NAME)
     with database.reading() as connection:
         number = connection.execute(query).scalar_one_or_none()
     if number is None and database.read_only:
-        number = secrets.randbits(63)  # for this process only, because a read-only store cannot keep it
+        # for this process only, because a read-only store cannot keep it
+        number = secrets.randbits(63)
     if number is None:
         with database.writing() as connection:
-            number = connection.execute(query).scalar_one_or_none()  # another process may have stored one meanwhile
+            number = connection.execute(
+                query
+            ).scalar_one_or_none()  # another process may have stored one meanwhile
             if number is None:
                 # 63 bits fit the signed column.
                 number = secrets.randbits(63)

@@ -1,4 +1,6 @@
-"""Upgrade an older store to the current tables with Alembic, imported late because that takes half a second."""
+"""Upgrade an older store to the current tables with Alembic, imported late because that takes half
+a second.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,16 @@ MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
 
 def upgrade(connection: Connection) -> None:
-    """Run all missing migrations inside the caller's transaction, in which SQLite's foreign keys must be off."""
+    """Run all missing migrations inside the caller's transaction, in which SQLite's foreign keys
+    must be off.
+    """
     from alembic import command
 
     config = configuration()
     config.attributes["connection"] = connection
     if early_tables.are_early(connection):
-        connection.execute(delete(schema.version))  # the number says too little, so the first migration looks at the tables
+        # the number says too little, so the first migration looks at the tables
+        connection.execute(delete(schema.version))
     command.upgrade(config, "head")
 
 

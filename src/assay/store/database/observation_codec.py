@@ -14,14 +14,17 @@ from assay.store.database.codec import bytes_json, json_bytes
 
 
 def encoded(body: observations.ObservationBody) -> bytes:
-    """Serialise the record as JSON by field name; scores by (candidate, criterion) become triples."""
+    """Serialise the record as JSON by field name; scores by (candidate, criterion) become
+    triples.
+    """
     content: dict[str, Any] = {field.name: getattr(body, field.name) for field in fields(body)}
     match body:
         case observations.BlindVerdict():
             content["scores"] = _triples(body.scores)
         case observations.OpinionGiven():
             content["corrections"] = _triples(body.corrections)
-            if not body.scripted:  # as stores of earlier versions hold it, so that a repeated request still matches
+            # as stores of earlier versions hold it, so that a repeated request still matches
+            if not body.scripted:
                 del content["scripted"]
             if not body.stated_by:
                 del content["stated_by"]
@@ -40,10 +43,16 @@ def decoded(kind: observations.ObservationKind, stored: bytes) -> observations.O
         case observations.ObservationKind.SHOWN:
             return observations.GradesShown()
         case observations.ObservationKind.VERDICT:
-            return observations.BlindVerdict(scores=_places(content["scores"]), overall=content["overall"])
+            return observations.BlindVerdict(
+                scores=_places(content["scores"]), overall=content["overall"]
+            )
         case observations.ObservationKind.DECISION:
             return observations.DecisionTaken(
-                **{**content, "verb": Verb(content["verb"]), "arm": observations.Arm(content["arm"])}
+                **{
+                    **content,
+                    "verb": Verb(content["verb"]),
+                    "arm": observations.Arm(content["arm"]),
+                }
             )
         case observations.ObservationKind.SECOND:
             return observations.SecondRequested(**content)
@@ -51,7 +60,9 @@ def decoded(kind: observations.ObservationKind, stored: bytes) -> observations.O
             if content.get("withdrawn"):
                 return observations.OpinionWithdrawn()
             corrections = _places(content["corrections"])
-            return observations.OpinionGiven(**{**content, "verb": Verb(content["verb"]), "corrections": corrections})
+            return observations.OpinionGiven(
+                **{**content, "verb": Verb(content["verb"]), "corrections": corrections}
+            )
         case observations.ObservationKind.CHECK:
             return observations.CheckAnswered(**{**content, "verb": Verb(content["verb"])})
         case observations.ObservationKind.PROTOCOL:
@@ -65,7 +76,11 @@ def decoded(kind: observations.ObservationKind, stored: bytes) -> observations.O
         case observations.ObservationKind.DISCLOSED:
             return observations.AuthorsDisclosed(**content)
         case observations.ObservationKind.MINT:
-            return observations.MintEnded(**content) if "path" in content else observations.MintRequested(**content)
+            return (
+                observations.MintEnded(**content)
+                if "path" in content
+                else observations.MintRequested(**content)
+            )
 
 
 def _triples(scores: Mapping[Place, float]) -> list[tuple[str, str | None, float]]:

@@ -1,13 +1,16 @@
-"""The tables of the store. Column names are declared only here and in the migrations that created them.
+"""The tables of the store.
 
-Theory. Lists and statistics read narrow rows of numbers. Texts by people and models are bytes in `body` and are read one at a
-time. `score` and `grade` are clustered by run, so a run's scores are one range and need no index. Frequently read derived
-values (a trial's state and standing, a run's counts and sums) are updated in the same transaction as the rows from which they
-are derived.
+Column names are declared only here and in the migrations that created them.
 
-House rules. The write transaction reserves keys of `task`, `trial`, `call`, `response`, `assessment` and `body` in blocks from
-`key_source`, so a whole batch is inserted without fetching each key. An assessment is current unless its state is `superseded`.
-`value` is the score that counts; `judged_value` is the grader's score.
+Theory. Lists and statistics read narrow rows of numbers. Texts by people and models are bytes in
+`body` and are read one at a time. `score` and `grade` are clustered by run, so a run's scores are
+one range and need no index. Frequently read derived values (a trial's state and standing, a run's
+counts and sums) are updated in the same transaction as the rows from which they are derived.
+
+House rules. The write transaction reserves keys of `task`, `trial`, `call`, `response`,
+`assessment` and `body` in blocks from `key_source`, so a whole batch is inserted without fetching
+each key. An assessment is current unless its state is `superseded`. `value` is the score that
+counts; `judged_value` is the grader's score.
 """
 
 from __future__ import annotations
@@ -58,7 +61,10 @@ version = Table(
     Column("version_num", String(32), nullable=False),
     PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
 )
-"""Alembic's version table with a single row. Its metadata is separate, because Alembic creates the table."""
+"""Alembic's version table with a single row.
+
+Its metadata is separate, because Alembic creates the table.
+"""
 
 
 def _filled(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list[Column[Any]]:
@@ -71,25 +77,35 @@ def _nullable(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> lis
 
 def _references(*tables: str) -> list[Column[Any]]:
     """Return a column `TABLE_key` for each table: a foreign key that may not be null."""
-    return [Column(f"{name}_key", Key, ForeignKey(f"{name}.key"), nullable=False) for name in tables]
+    return [
+        Column(f"{name}_key", Key, ForeignKey(f"{name}.key"), nullable=False) for name in tables
+    ]
 
 
 def _for_deletions(column: str) -> Index:
     """Return an index on a foreign key column, only for PostgreSQL.
 
-    Without this index PostgreSQL would scan the whole table for each row deleted from the referenced table. SQLite deletes
-    imported rows without checking references (`Database.staging`).
+    Without this index PostgreSQL would scan the whole table for each row deleted from the
+    referenced table. SQLite deletes imported rows without checking references (`Database.staging`).
     """
     return Index(None, column).ddl_if(dialect="postgresql")
 
 
-key_source = Table("key_source", metadata, Column("name", String(20), primary_key=True), Column("next", Key, nullable=False))
+key_source = Table(
+    "key_source",
+    metadata,
+    Column("name", String(20), primary_key=True),
+    Column("next", Key, nullable=False),
+)
 """Next key of each table; the row `store` contains the store's id."""
 
 UNFINISHED_COPY: Final = "unfinished copy"
-"""Name of the row of `key_source` that stands in a store only until another store has been copied into it."""
+"""Name of the row of `key_source` that stands in a store only until another store has been copied
+into it.
+"""
 
-# Measured over a million rows: a GROUP BY takes 2.16 s with the body in the row, 0.23 s on a narrow covering index.
+# Measured over a million rows: a GROUP BY takes 2.16 s with the body in the row, 0.23 s on a narrow
+# covering index.
 body = Table(
     "body",
     metadata,
@@ -98,7 +114,12 @@ body = Table(
     Column("content", LargeBinary, nullable=False),
 )
 
-suite = Table("suite", metadata, Column("key", Key, primary_key=True), Column("name", Text, nullable=False, unique=True))
+suite = Table(
+    "suite",
+    metadata,
+    Column("key", Key, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+)
 
 candidate = Table(
     "candidate",
@@ -128,13 +149,24 @@ candidate_event = Table(
     Column("at", String(30), nullable=False),
     Column("undoes", Key),
 )
-"""Append-only. `detail`: JSON of the changed runs and the replaced aliases. `undoes`: the earlier event that this event undoes.
+"""Append-only.
+
+`detail`: JSON of the changed runs and the replaced aliases. `undoes`: the earlier event that this
+event undoes.
 """
 
-grader = Table("grader", metadata, Column("key", Key, primary_key=True), Column("name", Text, nullable=False, unique=True))
+grader = Table(
+    "grader",
+    metadata,
+    Column("key", Key, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+)
 
 criterion = Table(
-    "criterion", metadata, Column("key", Key, primary_key=True), Column("name", Text, nullable=False, unique=True)
+    "criterion",
+    metadata,
+    Column("key", Key, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
 )
 
 suite_copy = Table(
@@ -162,14 +194,16 @@ run = Table(
     *_filled(Text, "judges", "settings"),
     Column("plan_key", Key, ForeignKey("body.key"), nullable=False),
     Column("regrade_of", Key),
-    # Lists read one page of runs by these. Without them, summarising 20,000 runs takes about a second.
+    # Lists read one page of runs by these. Without them, summarising 20,000 runs takes about a
+    # second.
     Index("ix_run_started", "started", "key"),
     Index("ix_run_suite_key", "suite_key"),
     Index("ix_run_state", "state"),
     Index("ix_run_regrade_of", "regrade_of"),
 )
-"""`judges`: JSON list of names. `settings`: JSON list of [judge, digest]. `regrade_of`: the run whose responses this run
-grades."""
+"""`judges`: JSON list of names. `settings`: JSON list of [judge, digest]. `regrade_of`: the run
+whose responses this run grades.
+"""
 
 # Stored, because COUNT over a million trials takes a tenth of a second, on every page.
 run_tally = Table(
@@ -190,8 +224,10 @@ reservation = Table(
     *_filled(Double, "usd", "most_usd"),
     PrimaryKeyConstraint("run_key", "owner"),
 )
-"""Sums over each process's calls in flight (`domain.budget`). After a process has ended, its `usd` is booked as spent. The
-owner `job` represents all open batch jobs of the run; its row remains after every process has ended."""
+"""Sums over each process's calls in flight (`domain.budget`). After a process has ended, its `usd`
+is booked as spent. The owner `job` represents all open batch jobs of the run; its row remains after
+every process has ended.
+"""
 
 execution = Table(
     "execution",
@@ -209,7 +245,8 @@ stretch = Table(
     Column("since", String(30), nullable=False),
     Column("done", Key, nullable=False),
 )
-"""Time of the run's last start or resume, and its number of done or failed trials at that time; used to estimate the time left.
+"""Time of the run's last start or resume, and its number of done or failed trials at that time;
+used to estimate the time left.
 """
 
 run_candidate = Table(
@@ -221,7 +258,9 @@ run_candidate = Table(
     Column("identity", Text, nullable=False, default=""),
     PrimaryKeyConstraint("run_key", "candidate_key"),
 )
-"""`identity`: model and digest of the system prompt; empty if unknown (`domain.candidate_identity`)."""
+"""`identity`: model and digest of the system prompt; empty if unknown
+(`domain.candidate_identity`).
+"""
 
 run_grader = Table(
     "run_grader",
@@ -230,10 +269,15 @@ run_grader = Table(
     Column("reference", Boolean, nullable=False, default=False),
     PrimaryKeyConstraint("run_key", "grader_key"),
 )
-"""`reference`: True for people whose grades came with the data; no later grading replaces these grades."""
+"""`reference`: True for people whose grades came with the data; no later grading replaces these
+grades.
+"""
 
 run_criterion = Table(
-    "run_criterion", metadata, *_references("run", "criterion"), PrimaryKeyConstraint("run_key", "criterion_key")
+    "run_criterion",
+    metadata,
+    *_references("run", "criterion"),
+    PrimaryKeyConstraint("run_key", "criterion_key"),
 )
 
 task = Table(
@@ -295,8 +339,9 @@ trial = Table(
     # Finds the next pending trials in plan order with one seek, however long the run is.
     Index("ix_trial_claim", "run_key", "state", "position", "k"),
 )
-"""`owner`: the process that claimed the trial, while `state` is `running`. `rest`: the state after the owner releases the
-trial."""
+"""`owner`: the process that claimed the trial, while `state` is `running`. `rest`: the state after
+the owner releases the trial.
+"""
 
 call = Table(
     "call",
@@ -319,7 +364,8 @@ call = Table(
     Column("body_key", Key),
     Column("tool_calls", Text),
     Index("ix_call_trial_key", "trial_key"),
-    # Only these replies are looked up by their request; an index over all calls would slow every commit.
+    # Only these replies are looked up by their request; an index over all calls would slow every
+    # commit.
     Index(
         "ix_call_structured",
         "request_digest",
@@ -327,8 +373,9 @@ call = Table(
         postgresql_where=text("role = 'structurer'"),
     ),
 )
-"""`body_key`: an unusable reply; a usable reply is stored in its response or assessment. `tool_calls`: JSON of the reply's tool
-calls, which a resumed conversation needs."""
+"""`body_key`: an unusable reply; a usable reply is stored in its response or assessment.
+`tool_calls`: JSON of the reply's tool calls, which a resumed conversation needs.
+"""
 
 job = Table(
     "job",
@@ -350,7 +397,10 @@ job = Table(
     Index("ix_job_run_key", "run_key"),
     _for_deletions("log_key"),
 )
-"""Batches of requests at a provider (`domain.jobs`). `owner`: the process that now sends or collects the job."""
+"""Batches of requests at a provider (`domain.jobs`).
+
+`owner`: the process that now sends or collects the job.
+"""
 
 job_request = Table(
     "job_request",
@@ -369,9 +419,10 @@ job_request = Table(
     Index("ix_job_request_trial_key", "trial_key"),
     sqlite_with_rowid=False,
 )
-"""The `custom_id` consists of the job's token and `number`. `visit`: the trial's `tries` when the request was made. `usd`:
-reserved amount. `shares`: number of another trial's equal request whose answer serves this request too. `failure`: JSON of a
-failed answer."""
+"""The `custom_id` consists of the job's token and `number`. `visit`: the trial's `tries` when the
+request was made. `usd`: reserved amount. `shares`: number of another trial's equal request whose
+answer serves this request too. `failure`: JSON of a failed answer.
+"""
 
 response = Table(
     "response",
@@ -386,8 +437,9 @@ response = Table(
     UniqueConstraint("trial_key", "candidate_key", "round"),
     _for_deletions("body_key"),
 )
-"""Responses by models; snippets are stored with their task. `round`: above 1 if the candidate was asked again after a harness
-fault; the last round counts."""
+"""Responses by models; snippets are stored with their task. `round`: above 1 if the candidate was
+asked again after a harness fault; the last round counts.
+"""
 
 assessment = Table(
     "assessment",
@@ -408,15 +460,18 @@ assessment = Table(
     Column("created", String(30), nullable=False),
     Index("ix_assessment_trial_key", "trial_key"),
     Index("ix_assessment_run_state", "run_key", "state", "key"),
-    # The review queue's seek, answered by the index alone: 0.57 ms (p50) per claim with a million pending.
+    # The review queue's seek, answered by the index alone: 0.57 ms (p50) per claim with a million
+    # pending.
     Index("ix_assessment_state", "state", "key"),
     Index("ix_assessment_run_key", "run_key", "key"),
     # For a review of one task. Without it, each item read the whole run: 0.25 s at 100,000 trials.
     Index("ix_assessment_run_task", "run_key", "task_key"),
     _for_deletions("body_key"),
 )
-"""`candidate_key`: null in joint assessments. `state_before`: the state before `superseded`. `response_limit`: the graded
-responses have keys below it. `body_key`: null for a bare score, whose rows in `score` and `grade` are complete."""
+"""`candidate_key`: null in joint assessments. `state_before`: the state before `superseded`.
+`response_limit`: the graded responses have keys below it. `body_key`: null for a bare score, whose
+rows in `score` and `grade` are complete.
+"""
 
 score = Table(
     "score",
@@ -432,7 +487,8 @@ score = Table(
     _for_deletions("assessment_key"),
     sqlite_with_rowid=False,
 )
-"""`place`: the candidate's position, from 1, in the order drawn for the judge; null for a single candidate or without a draw.
+"""`place`: the candidate's position, from 1, in the order drawn for the judge; null for a single
+candidate or without a draw.
 """
 
 grade = Table(
@@ -465,8 +521,10 @@ review_event = Table(
     Column("stated_by", Text),
     Index("ix_review_event_assessment_key", "assessment_key"),
 )
-"""Append-only. `corrections`: JSON list of [candidate, criterion or null, score]. `hash`: over the row and `previous_hash`.
-`stated_by`: the person who gave the reviewer's name; null if this was the reviewer, or for decisions before schema 0012."""
+"""Append-only. `corrections`: JSON list of [candidate, criterion or null, score]. `hash`: over the
+row and `previous_hash`. `stated_by`: the person who gave the reviewer's name; null if this was the
+reviewer, or for decisions before schema 0012.
+"""
 
 lease = Table(
     "lease",
@@ -475,7 +533,10 @@ lease = Table(
     Column("desk", Text, nullable=False),
     Column("until", Double, nullable=False),
 )
-"""Leases of pending assessments to desks (browser tabs). `until`: seconds since 1970. These rows may be lost without harm."""
+"""Leases of pending assessments to desks (browser tabs).
+
+`until`: seconds since 1970. These rows may be lost without harm.
+"""
 
 calibration = Table(
     "calibration",
@@ -489,8 +550,9 @@ calibration = Table(
     Column("body_key", Key, ForeignKey("body.key"), nullable=False),
     UniqueConstraint("model", "prompt", "rubric", "parameters", "version"),
 )
-"""Append-only. `prompt`, `rubric`, `parameters`: digests of these parts of the judge's requests. `version`: counts from 1 for
-each identity."""
+"""Append-only. `prompt`, `rubric`, `parameters`: digests of these parts of the judge's requests.
+`version`: counts from 1 for each identity.
+"""
 
 imported = Table(
     "imported",
@@ -512,20 +574,25 @@ imported = Table(
     Index("ix_imported_content", "content"),
     Index("ix_imported_answers", "answers"),
 )
-"""Imported runs, one per row. `digest`: over the file's bytes and the import options. `dataset`: digest of the requests,
-independent of their order and model. `identity`, `version`: the harness's id of the evaluation, and its version. `content`:
-digest of all answers and grades, independent of their order and file. `answers`: digest of candidates and answers only.
-`run_key`: null for tasks without a run. `owner`: set until the whole run is stored."""
+"""Imported runs, one per row. `digest`: over the file's bytes and the import options. `dataset`:
+digest of the requests, independent of their order and model. `identity`, `version`: the harness's
+id of the evaluation, and its version. `content`: digest of all answers and grades, independent of
+their order and file. `answers`: digest of candidates and answers only. `run_key`: null for tasks
+without a run. `owner`: set until the whole run is stored.
+"""
 
 imported_response = Table(
     "imported_response",
     metadata,
-    # The key comes first: in `PRAGMA integrity_check`, SQLite 3.40 takes a column between two key columns for NULL.
+    # The key comes first: in `PRAGMA integrity_check`, SQLite 3.40 takes a column between two key
+    # columns for NULL.
     *_filled(Key, "identity", "trial_key", "candidate_key", "run_key"),
     PrimaryKeyConstraint("identity", "trial_key", "candidate_key"),
     sqlite_with_rowid=False,
 )
-"""A harness's or provider's id of a response, as 63 bits of a digest; another file with the same row is recognised by it."""
+"""A harness's or provider's id of a response, as 63 bits of a digest; another file with the same
+row is recognised by it.
+"""
 
 run_event = Table(
     "run_event",
@@ -538,7 +605,11 @@ run_event = Table(
     Column("at", String(30), nullable=False),
     Index("ix_run_event_run_key", "run_key"),
 )
-"""Append-only. Events that deleted a run, replaced it with the import of a later version (`other_key`), or restored it."""
+"""Append-only.
+
+Events that deleted a run, replaced it with the import of a later version (`other_key`), or restored
+it.
+"""
 
 control_event = Table(
     "control_event",
@@ -555,7 +626,9 @@ control_event = Table(
     Column("stated_by", Text),
     Index("ix_control_event_assessment_key", "assessment_key"),
 )
-"""Decisions on control items: the columns of `review_event`, but without its hash chain, its log and its exports."""
+"""Decisions on control items: the columns of `review_event`, but without its hash chain, its log
+and its exports.
+"""
 
 control_item = Table(
     "control_item",
@@ -572,8 +645,10 @@ control_item = Table(
     Index("ix_control_item_reviewer", "reviewer", "run_key", "state"),
     Index("ix_control_item_source_key", "source_key"),
 )
-"""Control items: assessments with the purpose `control`. They share the keys of `assessment`, so reviewers cannot recognise
-them by number. No list, count, statistic or export reads this table. `body`: the grades shown, and the origin."""
+"""Control items: assessments with the purpose `control`. They share the keys of `assessment`, so
+reviewers cannot recognise them by number. No list, count, statistic or export reads this table.
+`body`: the grades shown, and the origin.
+"""
 
 observation = Table(
     "observation",
@@ -590,10 +665,16 @@ observation = Table(
     Index("ix_observation_run_kind", "run_key", "kind"),
     Index("ix_observation_reviewer_kind", "reviewer", "kind"),
 )
-"""Observations of the review process, append-only; no statistic uses them. `assessment_key`: 0 for a whole run; the key of a
-`control_item` if `purpose` is `control`."""
+"""Observations of the review process, append-only; no statistic uses them. `assessment_key`: 0 for
+a whole run; the key of a `control_item` if `purpose` is `control`.
+"""
 
-secret = Table("secret", metadata, Column("name", String(20), primary_key=True), Column("value", LargeBinary, nullable=False))
+secret = Table(
+    "secret",
+    metadata,
+    Column("name", String(20), primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+)
 """Random bytes shared by all processes that use the store."""
 
 person = Table(
@@ -606,7 +687,10 @@ person = Table(
     Column("invited", String(30), nullable=False),
     Column("revoked", String(30)),
 )
-"""Invitations to the web app. `digest`: hash of the token, which itself is not stored. `revoked`: time of the revocation."""
+"""Invitations to the web app.
+
+`digest`: hash of the token, which itself is not stored. `revoked`: time of the revocation.
+"""
 
 session = Table(
     "session",
@@ -619,8 +703,10 @@ session = Table(
     Column("ended", String(30)),
     Index("ix_session_granted_by", "granted_by"),
 )
-"""Signed-in browsers. `digest`: hash of the cookie. `name`: null for the owner. `granted_by`: hash of the token that was presented;
-an invitation's token opens one session only. `ended`: time of the sign-out."""
+"""Signed-in browsers. `digest`: hash of the cookie. `name`: null for the owner. `granted_by`: hash
+of the token that was presented; an invitation's token opens one session only. `ended`: time of the
+sign-out.
+"""
 
 vote = Table(
     "vote",
@@ -639,6 +725,7 @@ vote = Table(
     Index("ix_vote_run_reviewer", "run_key", "reviewer", "trial_key"),
     Index("ix_vote_trial_key", "trial_key"),
 )
-"""Arena votes, append-only, hashed like review events. `once`: the idempotency key, under its name in results folders.
-`choice`: `undo` if the row takes back the vote `undoes`; all other votes are valid. Candidates are identified by position in
-`run_candidate`, which a rename does not change."""
+"""Arena votes, append-only, hashed like review events. `once`: the idempotency key, under its name
+in results folders. `choice`: `undo` if the row takes back the vote `undoes`; all other votes are
+valid. Candidates are identified by position in `run_candidate`, which a rename does not change.
+"""

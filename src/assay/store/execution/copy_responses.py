@@ -12,16 +12,30 @@ from assay.store.database.connections import Database, portions, take_keys
 _ROWS_AT_ONCE: Final = 4000
 
 
-def copy_responses(database: Database, connection: Connection, *, run_key: int, origin_key: int) -> int:
-    """Copy the original trials' latest responses to a new run, sharing the texts; return the number of responses."""
+def copy_responses(
+    database: Database, connection: Connection, *, run_key: int, origin_key: int
+) -> int:
+    """Copy the original trials' latest responses to a new run, sharing the texts; return the number
+    of responses.
+    """
     new, old, table = schema.trial.alias("new"), schema.trial.alias("old"), schema.response
     takes_part = schema.run_candidate
     rows = connection.execute(
-        select(new.c.key, table.c.candidate_key, table.c.truncated, table.c.call_key, table.c.body_key)
+        select(
+            new.c.key, table.c.candidate_key, table.c.truncated, table.c.call_key, table.c.body_key
+        )
         .select_from(new)
-        .join(old, and_(old.c.run_key == origin_key, old.c.position == new.c.position, old.c.k == new.c.k))
+        .join(
+            old,
+            and_(old.c.run_key == origin_key, old.c.position == new.c.position, old.c.k == new.c.k),
+        )
         .join(table, table.c.trial_key == old.c.key)
-        .join(takes_part, and_(takes_part.c.run_key == run_key, takes_part.c.candidate_key == table.c.candidate_key))
+        .join(
+            takes_part,
+            and_(
+                takes_part.c.run_key == run_key, takes_part.c.candidate_key == table.c.candidate_key
+            ),
+        )
         .where(new.c.run_key == run_key)
         .order_by(new.c.key, table.c.candidate_key, table.c.round)
     )

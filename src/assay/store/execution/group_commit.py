@@ -1,7 +1,9 @@
-"""Execute one group commit: write entries as rows, supersede replaced assessments and settle finished trials.
+"""Execute one group commit: write entries as rows, supersede replaced assessments and settle
+finished trials.
 
-The usual entry is the first and only one of a held trial. It costs its inserts and a fraction of one UPDATE, without a lookup.
-Entries that replace an assessment, or add to an earlier entry, are handled per trial.
+The usual entry is the first and only one of a held trial. It costs its inserts and a fraction of
+one UPDATE, without a lookup. Entries that replace an assessment, or add to an earlier entry, are
+handled per trial.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ class AlreadyInCommit(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Effects of a group commit on this process's caches, applied after the transaction is committed."""
+    """Effects of a group commit on this process's caches, applied after the transaction is
+    committed.
+    """
 
     recorder: Recorder
     commit: CommitRows
@@ -63,7 +67,9 @@ class Recorder:
         self._pairs: set[tuple[str, int, int]] = set()
 
     def record(self, connection: Connection, entries: Sequence[Entry]) -> Recorded:
-        """Write entries in the caller's transaction. The caller calls `committed` on the result after the commit.
+        """Write entries in the caller's transaction.
+
+        The caller calls `committed` on the result after the commit.
 
         Raises StoreError if this process does not hold an entry's trial.
         """
@@ -84,9 +90,13 @@ class Recorder:
             for new, index in entry.assessments:
                 slot = commit.slot(new)
                 if slot in commit.slots[entry.trial]:
-                    raise AlreadyInCommit(shown_trial(entry.trial), "is graded twice by the same grader.")
+                    raise AlreadyInCommit(
+                        shown_trial(entry.trial), "is graded twice by the same grader."
+                    )
                 if slot in holding.slots:
-                    replaced = _supersede(connection, commit, trial=entry.trial, slot=slot, run_key=holding.run_key)
+                    replaced = _supersede(
+                        connection, commit, trial=entry.trial, slot=slot, run_key=holding.run_key
+                    )
                     self._note_rerun(connection, entry, replaced, run_key=holding.run_key)
                 call = None if index is None else calls[index]
                 commit.add_assessment(new, trial=entry.trial, call=call, holding=holding)
@@ -95,7 +105,9 @@ class Recorder:
             else:
                 added_to.add(entry.trial)
         self._insert(connection, commit)
-        note_answers(connection, [call for entry in entries for call in entry.calls if call.job is not None])
+        note_answers(
+            connection, [call for entry in entries for call in entry.calls if call.job is not None]
+        )
         self._settle_finished(connection, commit, finished)
         standings = self._settle_others(connection, commit, added_to.difference(finished))
         for run_key, sums in commit.sums.items():
@@ -115,10 +127,18 @@ class Recorder:
         self._claims.let_go(recorded.finished)
 
     def _note_rerun(
-        self, connection: Connection, entry: Entry, replaced: Mapping[int, AssessmentState], *, run_key: int
+        self,
+        connection: Connection,
+        entry: Entry,
+        replaced: Mapping[int, AssessmentState],
+        *,
+        run_key: int,
     ) -> None:
-        """Append a rerun's event; `replaced` maps the replaced assessments to their former states."""
-        # In the same transaction: with a separate commit, the event was lost in 20 of 20 kills between the two.
+        """Append a rerun's event; `replaced` maps the replaced assessments to their former
+        states.
+        """
+        # In the same transaction: with a separate commit, the event was lost in 20 of 20 kills
+        # between the two.
         if entry.rerun is None:
             return
         for key, before in replaced.items():
@@ -142,7 +162,9 @@ class Recorder:
         ):
             self._database.insert(connection, table, rows)
 
-    def _settle_finished(self, connection: Connection, commit: CommitRows, finished: Mapping[int, Failure | None]) -> None:
+    def _settle_finished(
+        self, connection: Connection, commit: CommitRows, finished: Mapping[int, Failure | None]
+    ) -> None:
         """Set the states of finished trials, and check that this process still holds them."""
         states, stood = self._assessed(connection, commit, finished)
         alike: defaultdict[tuple[TrialState, str], list[int]] = defaultdict(list)
@@ -151,7 +173,8 @@ class Recorder:
             if failure is not None:
                 state = TrialState.FAILED
             else:
-                # Without any assessment, nothing can have been rejected, so the trial awaits review.
+                # Without any assessment, nothing can have been rejected, so the trial awaits
+                # review.
                 state = trial_state(states[key]) if states[key] else TrialState.NEEDS_REVIEW
             stands = standing(state, states[key]).value
             commit.counters.move(run_key, TRIAL, TrialState.RUNNING.value, state.value)
@@ -167,7 +190,8 @@ class Recorder:
     def _assessed(
         self, connection: Connection, commit: CommitRows, trials: Iterable[int]
     ) -> tuple[dict[int, frozenset[AssessmentState]], dict[int, str]]:
-        """Return the states of each trial's current assessments, and the trial's standing before this commit.
+        """Return the states of each trial's current assessments, and the trial's standing before
+        this commit.
 
         Only trials whose assessments a reviewer may have decided need a query.
         """
@@ -187,10 +211,16 @@ class Recorder:
         return states, stood
 
     def _end(
-        self, connection: Connection, keys: Sequence[int], state: TrialState, stands: str, failure: Failure | None
+        self,
+        connection: Connection,
+        keys: Sequence[int],
+        state: TrialState,
+        stands: str,
+        failure: Failure | None,
     ) -> None:
         table = schema.trial
-        # The owner is part of the condition: a process that lost its lock must not store a trial that another process took over.
+        # The owner is part of the condition: a process that lost its lock must not store a trial
+        # that another process took over.
         ours = update(table).where(among(table.c.key, keys), table.c.owner == self._claims.owner)
         changed = connection.execute(
             ours.values(
@@ -208,11 +238,17 @@ class Recorder:
         if changed.rowcount != len(keys):
             raise _lost(keys)
 
-    def _settle_others(self, connection: Connection, commit: CommitRows, trials: set[int]) -> dict[int, str]:
-        """Check that this process still holds the unfinished trials, settle them, and return their new standings."""
+    def _settle_others(
+        self, connection: Connection, commit: CommitRows, trials: set[int]
+    ) -> dict[int, str]:
+        """Check that this process still holds the unfinished trials, settle them, and return their
+        new standings.
+        """
         table = schema.trial
         for some in portions(sorted(trials), _MANY):
-            ours = select(table.c.key).where(table.c.key.in_(some), table.c.owner == self._claims.owner)
+            ours = select(table.c.key).where(
+                table.c.key.in_(some), table.c.owner == self._claims.owner
+            )
             if len(connection.execute(ours).all()) != len(some):
                 raise _lost(some)
         new: dict[int, str] = {}
@@ -220,7 +256,10 @@ class Recorder:
         looked_at = []
         for key in sorted(trials.intersection(commit.slots)):
             holding = self._claims.holding(key)
-            if not holding.certain or holding.rest not in (TrialState.PENDING, TrialState.SUBMITTED):
+            if not holding.certain or holding.rest not in (
+                TrialState.PENDING,
+                TrialState.SUBMITTED,
+            ):
                 looked_at.append(key)
                 continue
             states = frozenset((holding.slots | commit.slots[key]).values())
@@ -231,44 +270,60 @@ class Recorder:
                 commit.counters.move(holding.run_key, STANDING, holding.standing, stands)
         for stands, keys in alike.items():
             for some in portions(keys, _MANY):
-                connection.execute(update(table).where(table.c.key.in_(some)).values(standing=stands))
-        # A rerun of a panel commits its grades one by one. When the standing at the claim was used, such a trial was moved twice,
-        # and `excluded.failed` fell to -1.
+                connection.execute(
+                    update(table).where(table.c.key.in_(some)).values(standing=stands)
+                )
+        # A rerun of a panel commits its grades one by one. When the standing at the claim was used,
+        # such a trial was moved twice, and `excluded.failed` fell to -1.
         for some in portions(looked_at, _MANY):
             settle(connection, some, commit.counters)
-            new.update(_standings(connection, some))  # otherwise its end would be counted from its old standing
+            # otherwise its end would be counted from its old standing
+            new.update(_standings(connection, some))
         return new
 
     def _pair(self, connection: Connection, commit: CommitRows) -> set[tuple[str, int, int]]:
         """Store the graders and criteria of each run for use in filters; return the new pairs."""
         new: set[tuple[str, int, int]] = set()
-        for table, pairs in ((schema.run_grader, commit.graders), (schema.run_criterion, commit.criteria)):
+        for table, pairs in (
+            (schema.run_grader, commit.graders),
+            (schema.run_criterion, commit.criteria),
+        ):
             run_column, other_column, *_ = table.c
             for run_key, other in pairs:
                 if (table.name, run_key, other) in self._pairs:
                     continue
                 new.add((table.name, run_key, other))
-                if not connection.execute(select(run_column).where(run_column == run_key, other_column == other)).first():
-                    connection.execute(insert(table), {run_column.name: run_key, other_column.name: other})
+                if not connection.execute(
+                    select(run_column).where(run_column == run_key, other_column == other)
+                ).first():
+                    connection.execute(
+                        insert(table), {run_column.name: run_key, other_column.name: other}
+                    )
         return new
 
 
 def _supersede(
     connection: Connection, commit: CommitRows, *, trial: int, slot: Slot, run_key: int
 ) -> dict[int, AssessmentState]:
-    """Supersede the slot's current assessment, whose scores stop counting in this commit; return its previous state."""
+    """Supersede the slot's current assessment, whose scores stop counting in this commit; return
+    its previous state.
+    """
     table, scores, superseded = schema.assessment, schema.score, AssessmentState.SUPERSEDED.value
     grader, candidate = slot
     current = connection.execute(
         select(table.c.key, table.c.state).where(
             table.c.trial_key == trial,
             table.c.grader_key == grader,
-            table.c.candidate_key.is_(None) if candidate is None else table.c.candidate_key == candidate,
+            table.c.candidate_key.is_(None)
+            if candidate is None
+            else table.c.candidate_key == candidate,
             table.c.state != superseded,
         )
     ).all()
     for key, state in current:
-        connection.execute(update(table).where(table.c.key == key).values(state=superseded, state_before=state))
+        connection.execute(
+            update(table).where(table.c.key == key).values(state=superseded, state_before=state)
+        )
         of_assessment = (scores.c.run_key == run_key, scores.c.assessment_key == key)
         connection.execute(update(scores).where(*of_assessment).values(state=superseded))
         commit.counters.move(run_key, ASSESSMENT, state, superseded)
@@ -283,7 +338,10 @@ def _standings(connection: Connection, keys: Sequence[int]) -> dict[int, str]:
 
 def _lost(keys: Sequence[int]) -> StoreError:
     which = ", ".join(shown_trial(key) for key in keys[:5])
-    return StoreError(which, "is no longer held by this process, because its lock was lost and another process took over.")
+    return StoreError(
+        which,
+        "is no longer held by this process, because its lock was lost and another process took over.",
+    )
 
 
 _ADD_SUMS = (

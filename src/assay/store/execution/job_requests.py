@@ -1,4 +1,6 @@
-"""Update requests in batch jobs, and the money reserved for them, inside a transaction of the writing thread."""
+"""Update requests in batch jobs, and the money reserved for them, inside a transaction of the
+writing thread.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _SENT: Final = RequestState.SENT.value
 
 
 def note_answers(connection: Connection, calls: Sequence[CallRecord]) -> None:
-    """Mark the requests that these calls answer as read, in the calls' commit, and book their costs."""
+    """Mark the requests that these calls answer as read, in the calls' commit, and book their
+    costs.
+    """
     table, run = schema.job_request, schema.job.c.run_key
     by_key = {call.job.key: call for call in calls if call.job is not None}
     for start in range(0, len(by_key), _MANY):
@@ -53,14 +57,18 @@ def request_row(asked: JobRequest) -> tuple[Any, ...]:
 
 
 def shareable(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return the new rows, without requests that share an answer no job will deliver; their trials send a request later."""
+    """Return the new rows, without requests that share an answer no job will deliver; their trials
+    send a request later.
+    """
     table, job = schema.job_request, schema.job
     shared = {RequestKey(row[0], row[8]) for row in rows if row[8] is not None}
     coming = {RequestKey(row[0], row[1]) for row in rows}
     if others := list(shared - coming):
         waiting = (_among(others), table.c.state == _SENT, job.c.state != JobState.COLLECTED.value)
         of_job = table.join(job, job.c.key == table.c.job_key)
-        sent = connection.execute(select(table.c.job_key, table.c.number).select_from(of_job).where(*waiting))
+        sent = connection.execute(
+            select(table.c.job_key, table.c.number).select_from(of_job).where(*waiting)
+        )
         coming |= {RequestKey(*key) for key in sent}
     return [row for row in rows if row[8] is None or RequestKey(row[0], row[8]) in coming]
 
@@ -68,7 +76,9 @@ def shareable(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> list[t
 def waits_for_jobs(connection: Connection, run_key: int) -> bool:
     """True if a run has unanswered requests at a provider."""
     table = schema.job
-    waiting = select(table.c.key).where(table.c.run_key == run_key, table.c.state != JobState.COLLECTED.value)
+    waiting = select(table.c.key).where(
+        table.c.run_key == run_key, table.c.state != JobState.COLLECTED.value
+    )
     return connection.execute(waiting.limit(1)).first() is not None
 
 
@@ -83,12 +93,16 @@ def mark_void(connection: Connection, run_key: int, keys: Iterable[RequestKey]) 
     table, all_keys = schema.job_request, list(keys)
     for start in range(0, len(all_keys), _MANY):
         which = and_(_among(all_keys[start : start + _MANY]), table.c.state == _SENT)
-        void = update(table).where(which).values(state=RequestState.VOID.value).returning(table.c.usd)
+        void = (
+            update(table).where(which).values(state=RequestState.VOID.value).returning(table.c.usd)
+        )
         reserve(connection, run_key, -sum(connection.execute(void).scalars()))
 
 
 def book(connection: Connection, costs: Mapping[int, Sequence[tuple[float, float | None]]]) -> None:
-    """Replace reservations with costs, per run; a request of unknown cost (None) stays booked at its worst case."""
+    """Replace reservations with costs, per run; a request of unknown cost (None) stays booked at
+    its worst case.
+    """
     run = schema.run
     for run_key, pairs in costs.items():
         reserve(connection, run_key, -sum(usd for usd, _ in pairs))
@@ -98,7 +112,9 @@ def book(connection: Connection, costs: Mapping[int, Sequence[tuple[float, float
 
 
 def reserve(connection: Connection, run_key: int, usd: float) -> None:
-    """Add an amount in US dollars to the reservation for a run's jobs; a negative amount releases money."""
+    """Add an amount in US dollars to the reservation for a run's jobs; a negative amount releases
+    money.
+    """
     if not usd:
         return
     table = schema.reservation
@@ -113,8 +129,18 @@ def _among(keys: Sequence[RequestKey]) -> ColumnElement[bool]:
     by_job: defaultdict[int, list[int]] = defaultdict(list)
     for job, number in keys:
         by_job[job].append(number)
-    return or_(*(and_(table.c.job_key == job, among(table.c.number, numbers)) for job, numbers in by_job.items()))
+    return or_(
+        *(
+            and_(table.c.job_key == job, among(table.c.number, numbers))
+            for job, numbers in by_job.items()
+        )
+    )
 
 
 def _plain(failure: Failure) -> dict[str, object]:
-    return {"kind": failure.kind, "fault": failure.fault.value, "detail": plain(failure.detail), "tries": failure.tries}
+    return {
+        "kind": failure.kind,
+        "fault": failure.fault.value,
+        "detail": plain(failure.detail),
+        "tries": failure.tries,
+    }

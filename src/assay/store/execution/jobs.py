@@ -1,7 +1,9 @@
-"""Store batch jobs at providers: their requests, the trials that wait for them, and the money reserved for them.
+"""Store batch jobs at providers: their requests, the trials that wait for them, and the money
+reserved for them.
 
-A request is stored before a provider receives it. The commit that uses its answer also stores the answer, marks the request as
-read and replaces its reservation. Therefore a kill at any time neither loses nor repeats an answer.
+A request is stored before a provider receives it. The commit that uses its answer also stores the
+answer, marks the request as read and replaces its reservation. Therefore a kill at any time neither
+loses nor repeats an answer.
 """
 
 from __future__ import annotations
@@ -15,7 +17,15 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, exists, func, ins
 from assay.domain.calls import ModelRequest, Reply, Role
 from assay.domain.failure import Failure, Fault
 from assay.domain.identifiers import RunId, TrialKey
-from assay.domain.jobs import BatchJob, JobRequest, JobStage, JobState, ParkedTrial, RequestKey, RequestState
+from assay.domain.jobs import (
+    BatchJob,
+    JobRequest,
+    JobStage,
+    JobState,
+    ParkedTrial,
+    RequestKey,
+    RequestState,
+)
 from assay.domain.lifecycle import HIDDEN, RunState, TrialState
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, bytes_text, plain, request_digest, text_bytes
@@ -47,17 +57,30 @@ class StoreJobs:
     def digest(self, request: ModelRequest, /) -> str:
         return request_digest(request)
 
-    def of_runs(self, runs: Sequence[RunId] = (), /, *, only_open: bool = False) -> tuple[BatchJob, ...]:
+    def of_runs(
+        self, runs: Sequence[RunId] = (), /, *, only_open: bool = False
+    ) -> tuple[BatchJob, ...]:
         """Return the jobs of these runs, or of all runs in use, oldest first."""
         job, run = schema.job, schema.run
-        where: list[ColumnElement[bool]] = [run.c.id.in_(runs)] if runs else [run.c.state.not_in(HIDDEN)]
+        where: list[ColumnElement[bool]] = (
+            [run.c.id.in_(runs)] if runs else [run.c.state.not_in(HIDDEN)]
+        )
         if only_open:
             where.append(job.c.state != JobState.COLLECTED.value)
         with self._database.reading() as connection:
             return _jobs(connection, *where)
 
     def plan(
-        self, run: RunId, /, *, token: str, stage: JobStage, place: str, model: str, base_url: str | None, habits: str
+        self,
+        run: RunId,
+        /,
+        *,
+        token: str,
+        stage: JobStage,
+        place: str,
+        model: str,
+        base_url: str | None,
+        habits: str,
     ) -> int:
         row = {
             "token": token,
@@ -74,13 +97,18 @@ class StoreJobs:
 
         def insert_it(connection: Connection) -> int:
             self._claims.hold_lock()
-            new = insert(schema.job).values(run_key=run_key_of(connection, run), **row).returning(schema.job.c.key)
+            new = (
+                insert(schema.job)
+                .values(run_key=run_key_of(connection, run), **row)
+                .returning(schema.job.c.key)
+            )
             return int(connection.execute(new).scalar_one())
 
         return self._writer.call(insert_it)
 
     def hold(self, job: int, /) -> BatchJob | None:
-        """Reserve a job for this process, which may then send or collect it, and return its current state.
+        """Reserve a job for this process, which may then send or collect it, and return its current
+        state.
 
         Returns None if another living process holds the job, or if it was collected or dropped.
         """
@@ -88,39 +116,64 @@ class StoreJobs:
 
         def hold(connection: Connection) -> BatchJob | None:
             self._claims.hold_lock()
-            row = connection.execute(select(table.c.owner, table.c.state).where(table.c.key == job)).first()
+            row = connection.execute(
+                select(table.c.owner, table.c.state).where(table.c.key == job)
+            ).first()
             if row is None or row.state == JobState.COLLECTED.value:
                 return None
-            if row.owner not in (None, self._claims.owner) and not self._claims.owner_gone(row.owner):
+            if row.owner not in (None, self._claims.owner) and not self._claims.owner_gone(
+                row.owner
+            ):
                 return None
-            connection.execute(update(table).where(table.c.key == job).values(owner=self._claims.owner))
+            connection.execute(
+                update(table).where(table.c.key == job).values(owner=self._claims.owner)
+            )
             return _jobs(connection, table.c.key == job)[0]
 
         return self._writer.call(hold)
 
     def note(self, job: int, /, **changes: object) -> None:
-        values = {name: str(value) if isinstance(value, JobState) else value for name, value in changes.items()}
+        values = {
+            name: str(value) if isinstance(value, JobState) else value
+            for name, value in changes.items()
+        }
         table = schema.job
-        self._writer.call(lambda connection: connection.execute(update(table).where(table.c.key == job).values(**values)))
+        self._writer.call(
+            lambda connection: connection.execute(
+                update(table).where(table.c.key == job).values(**values)
+            )
+        )
 
     def keep_log(self, job: int, text: str, /) -> None:
         def keep(connection: Connection) -> None:
             key = take_keys(connection, body=1)["body"].start
             self._database.insert(connection, schema.body, [(key, text_bytes(text))])
-            connection.execute(update(schema.job).where(schema.job.c.key == job).values(log_key=key))
+            connection.execute(
+                update(schema.job).where(schema.job.c.key == job).values(log_key=key)
+            )
 
         self._writer.call(keep)
 
     def void_dead(self, run: RunId, /) -> None:
         """Void ended processes' claims on a run's trials."""
-        self._writer.call(lambda connection: self._claims.void_dead(connection, run_key_of(connection, run), patient=True))
+        self._writer.call(
+            lambda connection: self._claims.void_dead(
+                connection, run_key_of(connection, run), patient=True
+            )
+        )
 
     def retry_failed(self, run: RunId, /) -> None:
-        self._writer.call(lambda connection: self._claims.retry_failed(connection, run_key_of(connection, run)))
+        self._writer.call(
+            lambda connection: self._claims.retry_failed(connection, run_key_of(connection, run))
+        )
 
     def claim(self, run: RunId, trials: Sequence[TrialKey], /) -> Sequence[ClaimedTrial]:
         return self._claims.adopt(
-            self._writer.call(lambda connection: self._claims.take_submitted(connection, run_key_of(connection, run), trials))
+            self._writer.call(
+                lambda connection: self._claims.take_submitted(
+                    connection, run_key_of(connection, run), trials
+                )
+            )
         )
 
     def trials_of(self, job: int, /) -> tuple[TrialKey, ...]:
@@ -130,28 +183,43 @@ class StoreJobs:
             rows = connection.execute(
                 select(trial.c.key)
                 .where(trial.c.state == TrialState.SUBMITTED.value)
-                .where(trial.c.key.in_(select(asked.c.trial_key).where(asked.c.job_key == job, asked.c.state == _SENT)))
+                .where(
+                    trial.c.key.in_(
+                        select(asked.c.trial_key).where(
+                            asked.c.job_key == job, asked.c.state == _SENT
+                        )
+                    )
+                )
                 .order_by(trial.c.position, trial.c.k)
             ).scalars()
             return tuple(map(TrialKey, rows))
 
     def stranded(self, run: RunId, /) -> tuple[TrialKey, ...]:
-        """Return waiting trials without an unanswered request; a process was killed before it continued them."""
+        """Return waiting trials without an unanswered request; a process was killed before it
+        continued them.
+        """
         asked, trial = schema.job_request, schema.trial
         with self._database.reading() as connection:
             rows = connection.execute(
                 select(trial.c.key)
-                .where(trial.c.run_key == run_key_of(connection, run), trial.c.state == TrialState.SUBMITTED.value)
+                .where(
+                    trial.c.run_key == run_key_of(connection, run),
+                    trial.c.state == TrialState.SUBMITTED.value,
+                )
                 .where(~exists().where(asked.c.trial_key == trial.c.key, asked.c.state == _SENT))
                 .order_by(trial.c.position, trial.c.k)
             ).scalars()
             return tuple(map(TrialKey, rows))
 
     def requests_of(self, trials: Sequence[TrialKey], /) -> tuple[JobRequest, ...]:
-        """Return all batch requests of these trials, and the requests whose answers they share, oldest first."""
+        """Return all batch requests of these trials, and the requests whose answers they share,
+        oldest first.
+        """
         table = schema.job_request
         with self._database.reading() as connection:
-            rows = list(connection.execute(select(table).where(among(table.c.trial_key, trials))).all())
+            rows = list(
+                connection.execute(select(table).where(among(table.c.trial_key, trials))).all()
+            )
             own = {(row.job_key, row.number) for row in rows}
             shared: defaultdict[int, set[int]] = defaultdict(set)
             for row in rows:
@@ -168,8 +236,15 @@ class StoreJobs:
             rows = connection.execute(
                 select(table.c.digest, table.c.job_key, table.c.number)
                 .join(job, job.c.key == table.c.job_key)
-                .where(job.c.run_key == run_key_of(connection, run), job.c.state != JobState.COLLECTED.value)
-                .where(table.c.role == Role.STRUCTURER.value, table.c.state == _SENT, table.c.shares.is_(None))
+                .where(
+                    job.c.run_key == run_key_of(connection, run),
+                    job.c.state != JobState.COLLECTED.value,
+                )
+                .where(
+                    table.c.role == Role.STRUCTURER.value,
+                    table.c.state == _SENT,
+                    table.c.shares.is_(None),
+                )
             ).all()
         return {digest: RequestKey(job_key, number) for digest, job_key, number in rows}
 
@@ -178,20 +253,28 @@ class StoreJobs:
         table, body = schema.call, schema.body
         with self._database.reading() as connection:
             rows = connection.execute(
-                select(table.c.trial_key, table.c.request_digest, table.c.finish_reason, body.c.content)
+                select(
+                    table.c.trial_key, table.c.request_digest, table.c.finish_reason, body.c.content
+                )
                 .join(body, body.c.key == table.c.body_key)
-                .where(among(table.c.trial_key, trials), table.c.role == Role.JUDGE.value, table.c.fail_kind.is_(None))
+                .where(
+                    among(table.c.trial_key, trials),
+                    table.c.role == Role.JUDGE.value,
+                    table.c.fail_kind.is_(None),
+                )
                 .order_by(table.c.key)
             ).all()
         for key, digest, finish, text in rows:
             heard[key, digest].append(Reply(text=bytes_text(text), finish_reason=finish))
         return heard
 
-    def park(self, run: RunId, trials: Sequence[ParkedTrial], /, *, void: Iterable[RequestKey] = ()) -> frozenset[TrialKey]:
+    def park(
+        self, run: RunId, trials: Sequence[ParkedTrial], /, *, void: Iterable[RequestKey] = ()
+    ) -> frozenset[TrialKey]:
         """Let claimed trials wait for their requests, or make trials without requests pending.
 
-        Marks the requests in `void` as never carried out. Returns the trials whose requests exceed the budget; they stay
-        claimed.
+        Marks the requests in `void` as never carried out. Returns the trials whose requests exceed
+        the budget; they stay claimed.
         """
 
         def park(connection: Connection) -> frozenset[TrialKey]:
@@ -222,26 +305,38 @@ class StoreJobs:
         return refused
 
     def drop(self, job: int, /) -> None:
-        """Delete a job that no provider has received. A later process sends its trials' requests again."""
+        """Delete a job that no provider has received.
+
+        A later process sends its trials' requests again.
+        """
 
         def drop(connection: Connection) -> None:
             asked = schema.job_request
-            run_key = connection.execute(select(schema.job.c.run_key).where(schema.job.c.key == job)).scalar_one()
-            rows = connection.execute(delete(asked).where(asked.c.job_key == job).returning(asked.c.usd)).scalars()
+            run_key = connection.execute(
+                select(schema.job.c.run_key).where(schema.job.c.key == job)
+            ).scalar_one()
+            rows = connection.execute(
+                delete(asked).where(asked.c.job_key == job).returning(asked.c.usd)
+            ).scalars()
             reserve(connection, run_key, -sum(rows))
             connection.execute(delete(schema.job).where(schema.job.c.key == job))
 
         self._writer.call(drop)
 
     def finish(self, job: int, /, *, answered: Collection[int]) -> bool:
-        """Mark a job as collected. Returns False, and changes nothing, if another process works on one of its trials.
+        """Mark a job as collected.
 
-        `answered`: numbers of the requests with an answer. Those that no trial used stay booked at their worst case.
+        Returns False, and changes nothing, if another process works on one of its trials.
+
+        `answered`: numbers of the requests with an answer. Those that no trial used stay booked at
+        their worst case.
         """
 
         def finish(connection: Connection) -> bool:
             table, asked, trial = schema.job, schema.job_request, schema.trial
-            run_key = connection.execute(select(table.c.run_key).where(table.c.key == job)).scalar_one()
+            run_key = connection.execute(
+                select(table.c.run_key).where(table.c.key == job)
+            ).scalar_one()
             rows = connection.execute(
                 select(asked.c.number, asked.c.usd, trial.c.state)
                 .join(trial, trial.c.key == asked.c.trial_key)
@@ -249,9 +344,14 @@ class StoreJobs:
             ).all()
             if any(row.state == TrialState.RUNNING.value for row in rows):
                 return False
-            book(connection, {run_key: [(row.usd, None if row.number in answered else 0.0) for row in rows]})
+            book(
+                connection,
+                {run_key: [(row.usd, None if row.number in answered else 0.0) for row in rows]},
+            )
             void = {"state": RequestState.VOID.value}
-            connection.execute(update(asked).where(asked.c.job_key == job, asked.c.state == _SENT).values(**void))
+            connection.execute(
+                update(asked).where(asked.c.job_key == job, asked.c.state == _SENT).values(**void)
+            )
             ended = {"state": JobState.COLLECTED.value, "owner": None, "ended": self._clock.now()}
             connection.execute(update(table).where(table.c.key == job).values(**ended))
             return True
@@ -259,15 +359,23 @@ class StoreJobs:
         return self._writer.call(finish)
 
     def rest(self, run: RunId, /) -> RunState:
-        """Mark a submitted or paused run as finished if all of its trials have ended, and return the run's state."""
+        """Mark a submitted or paused run as finished if all of its trials have ended, and return
+        the run's state.
+        """
 
         def rest(connection: Connection) -> RunState:
             table, tally = schema.run, schema.run_tally
             run_key = run_key_of(connection, run)
-            state = RunState(connection.execute(select(table.c.state).where(table.c.key == run_key)).scalar_one())
+            state = RunState(
+                connection.execute(select(table.c.state).where(table.c.key == run_key)).scalar_one()
+            )
             of_trials = (tally.c.run_key == run_key, tally.c.subject == "trial", tally.c.n > 0)
             states = set(connection.execute(select(tally.c.state).where(*of_trials)).scalars())
-            to_come = states & {TrialState.PENDING.value, TrialState.RUNNING.value, TrialState.SUBMITTED.value}
+            to_come = states & {
+                TrialState.PENDING.value,
+                TrialState.RUNNING.value,
+                TrialState.SUBMITTED.value,
+            }
             if state in (RunState.SUBMITTED, RunState.PAUSED) and not to_come:
                 values = {"state": RunState.FINISHED.value, "finished": self._clock.now()}
                 connection.execute(update(table).where(table.c.key == run_key).values(**values))
@@ -282,31 +390,41 @@ class StoreJobs:
 
     def _left_usd(self, connection: Connection, run_key: int) -> float | None:
         run, reserved = schema.run, schema.reservation
-        budget, spent = connection.execute(select(run.c.budget_usd, run.c.spent_usd).where(run.c.key == run_key)).one()
+        budget, spent = connection.execute(
+            select(run.c.budget_usd, run.c.spent_usd).where(run.c.key == run_key)
+        ).one()
         if budget is None:
             return None
-        of_run = select(func.coalesce(func.sum(reserved.c.most_usd), 0.0)).where(reserved.c.run_key == run_key)
+        of_run = select(func.coalesce(func.sum(reserved.c.most_usd), 0.0)).where(
+            reserved.c.run_key == run_key
+        )
         return float(budget - spent - connection.execute(of_run).scalar_one())
 
 
 def _jobs(connection: Connection, *where: ColumnElement[bool]) -> tuple[BatchJob, ...]:
     job, run, asked = schema.job, schema.run, schema.job_request
-    read = (asked.c.job_key == job.c.key, asked.c.state.in_((RequestState.READ.value, RequestState.GIVEN_UP.value)))
+    read = (
+        asked.c.job_key == job.c.key,
+        asked.c.state.in_((RequestState.READ.value, RequestState.GIVEN_UP.value)),
+    )
     answered = select(func.count()).where(*read).correlate(job).scalar_subquery()
-    all_jobs = select(job, run.c.id.label("run_id"), answered.label("answered")).join(run, run.c.key == job.c.run_key)
+    all_jobs = select(job, run.c.id.label("run_id"), answered.label("answered")).join(
+        run, run.c.key == job.c.run_key
+    )
     return tuple(map(_job, connection.execute(all_jobs.where(*where).order_by(job.c.key)).all()))
 
 
 def _job(row: Row[Any]) -> BatchJob:
-    own = {field.name: getattr(row, field.name) for field in fields(BatchJob) if field.name != "run"}
+    own = {
+        field.name: getattr(row, field.name) for field in fields(BatchJob) if field.name != "run"
+    }
     words = {"stage": JobStage(row.stage), "state": JobState(row.state)}
     return BatchJob(run=RunId(row.run_id), **{**own, **words})
 
 
 def _request(row: Row[Any]) -> JobRequest:
-    job, number, trial, role, digest, visit, state, usd, shares, failure = tuple(
-        row
-    )  # by name, columns take five times as long
+    # by name, columns take five times as long
+    job, number, trial, role, digest, visit, state, usd, shares, failure = tuple(row)
     failed = None if failure is None else bytes_json(failure)
     unread = "" if failed is None else str(failed.pop("unread"))
     return JobRequest(

@@ -1,4 +1,7 @@
-"""Create and extend runs. Tasks are read one by one and rows are written in batches, to limit memory use."""
+"""Create and extend runs.
+
+Tasks are read one by one and rows are written in batches, to limit memory use.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ _TRIALS_AT_ONCE: Final = 4000
 
 @dataclass(frozen=True, slots=True)
 class RunPlanner:
-    """Writes a run's plan, tasks and trials. The writing thread uses this class inside its transactions."""
+    """Writes a run's plan, tasks and trials.
+
+    The writing thread uses this class inside its transactions.
+    """
 
     database: Database
     names: NameKeys
@@ -61,7 +67,9 @@ class RunPlanner:
             "input_tokens": 0,
             "output_tokens": 0,
             "cost_usd": 0.0,
-            "regrade_of": None if plan.regrade_of is None else run_key_of(connection, plan.regrade_of),
+            "regrade_of": None
+            if plan.regrade_of is None
+            else run_key_of(connection, plan.regrade_of),
             **_columns_of(self.database, connection, plan),
         }
         run_key = connection.execute(insert(run).values(**row).returning(run.c.key)).scalar_one()
@@ -72,7 +80,11 @@ class RunPlanner:
             copy_responses(self.database, connection, run_key=run_key, origin_key=origin_key)
 
     def extend(
-        self, connection: Connection, plan: RunPlan, planned: Iterable[PlannedTask], drawn: Sequence[AssessmentKey] = ()
+        self,
+        connection: Connection,
+        plan: RunPlan,
+        planned: Iterable[PlannedTask],
+        drawn: Sequence[AssessmentKey] = (),
     ) -> None:
         """Add tasks, trials or candidates, and add the assessments in `drawn` to the review sample.
 
@@ -82,24 +94,34 @@ class RunPlanner:
         run = schema.run
         known = set(
             connection.execute(
-                select(schema.run_candidate.c.candidate_key).where(schema.run_candidate.c.run_key == run_key)
+                select(schema.run_candidate.c.candidate_key).where(
+                    schema.run_candidate.c.run_key == run_key
+                )
             ).scalars()
         )
         wanted = {self.names.candidate(connection, candidate.name) for candidate in plan.candidates}
         if not known <= wanted:
             raise InputError(plan.id, "the new plan lacks a candidate of the run.")
-        # A process that is executing the run has the old list of candidates, and would finish trials without the new one.
+        # A process that is executing the run has the old list of candidates, and would finish
+        # trials without the new one.
         if wanted - known and self.claims.held_by_living(connection, run_key):
             remedy = "Wait until the run has finished, or stop it. Then extend it."
-            raise Refused(plan.id, "is being executed, so you cannot add a candidate now.", remedy=remedy)
+            raise Refused(
+                plan.id, "is being executed, so you cannot add a candidate now.", remedy=remedy
+            )
         _keep_copy(self.database, connection, plan)
-        state, budget = connection.execute(select(run.c.state, run.c.budget_usd).where(run.c.key == run_key)).one()
+        state, budget = connection.execute(
+            select(run.c.state, run.c.budget_usd).where(run.c.key == run_key)
+        ).one()
         if state != RunState.RUNNING:
             state = RunState.PLANNED.value
         columns = _columns_of(self.database, connection, plan)
         if budget is None and plan.budget_usd is not None:
-            columns["spent_usd"] = run.c.cost_usd  # calls without a budget are not booked, but count towards it
-        connection.execute(update(run).where(run.c.key == run_key).values(state=state, finished=None, **columns))
+            # calls without a budget are not booked, but count towards it
+            columns["spent_usd"] = run.c.cost_usd
+        connection.execute(
+            update(run).where(run.c.key == run_key).values(state=state, finished=None, **columns)
+        )
         self._note_names(connection, run_key, plan)
         if wanted - known:
             self._reopen(connection, run_key)
@@ -129,22 +151,39 @@ class RunPlanner:
         if rows:
             connection.execute(insert(candidates), rows)
         judges = {self.names.grader(connection, judge.name) for judge in plan.judges}
-        criteria = {self.names.criterion(connection, row.name) for row in plan.rubric.criteria} if judges else set()
+        criteria = (
+            {self.names.criterion(connection, row.name) for row in plan.rubric.criteria}
+            if judges
+            else set()
+        )
         for table, keys in ((schema.run_grader, judges), (schema.run_criterion, criteria)):
             run_column, other_column, *_ = table.c
-            known = set(connection.execute(select(other_column).where(run_column == run_key)).scalars())
-            new = [{run_column.name: run_key, other_column.name: key} for key in sorted(keys - known)]
+            known = set(
+                connection.execute(select(other_column).where(run_column == run_key)).scalars()
+            )
+            new = [
+                {run_column.name: run_key, other_column.name: key} for key in sorted(keys - known)
+            ]
             if new:
                 connection.execute(insert(table), new)
 
     def _reopen(self, connection: Connection, run_key: int) -> None:
         table = schema.trial
-        ended = (TrialState.NEEDS_REVIEW.value, TrialState.APPROVED.value, TrialState.REJECTED.value)
+        ended = (
+            TrialState.NEEDS_REVIEW.value,
+            TrialState.APPROVED.value,
+            TrialState.REJECTED.value,
+        )
         of_run = (table.c.run_key == run_key, table.c.state.in_(ended))
-        counts = connection.execute(select(table.c.state, func.count()).where(*of_run).group_by(table.c.state)).all()
-        # A rejected trial that is reopened awaits review again; every other trial keeps its standing.
+        counts = connection.execute(
+            select(table.c.state, func.count()).where(*of_run).group_by(table.c.state)
+        ).all()
+        # A rejected trial that is reopened awaits review again; every other trial keeps its
+        # standing.
         rejected = list(
-            connection.execute(select(table.c.key).where(*of_run, table.c.standing == Standing.REJECTED.value)).scalars()
+            connection.execute(
+                select(table.c.key).where(*of_run, table.c.standing == Standing.REJECTED.value)
+            ).scalars()
         )
         connection.execute(update(table).where(*of_run).values(state=TrialState.PENDING.value))
         changes = CounterChanges()
@@ -153,7 +192,9 @@ class RunPlanner:
         changes.write(connection)
         self.claims.restand(connection, run_key, rejected)
 
-    def _add_tasks(self, connection: Connection, plan: RunPlan, planned: Iterable[PlannedTask], trials: _Trials) -> None:
+    def _add_tasks(
+        self, connection: Connection, plan: RunPlan, planned: Iterable[PlannedTask], trials: _Trials
+    ) -> None:
         suite_key = self.names.suite(connection, plan.suite)
         waiting: list[PlannedTask] = []
         run_key = trials.run_key
@@ -165,7 +206,8 @@ class RunPlanner:
                     waiting.clear()
             self._add_portion(connection, run_key, suite_key, waiting, trials)
         except IntegrityError as error:
-            # The unique indexes find duplicates: a check in Python would keep the ids of all tasks in memory.
+            # The unique indexes find duplicates: a check in Python would keep the ids of all tasks
+            # in memory.
             problem = "two of its tasks have the same id or position, or a trial already exists."
             raise InputError(plan.id, problem) from error
         changes = CounterChanges()
@@ -175,13 +217,21 @@ class RunPlanner:
         changes.write(connection)
 
     def _add_portion(
-        self, connection: Connection, run_key: int, suite_key: int, portion: list[PlannedTask], trials: _Trials
+        self,
+        connection: Connection,
+        run_key: int,
+        suite_key: int,
+        portion: list[PlannedTask],
+        trials: _Trials,
     ) -> None:
         table = schema.run_task
         known = {
             row.position: row
             for row in connection.execute(
-                select(table).where(table.c.run_key == run_key, table.c.position.in_([item.position for item in portion]))
+                select(table).where(
+                    table.c.run_key == run_key,
+                    table.c.position.in_([item.position for item in portion]),
+                )
             )
         }
         keys = self._store_tasks(connection, suite_key, [item.task for item in portion])
@@ -191,13 +241,26 @@ class RunPlanner:
             task, row = item.task, known.get(item.position)
             if row is None:
                 text = (plain(task.id), plain(task.thing))
-                rows.append((run_key, item.position, task_key, *text, task.weight, len(item.trials), body_key))
-                tags.extend((run_key, task_key, tag) for tag in sorted({plain(tag) for tag in task.tags}))
+                rows.append(
+                    (
+                        run_key,
+                        item.position,
+                        task_key,
+                        *text,
+                        task.weight,
+                        len(item.trials),
+                        body_key,
+                    )
+                )
+                tags.extend(
+                    (run_key, task_key, tag) for tag in sorted({plain(tag) for tag in task.tags})
+                )
             elif row.task_key != task_key:
                 problem = f"position {item.position} contains task {row.task_id!r} with other content than {task.id!r} has now."
                 raise InputError("", problem, remedy="Run the changed task in a new run.")
             else:
-                # The text may have gained the snippet of a new candidate, which the digest does not cover.
+                # The text may have gained the snippet of a new candidate, which the digest does not
+                # cover.
                 now = {"trials": row.trials + len(item.trials), "body_key": body_key}
                 place = (table.c.run_key == run_key, table.c.position == item.position)
                 connection.execute(update(table).where(*place).values(**now))
@@ -207,15 +270,21 @@ class RunPlanner:
             trials.add(task_key, item)
         trials.flush()  # its trials hold the tasks
 
-    def _store_tasks(self, connection: Connection, suite_key: int, tasks: list[Task]) -> list[tuple[int, int]]:
-        """Store tasks, sharing texts that an earlier run stored; return each task's key and body key."""
+    def _store_tasks(
+        self, connection: Connection, suite_key: int, tasks: list[Task]
+    ) -> list[tuple[int, int]]:
+        """Store tasks, sharing texts that an earlier run stored; return each task's key and body
+        key.
+        """
         if not tasks:
             return []
         table = schema.task
         ids = {plain(task.id) for task in tasks}
         known: dict[tuple[str, str], Any] = {
             (row.task_id, row.digest): row
-            for row in connection.execute(select(table).where(table.c.suite_key == suite_key, table.c.task_id.in_(ids)))
+            for row in connection.execute(
+                select(table).where(table.c.suite_key == suite_key, table.c.task_id.in_(ids))
+            )
         }
         keys = take_keys(connection, task=len(tasks), body=len(tasks))
         task_keys, body_keys = iter(keys["task"]), iter(keys["body"])
@@ -224,7 +293,8 @@ class RunPlanner:
         rows: list[tuple[object, ...]] = []
         for task in tasks:
             content = task_bytes(task)
-            # The task's own digest leaves out tags and snippets, but runs share a text only if these are equal too.
+            # The task's own digest leaves out tags and snippets, but runs share a text only if
+            # these are equal too.
             content_digest = hashlib.sha256(content).hexdigest()[:32]
             identity = (plain(task.id), task.digest)
             stored = known.get(identity)
@@ -266,7 +336,13 @@ def _await_review(connection: Connection, run_key: int, keys: Sequence[Assessmen
 class _Trials:
     """Writes trials in batches, however many trials a task has."""
 
-    def __init__(self, database: Database, connection: Connection, run_key: int, ask: FirstRequests | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        connection: Connection,
+        run_key: int,
+        ask: FirstRequests | None = None,
+    ) -> None:
         self._database = database
         self._connection = connection
         self.run_key = run_key
@@ -293,7 +369,9 @@ class _Trials:
             state = submitted if asked else pending
             rows.append((key, self.run_key, task_key, planned.position, k, state, *rest))
         self._database.insert(self._connection, schema.trial, rows)
-        self._database.insert(self._connection, schema.job_request, list(map(request_row, requests)))
+        self._database.insert(
+            self._connection, schema.job_request, list(map(request_row, requests))
+        )
         reserve(self._connection, self.run_key, sum(request.usd for request in requests))
         self.added += len(rows)
         self._waiting.clear()
@@ -301,7 +379,10 @@ class _Trials:
 
 def _keep_copy(database: Database, connection: Connection, plan: RunPlan) -> None:
     table = schema.suite_copy
-    if connection.execute(select(table.c.digest).where(table.c.digest == plan.copy.digest)).first() is None:
+    if (
+        connection.execute(select(table.c.digest).where(table.c.digest == plan.copy.digest)).first()
+        is None
+    ):
         key = _keep(database, connection, text_bytes(plan.copy.text))
         connection.execute(insert(table).values(digest=plan.copy.digest, body_key=key))
 

@@ -1,9 +1,9 @@
 """The writing thread: commits queued writes together and resumes their callers after the commit.
 
-Entries and other small writes share transactions. Calls that may be refused or take long get a transaction each, in order of
-arrival. A transaction that loses its connection is repeated, unless the server reports that it was committed. If a shared
-transaction fails, it is rolled back and each of its writes is tried separately, so that one bad entry does not make the others
-fail.
+Entries and other small writes share transactions. Calls that may be refused or take long get a
+transaction each, in order of arrival. A transaction that loses its connection is repeated, unless
+the server reports that it was committed. If a shared transaction fails, it is rolled back and each
+of its writes is tried separately, so that one bad entry does not make the others fail.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class _Alone(Generic[T]):
 
 
 class Writer:
-    """Runs write transactions one after another in a separate thread, which the first write starts."""
+    """Runs write transactions one after another in a separate thread, which the first write
+    starts.
+    """
 
     def __init__(self, database: Database, recorder: Recorder) -> None:
         self._database = database
@@ -69,24 +71,30 @@ class Writer:
     def call(self, what: Callable[[Connection], T], *, once: bool = False) -> T:
         """Run a function in a separate write transaction and wait for the commit.
 
-        With `once`, a lost connection is an error, because the function can read its input only once. A nested call joins the
-        outer call's transaction.
+        With `once`, a lost connection is an error, because the function can read its input only
+        once. A nested call joins the outer call's transaction.
         """
         if self._joined is not None and threading.current_thread() is self._thread:
             return what(self._joined)
         return self.begin(what, once=once).result()
 
-    def begin(self, what: Callable[[Connection], T], *, staging: bool = False, once: bool = False) -> Future[T]:
-        """Start a function in a separate write transaction, and return without waiting for the commit.
+    def begin(
+        self, what: Callable[[Connection], T], *, staging: bool = False, once: bool = False
+    ) -> Future[T]:
+        """Start a function in a separate write transaction, and return without waiting for the
+        commit.
 
-        With `staging`, the transaction is one of `Database.staging`, whose rows are not visible yet; it is not repeated.
+        With `staging`, the transaction is one of `Database.staging`, whose rows are not visible
+        yet; it is not repeated.
         """
         waiter: Future[T] = Future()
         self._put(_Alone(what, waiter, staging, once))
         return waiter
 
     async def share(self, what: Sequence[Entry] | Callable[[Connection], T]) -> T | None:
-        """Write entries, or run a small function that never raises, in a commit shared with other writes."""
+        """Write entries, or run a small function that never raises, in a commit shared with other
+        writes.
+        """
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[Any] = loop.create_future()
         self._put(_Shared(what, loop, waiter))
@@ -143,7 +151,11 @@ class Writer:
     def _write_alone(self, item: _Alone[Any]) -> None:
         try:
             if item.staging or item.once:
-                with self._database.staging() if item.staging else self._database.writing() as connection:
+                with (
+                    self._database.staging()
+                    if item.staging
+                    else self._database.writing() as connection
+                ):
                     self._joined = connection
                     result = item.what(connection)
             else:
@@ -160,7 +172,10 @@ class Writer:
     def _write_shared(self, together: Sequence[_Shared]) -> None:
         outcomes: list[tuple[_Shared, object, BaseException | None]]
         try:
-            outcomes = [(item, result, None) for item, result in zip(together, self._transact(together), strict=True)]
+            outcomes = [
+                (item, result, None)
+                for item, result in zip(together, self._transact(together), strict=True)
+            ]
         except BaseException as error:
             self._rolled_back()
             if len(together) == 1 or isinstance(error, ConnectionLost):
@@ -169,14 +184,19 @@ class Writer:
                 for item in together:
                     self._write_shared([item])
                 return
-        # One call for each loop instead of one for each write, because every call wakes its selector.
-        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Shared, object, BaseException | None]]] = defaultdict(list)
+        # One call for each loop instead of one for each write, because every call wakes its
+        # selector.
+        by_loop: dict[
+            asyncio.AbstractEventLoop, list[tuple[_Shared, object, BaseException | None]]
+        ] = defaultdict(list)
         for outcome in outcomes:
             by_loop[outcome[0].loop].append(outcome)
         for loop, of_loop in by_loop.items():
             try:
                 loop.call_soon_threadsafe(_tell, of_loop)
-            except RuntimeError:  # the loop was closed while its writes were under way; nobody is waiting any more
+            except (
+                RuntimeError
+            ):  # the loop was closed while its writes were under way; nobody is waiting any more
                 continue
 
     def _transact(self, together: Sequence[_Shared]) -> list[object]:
@@ -184,17 +204,22 @@ class Writer:
 
         def transact(connection: Connection) -> tuple[Recorded | None, list[object]]:
             recorded = self._recorder.record(connection, entries) if entries else None
-            return recorded, [item.what(connection) if callable(item.what) else None for item in together]
+            return recorded, [
+                item.what(connection) if callable(item.what) else None for item in together
+            ]
 
         recorded, results = self._write(transact)
         self.commits += 1
         if recorded is not None:
-            # Only after the commit: a rollback must not change this process's records of its trials.
+            # Only after the commit: a rollback must not change this process's records of its
+            # trials.
             recorded.committed()
         return results
 
     def _write(self, what: Callable[[Connection], T]) -> T:
-        """Run a function in a write transaction; if the connection is lost before the commit, repeat it once."""
+        """Run a function in a write transaction; if the connection is lost before the commit,
+        repeat it once.
+        """
         unsure: tuple[int | None, T] | None = None
 
         def attempt() -> T:

@@ -1,6 +1,8 @@
-"""Store the most common kind of import portion (batch of records): every record is the first answer to a different task.
+"""Store the most common kind of import portion (batch of records): every record is the first answer
+to a different task.
 
-Batch output consists of such portions, often a million lines. The general method takes three times as long per row.
+Batch output consists of such portions, often a million lines. The general method takes three times
+as long per row.
 """
 
 from __future__ import annotations
@@ -29,9 +31,12 @@ _WAITS: Final = (TrialState.NEEDS_REVIEW.value, Standing.PENDING.value)
 
 
 def write_first_answers(portion: Portion, responses: Sequence[FoundResponse]) -> bool:
-    """Store a portion if every answer is the first in its trial; otherwise store nothing and return False."""
+    """Store a portion if every answer is the first in its trial; otherwise store nothing and return
+    False.
+    """
     run = portion.run
-    # The usual portion of batch output, stored in one pass: the general method looks up each trial and compares repeated answers.
+    # The usual portion of batch output, stored in one pass: the general method looks up each trial
+    # and compares repeated answers.
     names = [plain(response.task) for response in responses]
     if len(set(names)) < len(names) or any(response.trial != 1 for response in responses):
         return False
@@ -62,7 +67,9 @@ def _write_bare_tasks(portion: Portion, names: list[str], places: Places) -> Non
         task_key, body_key = next(portion.task_keys), next(portion.body_keys)
         content = bare_content(name)
         bodies.append((body_key, content))
-        rows.append((task_key, run.suite_key, name, BARE_DIGEST, "", "", body_key, content_digest(content)))
+        rows.append(
+            (task_key, run.suite_key, name, BARE_DIGEST, "", "", body_key, content_digest(content))
+        )
         planned.append((run.run_key, position, task_key, name, name, 1.0, 1, body_key))
         places[name] = (position, task_key)
     run.tasks += len(names)
@@ -71,7 +78,9 @@ def _write_bare_tasks(portion: Portion, names: list[str], places: Places) -> Non
     portion.insert_many(schema.run_task, planned)
 
 
-def _write_answers(portion: Portion, responses: Sequence[FoundResponse], names: list[str], places: Places) -> None:
+def _write_answers(
+    portion: Portion, responses: Sequence[FoundResponse], names: list[str], places: Places
+) -> None:
     run_key = portion.run.run_key
     trials: list[Row] = []
     calls: list[Row] = []
@@ -84,7 +93,9 @@ def _write_answers(portion: Portion, responses: Sequence[FoundResponse], names: 
         candidate = portion.candidate(response.candidate)
         trial_key, call_key = next(portion.trial_keys), None
         if response.identity is not None:
-            portion.identified.append((response_number(response.identity), trial_key, candidate, run_key))
+            portion.identified.append(
+                (response_number(response.identity), trial_key, candidate, run_key)
+            )
         if has_call(response):
             call_key = next(portion.call_keys)
             calls.append(call_row(portion, call_key, trial_key, candidate, response, stored))
@@ -92,14 +103,35 @@ def _write_answers(portion: Portion, responses: Sequence[FoundResponse], names: 
             failures += 1
             failure = response.failure
             assert failure is not None
-            failed = (plain(failure.kind), failure.fault.value, plain(failure.detail), failure.tries)
-            trials.append((trial_key, run_key, task_key, position, 1, _FAILED, _FAILED, None, None, 1, *failed))
+            failed = (
+                plain(failure.kind),
+                failure.fault.value,
+                plain(failure.detail),
+                failure.tries,
+            )
+            trials.append(
+                (
+                    trial_key,
+                    run_key,
+                    task_key,
+                    position,
+                    1,
+                    _FAILED,
+                    _FAILED,
+                    None,
+                    None,
+                    1,
+                    *failed,
+                )
+            )
             continue
         trials.append((trial_key, run_key, task_key, position, *waits))
         body_key = next(portion.body_keys)
         portion.bodies.append((body_key, content_bytes(response.content)))
         truncated = response.finish_reason == "length"
-        rows.append((next(portion.response_keys), trial_key, candidate, 1, truncated, call_key, body_key))
+        rows.append(
+            (next(portion.response_keys), trial_key, candidate, 1, truncated, call_key, body_key)
+        )
     portion.insert_many(schema.body, portion.bodies)
     portion.bodies.clear()
     portion.insert_many(schema.trial, trials)

@@ -16,15 +16,26 @@ from assay.store.imports.trial_rows import ImportedTrial, Trials
 GradesByCandidate = dict[str, list[FoundGrade]]
 
 
-def rows_of_assessments(portion: Portion, trials: Trials, assessments: Sequence[FoundAssessment]) -> TableRows:
-    """Return the rows of assessments: one row if the candidates were graded jointly, otherwise one row per candidate."""
-    rows: TableRows = [(schema.assessment, []), (schema.score, []), (schema.grade, []), (schema.call, [])]
+def rows_of_assessments(
+    portion: Portion, trials: Trials, assessments: Sequence[FoundAssessment]
+) -> TableRows:
+    """Return the rows of assessments: one row if the candidates were graded jointly, otherwise one
+    row per candidate.
+    """
+    rows: TableRows = [
+        (schema.assessment, []),
+        (schema.score, []),
+        (schema.grade, []),
+        (schema.call, []),
+    ]
     for imported in assessments:
         trial = trials[plain(imported.task), imported.trial]
         by_name: GradesByCandidate = {}
         for grade in imported.grades:
             by_name.setdefault(grade.candidate, []).append(grade)
-        groups = [by_name] if imported.joint else [{name: grades} for name, grades in by_name.items()]
+        groups = (
+            [by_name] if imported.joint else [{name: grades} for name, grades in by_name.items()]
+        )
         grader = portion.grader(imported.judge, imported.by)
         call_key = _add_call(portion, imported, trial, grader, rows[3][1])
         for group in groups:
@@ -44,9 +55,14 @@ def _add_assessment(
     call_key: int | None,
 ) -> None:
     (_, assessments), (_, scores), (_, grades), _ = rows
-    run_key, task_key, key = portion.run.run_key, trial.place.task_key, next(portion.assessment_keys)
+    run_key, task_key, key = (
+        portion.run.run_key,
+        trial.place.task_key,
+        next(portion.assessment_keys),
+    )
     by_model = imported.by is GradedBy.MODEL
-    # A model's grades await review even if they were published elsewhere, because nobody has checked them.
+    # A model's grades await review even if they were published elsewhere, because nobody has
+    # checked them.
     state = AssessmentState.PENDING if by_model else AssessmentState.NOT_REQUIRED
     if imported.state is not None:
         state = AssessmentState(imported.state)
@@ -57,17 +73,51 @@ def _add_assessment(
     portion.bodies.append((body_key, assessment_bytes(assessment)))
     assessments.append(
         (
-            key, run_key, task_key, trial.key, grader, candidate, by_model, 1, state.value, None, 0,
-            portion.response_limit, call_key, body_key, portion.run.now,
+            key,
+            run_key,
+            task_key,
+            trial.key,
+            grader,
+            candidate,
+            by_model,
+            1,
+            state.value,
+            None,
+            0,
+            portion.response_limit,
+            call_key,
+            body_key,
+            portion.run.now,
         )
-    )  # fmt: skip
+    )
     joint = imported.joint
     for name, value in assessment.scores.items():
-        scores.append((run_key, key, keys[name], task_key, trial.key, grader, value, value, joint, state.value, None))
+        scores.append(
+            (
+                run_key,
+                key,
+                keys[name],
+                task_key,
+                trial.key,
+                grader,
+                value,
+                value,
+                joint,
+                state.value,
+                None,
+            )
+        )
     for grade in assessment.grades:
         criterion = portion.criterion(grade.criterion)
         weight = assessment.weights.get(grade.criterion, 1.0)
-        values: Row = (grade.score, grade.score, grade.raw_score, grade.min_score, grade.max_score, grade.confidence)
+        values: Row = (
+            grade.score,
+            grade.score,
+            grade.raw_score,
+            grade.min_score,
+            grade.max_score,
+            grade.confidence,
+        )
         grades.append((run_key, key, keys[grade.candidate], criterion, weight, *values))
     portion.counters.add(run_key, ASSESSMENT, state.value)
     if trial.states is None:
@@ -75,7 +125,9 @@ def _add_assessment(
     trial.states.append(state)
 
 
-def _add_call(portion: Portion, imported: FoundAssessment, trial: ImportedTrial, grader: int, calls: list[Row]) -> int | None:
+def _add_call(
+    portion: Portion, imported: FoundAssessment, trial: ImportedTrial, grader: int, calls: list[Row]
+) -> int | None:
     """Add a judge's call and return its key; None if the file has no data about the call."""
     amounts = (imported.input_tokens, imported.output_tokens, imported.latency_s, imported.cost_usd)
     if amounts == (None, None, None, None):
@@ -84,16 +136,40 @@ def _add_call(portion: Portion, imported: FoundAssessment, trial: ImportedTrial,
     portion.sums.add(imported)
     calls.append(
         (
-            key, portion.run.run_key, trial.key, "judge", None, grader, 1, 1, plain(imported.judge), None, None,
-            imported.input_tokens, imported.output_tokens, imported.latency_s, None, imported.cost_usd, "",
-            None, None, None, "", None, None,
+            key,
+            portion.run.run_key,
+            trial.key,
+            "judge",
+            None,
+            grader,
+            1,
+            1,
+            plain(imported.judge),
+            None,
+            None,
+            imported.input_tokens,
+            imported.output_tokens,
+            imported.latency_s,
+            None,
+            imported.cost_usd,
+            "",
+            None,
+            None,
+            None,
+            "",
+            None,
+            None,
         )
-    )  # fmt: skip
+    )
     return key
 
 
-def _assessment(imported: FoundAssessment, group: GradesByCandidate, rubric: dict[str, float]) -> Assessment:
-    """Return the imported grades as an assessment; criteria missing from the run's rubric have weight 1."""
+def _assessment(
+    imported: FoundAssessment, group: GradesByCandidate, rubric: dict[str, float]
+) -> Assessment:
+    """Return the imported grades as an assessment; criteria missing from the run's rubric have
+    weight 1.
+    """
     grades: list[Grade] = []
     scores: dict[str, float | None] = {}
     weights: dict[str, float] = {}
@@ -120,4 +196,6 @@ def _assessment(imported: FoundAssessment, group: GradesByCandidate, rubric: dic
         else:
             own = {grade.criterion: rubric.get(grade.criterion, 1.0) for grade in parts}
             scores[name] = weighted_score({grade.criterion: grade.score for grade in parts}, own)
-    return Assessment(grades=tuple(grades), scores=scores, weights=weights, raw=imported.reply or "")
+    return Assessment(
+        grades=tuple(grades), scores=scores, weights=weights, raw=imported.reply or ""
+    )

@@ -1,11 +1,19 @@
-"""Convert imported tasks, responses and assessments to rows, with one query per record type instead of one per row."""
+"""Convert imported tasks, responses and assessments to rows, with one query per record type instead
+of one per row.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
 
-from assay.domain.import_records import FoundAssessment, FoundResponse, FoundScores, FoundTask, Skipped
+from assay.domain.import_records import (
+    FoundAssessment,
+    FoundResponse,
+    FoundScores,
+    FoundTask,
+    Skipped,
+)
 from assay.store.database.codec import plain
 from assay.store.imports.first_answers import write_first_answers
 from assay.store.imports.graded_rows import rows_of_assessments
@@ -13,7 +21,12 @@ from assay.store.imports.portion import Portion
 from assay.store.imports.response_rows import rows_of_responses
 from assay.store.imports.score_rows import Scores, note_states, write_scores
 from assay.store.imports.task_rows import declared_tasks, place_tasks
-from assay.store.imports.trial_rows import GradedPlace, settle_old_trials, trials_of, write_new_trials
+from assay.store.imports.trial_rows import (
+    GradedPlace,
+    settle_old_trials,
+    trials_of,
+    write_new_trials,
+)
 
 
 def write_portion(
@@ -36,7 +49,9 @@ def write_portion(
     if not records:
         return portion.skipped
     trials = trials_of(portion, places, records)
-    rows = rows_of_responses(portion, trials, responses) + rows_of_assessments(portion, trials, assessments)
+    rows = rows_of_responses(portion, trials, responses) + rows_of_assessments(
+        portion, trials, assessments
+    )
     note_states(trials, scored)
     portion.insert_bodies()
     write_new_trials(portion, trials)

@@ -1,12 +1,14 @@
-"""Import runs in portions (batches of records); a run stays hidden until the whole import is stored.
+"""Import runs in portions (batches of records); a run stays hidden until the whole import is
+stored.
 
-A single transaction for a million lines would block all reviewers and fill the write-ahead log. Portions are therefore written
-to a run in state `importing`, which no selection includes (`queries.filters.scope_of`). The last transaction sets the state to
-`finished`. An importer holds its process's lock; if a process ended during an import, the next import deletes the unfinished
+A single transaction for a million lines would block all reviewers and fill the write-ahead log.
+Portions are therefore written to a run in state `importing`, which no selection includes
+(`queries.filters.scope_of`). The last transaction sets the state to `finished`. An importer holds
+its process's lock; if a process ended during an import, the next import deletes the unfinished
 runs.
 
-Keys are reserved in blocks. A portion takes a few indexed queries, regardless of the amount of stored data. Memory use stays
-constant, because no row is remembered between portions.
+Keys are reserved in blocks. A portion takes a few indexed queries, regardless of the amount of
+stored data. Memory use stays constant, because no row is remembered between portions.
 """
 
 from __future__ import annotations
@@ -22,7 +24,13 @@ from assay.domain.candidate_identity import identity_of
 from assay.domain.digest import JsonValue
 from assay.domain.identifiers import RunId
 from assay.domain.import_identity import response_number
-from assay.domain.import_records import FoundAssessment, FoundResponse, FoundScores, FoundTask, Skipped
+from assay.domain.import_records import (
+    FoundAssessment,
+    FoundResponse,
+    FoundScores,
+    FoundTask,
+    Skipped,
+)
 from assay.domain.lifecycle import RunState
 from assay.domain.review import Decision
 from assay.domain.run import RunPlan
@@ -37,7 +45,14 @@ from assay.store.database.name_keys import NameKeys, candidate_names
 from assay.store.execution.new_runs import RunPlanner
 from assay.store.execution.writer_thread import Writer
 from assay.store.imports.import_rows import write_portion
-from assay.store.imports.known_results import ImportFacts, KnownRun, begun_imports, decisions_to_carry, known_runs, shown_since
+from assay.store.imports.known_results import (
+    ImportFacts,
+    KnownRun,
+    begun_imports,
+    decisions_to_carry,
+    known_runs,
+    shown_since,
+)
 from assay.store.imports.portion import OpenRun, Portion, rows_among
 from assay.store.imports.task_rows import ready_task
 from assay.store.queries.filters import HIDDEN_STATES
@@ -82,7 +97,8 @@ class StoreImports:
     decisions: StoreDecisions
 
     def known(self, digest: str, /) -> tuple[RunId, ...] | None:
-        """Return the runs that an earlier import of a file with this digest created; None if the file must be imported.
+        """Return the runs that an earlier import of a file with this digest created; None if the
+        file must be imported.
 
         If a later version has replaced such a run, returns the replacement.
         """
@@ -116,7 +132,9 @@ class StoreImports:
             ).scalar_one_or_none()
 
     def assessments_of(self, run_id: str, /) -> frozenset[int] | None:
-        """Return the keys of a run's assessments; None if the run does not exist or is not in use."""
+        """Return the keys of a run's assessments; None if the run does not exist or is not in
+        use.
+        """
         run, assessment = schema.run, schema.assessment
         with self.database.reading() as connection:
             in_use = (run.c.id == plain(run_id), run.c.state.not_in(HIDDEN_STATES))
@@ -132,7 +150,11 @@ class StoreImports:
             run_ids = connection.execute(
                 select(run.c.id)
                 .join(table, table.c.run_key == run.c.key)
-                .where(table.c.format == form, table.c.owner.is_(None), run.c.state.not_in(HIDDEN_STATES))
+                .where(
+                    table.c.format == form,
+                    table.c.owner.is_(None),
+                    run.c.state.not_in(HIDDEN_STATES),
+                )
                 .order_by(table.c.key)
             ).scalars()
             return tuple(map(RunId, run_ids))
@@ -141,7 +163,9 @@ class StoreImports:
         """Delete the half-written runs of importers that have ended, and return their number."""
         table = schema.imported
         with self.database.reading() as connection:
-            left = connection.execute(select(table.c.owner, table.c.run_key).where(table.c.owner.is_not(None))).all()
+            left = connection.execute(
+                select(table.c.owner, table.c.run_key).where(table.c.owner.is_not(None))
+            ).all()
         others = {row.owner for row in left} - {self.claims.owner}
         dead = {owner for owner in others if self.claims.owner_gone(owner)}
         swept = 0
@@ -155,7 +179,8 @@ class StoreImports:
 
     def begin(self, *, digest: str, name: str, form: str, dataset: str | None) -> StoreImport:
         """Start an import, whose runs become visible together when it is finished."""
-        # Before the first row: without a lock another importer would take this one for dead and sweep its run.
+        # Before the first row: without a lock another importer would take this one for dead and
+        # sweep its run.
         self.claims.hold_lock()
         row: dict[str, object] = {
             "digest": digest,
@@ -169,12 +194,17 @@ class StoreImports:
     def sweep_run(self, run_key: int) -> None:
         """Delete a half-written run in several transactions; the run's tasks stay in the store."""
         run = schema.run
-        # Staged, without foreign keys: with them, each deleted text would require a walk through whole tables.
-        while self.writer.begin(lambda connection: _sweep_trials(connection, run_key), staging=True).result():
+        # Staged, without foreign keys: with them, each deleted text would require a walk through
+        # whole tables.
+        while self.writer.begin(
+            lambda connection: _sweep_trials(connection, run_key), staging=True
+        ).result():
             pass
 
         def rest(connection: Connection) -> None:
-            plan_key = connection.execute(select(run.c.plan_key).where(run.c.key == run_key)).scalar_one_or_none()
+            plan_key = connection.execute(
+                select(run.c.plan_key).where(run.c.key == run_key)
+            ).scalar_one_or_none()
             for table in _TABLES_OF_RUN:
                 connection.execute(delete(table).where(table.c.run_key == run_key))
             connection.execute(delete(run).where(run.c.key == run_key))
@@ -185,11 +215,17 @@ class StoreImports:
 
 
 class ImportedMeanwhile(Exception):
-    """Raised if another import stored some of the same results during this import. The file must be read again."""
+    """Raised if another import stored some of the same results during this import.
+
+    The file must be read again.
+    """
 
 
 class StoreImport:
-    """An import in progress. Its runs are opened, filled and closed one after another, and `finish` makes them visible."""
+    """An import in progress.
+
+    Its runs are opened, filled and closed one after another, and `finish` makes them visible.
+    """
 
     def __init__(self, imports: StoreImports, row: Mapping[str, object]) -> None:
         self._imports = imports
@@ -217,13 +253,19 @@ class StoreImport:
             if self._began is None:
                 self._began = begun_imports(connection)
             key = connection.execute(select(run.c.key).where(run.c.id == plan.id)).scalar_one()
-            connection.execute(update(run).where(run.c.key == key).values(state=RunState.IMPORTING.value))
+            connection.execute(
+                update(run).where(run.c.key == key).values(state=RunState.IMPORTING.value)
+            )
             suite_key = self._imports.names.suite(connection, plan.suite)
             connection.execute(
-                insert(imported).values(**self._row, suite_key=suite_key, run_key=key, owner=self._imports.claims.owner)
+                insert(imported).values(
+                    **self._row, suite_key=suite_key, run_key=key, owner=self._imports.claims.owner
+                )
             )
             task = schema.task
-            shared = connection.execute(select(task.c.key).where(task.c.suite_key == suite_key).limit(1)).first()
+            shared = connection.execute(
+                select(task.c.key).where(task.c.suite_key == suite_key).limit(1)
+            ).first()
             weights = {criterion.name: criterion.weight for criterion in plan.rubric.criteria}
             known = connection.execute(select(schema.imported_response.c.identity).limit(1)).first()
             free = take_keys(connection, task=0, response=0)
@@ -266,7 +308,9 @@ class StoreImport:
         return before
 
     def settle(self) -> Sequence[Skipped]:
-        """Wait for the portion that is being written, and return its records that could not be stored."""
+        """Wait for the portion that is being written, and return its records that could not be
+        stored.
+        """
         pending, self._pending = self._pending, None
         return () if pending is None else pending.result()
 
@@ -287,7 +331,8 @@ class StoreImport:
         environment: Mapping[str, JsonValue] | None = None,
         facts: ImportFacts,
     ) -> Sequence[Skipped]:
-        """Close the open run: store its final plan, and a failed trial for each task without an answer.
+        """Close the open run: store its final plan, and a failed trial for each task without an
+        answer.
 
         `facts` are stored with the run, so that a later import can recognise the same results.
         """
@@ -295,20 +340,28 @@ class StoreImport:
         open_run, plan = self._open_run(), self._plan
         assert plan is not None
         plan = replace(
-            plan, started=started or plan.started, environment=plan.environment if environment is None else dict(environment)
+            plan,
+            started=started or plan.started,
+            environment=plan.environment if environment is None else dict(environment),
         )
-        while self._writer.call(lambda connection: _fail_missing(self._database, connection, open_run)):
+        while self._writer.call(
+            lambda connection: _fail_missing(self._database, connection, open_run)
+        ):
             pass
 
         def end(connection: Connection) -> None:
             run, body = schema.run, schema.body
-            plan_key = connection.execute(select(run.c.plan_key).where(run.c.key == open_run.run_key)).scalar_one()
-            # A score table names its candidates row by row, so the final plan needs them: the results folder and anonymous
-            # exports refused a plan without candidates.
+            plan_key = connection.execute(
+                select(run.c.plan_key).where(run.c.key == open_run.run_key)
+            ).scalar_one()
+            # A score table names its candidates row by row, so the final plan needs them: the
+            # results folder and anonymous exports refused a plan without candidates.
             names = tuple(candidate_names(connection, open_run.run_key).values())
             only_in_rows = tuple(CandidateSpec(name=name) for name in names[len(plan.candidates) :])
             whole = replace(plan, candidates=(*plan.candidates, *only_in_rows))
-            connection.execute(update(body).where(body.c.key == plan_key).values(content=plan_bytes(whole)))
+            connection.execute(
+                update(body).where(body.c.key == plan_key).values(content=plan_bytes(whole))
+            )
             if open_run.most_k > 1:
                 _count_trials(connection, open_run.run_key)
             own = schema.run_candidate
@@ -321,13 +374,18 @@ class StoreImport:
                 "finished": finished or plan.started,
                 "judges": json_text(sorted(open_run.judges)),
                 "settings": json_text(
-                    [(name, settings_of(plan)[0][1]) for name in sorted(open_run.judges)] or settings_of(plan)
+                    [(name, settings_of(plan)[0][1]) for name in sorted(open_run.judges)]
+                    or settings_of(plan)
                 ),
             }
             connection.execute(update(run).where(run.c.key == open_run.run_key).values(**values))
             table = schema.imported
-            kept = {name: getattr(facts, name) for name in ("identity", "version", "content", "answers")}
-            connection.execute(update(table).where(table.c.run_key == open_run.run_key).values(**kept))
+            kept = {
+                name: getattr(facts, name) for name in ("identity", "version", "content", "answers")
+            }
+            connection.execute(
+                update(table).where(table.c.run_key == open_run.run_key).values(**kept)
+            )
 
         self._writer.call(end)
         self._closed, self._facts = open_run, facts
@@ -366,10 +424,11 @@ class StoreImport:
         self.done.assessments -= dropped.assessments
 
     def replace_run(self, known: KnownRun, /, *, by: RunId) -> tuple[int, int]:
-        """Replace a stored run with the most recently closed run, with effect from the end of the import.
+        """Replace a stored run with the most recently closed run, with effect from the end of the
+        import.
 
-        Returns (decisions carried over to the new run, decisions that do not apply to it). Raises `Refused` if another run
-        grades the stored run's answers.
+        Returns (decisions carried over to the new run, decisions that do not apply to it). Raises
+        `Refused` if another run grades the stored run's answers.
         """
         with self._database.reading() as connection:
             refuse_regraded(connection, known.id, [known.run_key])
@@ -379,9 +438,11 @@ class StoreImport:
         return len(carried), left
 
     def finish(self, *, suite: str | None = None) -> Imported:
-        """Make all runs of the import visible at once; `suite` is the suite of an import without runs.
+        """Make all runs of the import visible at once; `suite` is the suite of an import without
+        runs.
 
-        Raises `ImportedMeanwhile` if another import has made some of these results visible since this import began.
+        Raises `ImportedMeanwhile` if another import has made some of these results visible since
+        this import began.
         """
 
         def show(connection: Connection) -> None:
@@ -389,22 +450,33 @@ class StoreImport:
             own = {key: self._all_facts[key] for key in self._runs}
             if self._began is not None and shown_since(connection, self._began, own):
                 raise ImportedMeanwhile
-            connection.execute(update(run).where(run.c.key.in_(self._runs)).values(state=RunState.FINISHED.value))
-            connection.execute(update(imported).where(imported.c.run_key.in_(self._runs)).values(owner=None))
+            connection.execute(
+                update(run).where(run.c.key.in_(self._runs)).values(state=RunState.FINISHED.value)
+            )
+            connection.execute(
+                update(imported).where(imported.c.run_key.in_(self._runs)).values(owner=None)
+            )
             for old_key, new_key in self._replaced:
-                note = RunNote(reviewer="", reason=f"a later version was imported from {self._row['name']}", at=at)
+                note = RunNote(
+                    reviewer="",
+                    reason=f"a later version was imported from {self._row['name']}",
+                    at=at,
+                )
                 set_aside(connection, old_key, RunState.REPLACED, note, other_key=new_key)
             self._imports.decisions.apply(connection, self._carried, at)
             if not self._runs and suite is not None:
                 key = self._imports.names.suite(connection, suite)
-                connection.execute(insert(imported).values(**self._row, suite_key=key, run_key=None, owner=None))
+                connection.execute(
+                    insert(imported).values(**self._row, suite_key=key, run_key=None, owner=None)
+                )
 
         self._writer.call(show)
         return self.done
 
     def abandon(self) -> None:
         if self._pending is not None:
-            # Wait for the portion, but do not raise its error: it must be in the store before it can be swept.
+            # Wait for the portion, but do not raise its error: it must be in the store before it
+            # can be swept.
             self._pending.exception()
             self._pending = None
         for run_key in self._runs:
@@ -429,18 +501,34 @@ def _replacement(connection: Connection, run_key: int) -> tuple[int, str, str]:
 
 
 def _sweep_trials(connection: Connection, run_key: int) -> int:
-    """Delete some trials of a half-written run with their calls, responses and grades; return their number."""
+    """Delete some trials of a half-written run with their calls, responses and grades; return their
+    number.
+    """
     trial, response, call = schema.trial, schema.response, schema.call
     assessment, score, grade, body = schema.assessment, schema.score, schema.grade, schema.body
-    keys = list(connection.execute(select(trial.c.key).where(trial.c.run_key == run_key).limit(_SWEPT_AT_ONCE)).scalars())
+    keys = list(
+        connection.execute(
+            select(trial.c.key).where(trial.c.run_key == run_key).limit(_SWEPT_AT_ONCE)
+        ).scalars()
+    )
     for some in portions(keys, 500):
-        bodies = list(connection.execute(select(response.c.body_key).where(response.c.trial_key.in_(some))).scalars())
-        of_trials = select(assessment.c.key, assessment.c.body_key).where(assessment.c.trial_key.in_(some))
+        bodies = list(
+            connection.execute(
+                select(response.c.body_key).where(response.c.trial_key.in_(some))
+            ).scalars()
+        )
+        of_trials = select(assessment.c.key, assessment.c.body_key).where(
+            assessment.c.trial_key.in_(some)
+        )
         assessments = connection.execute(of_trials).all()
         bodies += [row.body_key for row in assessments if row.body_key is not None]
         for graded in portions([row.key for row in assessments], 500):
             for table in (score, grade):
-                connection.execute(delete(table).where(table.c.run_key == run_key, table.c.assessment_key.in_(graded)))
+                connection.execute(
+                    delete(table).where(
+                        table.c.run_key == run_key, table.c.assessment_key.in_(graded)
+                    )
+                )
         for table in (assessment, response, call):
             connection.execute(delete(table).where(table.c.trial_key.in_(some)))
         connection.execute(delete(trial).where(trial.c.key.in_(some)))
@@ -450,14 +538,24 @@ def _sweep_trials(connection: Connection, run_key: int) -> int:
 
 
 def _fail_missing(database: Database, connection: Connection, open_run: OpenRun) -> int:
-    """Store a failed trial for each of the next tasks without an answer; return the number of trials."""
+    """Store a failed trial for each of the next tasks without an answer; return the number of
+    trials.
+    """
     planned, trial = schema.run_task, schema.trial
     if not open_run.declared:
         return 0
     rows = connection.execute(
         select(planned.c.position, planned.c.task_key)
-        .join(trial, (trial.c.run_key == planned.c.run_key) & (trial.c.position == planned.c.position), isouter=True)
-        .where(planned.c.run_key == open_run.run_key, planned.c.position > open_run.seen_missing, trial.c.key.is_(None))
+        .join(
+            trial,
+            (trial.c.run_key == planned.c.run_key) & (trial.c.position == planned.c.position),
+            isouter=True,
+        )
+        .where(
+            planned.c.run_key == open_run.run_key,
+            planned.c.position > open_run.seen_missing,
+            trial.c.key.is_(None),
+        )
         .order_by(planned.c.position)
         .limit(5000)
     ).all()
@@ -467,7 +565,10 @@ def _fail_missing(database: Database, connection: Connection, open_run: OpenRun)
     keys = take_keys(connection, trial=len(rows))["trial"]
     detail = "the file contains no answer to this task."
     failed = (1, "failed", "failed", None, None, 1, "missing", "provider", detail, 1)
-    trials = [(key, open_run.run_key, row.task_key, row.position, *failed) for key, row in zip(keys, rows, strict=True)]
+    trials = [
+        (key, open_run.run_key, row.task_key, row.position, *failed)
+        for key, row in zip(keys, rows, strict=True)
+    ]
     database.insert(connection, trial, trials)
     counters = CounterChanges()
     counters.add(open_run.run_key, TRIAL, "failed", len(rows))
@@ -483,20 +584,30 @@ def _count_trials(connection: Connection, run_key: int) -> None:
         .where(trial.c.run_key == planned.c.run_key, trial.c.position == planned.c.position)
         .scalar_subquery()
     )
-    connection.execute(update(planned).where(planned.c.run_key == run_key).values(trials=func.coalesce(most, 1)))
+    connection.execute(
+        update(planned).where(planned.c.run_key == run_key).values(trials=func.coalesce(most, 1))
+    )
 
 
-def _keep_tasks(database: Database, connection: Connection, suite_key: int, tasks: Iterable[FoundTask]) -> int:
+def _keep_tasks(
+    database: Database, connection: Connection, suite_key: int, tasks: Iterable[FoundTask]
+) -> int:
     ready = {task.id: ready_task(task) for task in tasks}
     text = "SELECT task_id, digest FROM task WHERE suite_key = {} AND task_id"
-    known = {tuple(row) for row in rows_among(database, connection, text, (suite_key,), list(ready))}
-    new = [(task_id, task) for task_id, task in ready.items() if (task_id, task.digest) not in known]
+    known = {
+        tuple(row) for row in rows_among(database, connection, text, (suite_key,), list(ready))
+    }
+    new = [
+        (task_id, task) for task_id, task in ready.items() if (task_id, task.digest) not in known
+    ]
     keys = take_keys(connection, task=len(new), body=len(new))
     bodies, rows = [], []
     for (task_id, task), task_key, body_key in zip(new, keys["task"], keys["body"], strict=True):
         bodies.append((body_key, task.content))
         words = (task.language, task.family)
-        rows.append((task_key, suite_key, task_id, task.digest, *words, body_key, task.content_digest))
+        rows.append(
+            (task_key, suite_key, task_id, task.digest, *words, body_key, task.content_digest)
+        )
     database.insert(connection, schema.body, bodies)
     database.insert(connection, schema.task, rows)
     return len(rows)

@@ -1,4 +1,6 @@
-"""One portion of an import: a batch of records stored together, with the keys and sums of its rows."""
+"""One portion of an import: a batch of records stored together, with the keys and sums of its
+rows.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Table, insert, select, update
 
-from assay.domain.import_records import FoundAssessment, FoundResponse, FoundScores, FoundTask, GradedBy, Skipped
+from assay.domain.import_records import (
+    FoundAssessment,
+    FoundResponse,
+    FoundScores,
+    FoundTask,
+    GradedBy,
+    Skipped,
+)
 from assay.store.database import schema
 from assay.store.database.codec import plain
 from assay.store.database.connections import Database, take_keys
@@ -25,11 +34,13 @@ TableRows = list[tuple[Table, list[Row]]]
 class OpenRun:
     """The run that is being imported. Its memory use does not depend on the number of rows.
 
-    `shared`: True if an answer whose task the file lacks may belong to a task that was stored before. `weights`: those of the
-    rubric's criteria. `declared`: True if the file lists tasks, so that a task without an answer counts as missing.
-    `seen_missing`: last position searched for a missing answer. `looks_up`: True if the store has other runs' responses to
-    compare with. `next_task`, `next_response`: the next keys, unless another process writes at the same time. `overlapping`:
-    keys of other runs that contain some of the same responses.
+    `shared`: True if an answer whose task the file lacks may belong to a task that was stored
+    before. `weights`: those of the rubric's criteria. `declared`: True if the file lists tasks, so
+    that a task without an answer counts as missing.
+    `seen_missing`: last position searched for a missing answer. `looks_up`: True if the store has
+    other runs' responses to
+    compare with. `next_task`, `next_response`: the next keys, unless another process writes at the
+    same time. `overlapping`: keys of other runs that contain some of the same responses.
     """
 
     run_key: int
@@ -54,7 +65,9 @@ class OpenRun:
     criteria: set[int] = field(default_factory=set)
 
     def note_keys(self, tasks: range, responses: range) -> None:
-        """Start looking up tasks and responses if a gap in the keys shows that another process stored such rows."""
+        """Start looking up tasks and responses if a gap in the keys shows that another process
+        stored such rows.
+        """
         self.shared = self.shared or tasks.start != self.next_task
         self.looks_up = self.looks_up or responses.start != self.next_response
         self.next_task, self.next_response = tasks.stop, responses.stop
@@ -81,9 +94,14 @@ class CallSums:
 
 
 class Portion:
-    """The connection, keys and sums shared by the functions that write one portion. Only the writing thread uses it."""
+    """The connection, keys and sums shared by the functions that write one portion.
 
-    def __init__(self, database: Database, connection: Connection, names: NameKeys, run: OpenRun) -> None:
+    Only the writing thread uses it.
+    """
+
+    def __init__(
+        self, database: Database, connection: Connection, names: NameKeys, run: OpenRun
+    ) -> None:
         self.database = database
         self.connection = connection
         self.run = run
@@ -103,7 +121,9 @@ class Portion:
     ) -> None:
         bare = sum(len(batch.rows) for batch in scores)
         size = len(tasks) + len(responses) + len(assessments) + bare
-        graded = sum(1 if assessment.joint else len(assessment.grades) for assessment in assessments)
+        graded = sum(
+            1 if assessment.joint else len(assessment.grades) for assessment in assessments
+        )
         keys = take_keys(
             self.connection,
             task=size,
@@ -114,7 +134,11 @@ class Portion:
             body=len(tasks) + 2 * len(responses) + len(assessments) + graded + bare,
         )
         self.run.note_keys(keys["task"], keys["response"])
-        self.task_keys, self.trial_keys, self.body_keys = iter(keys["task"]), iter(keys["trial"]), iter(keys["body"])
+        self.task_keys, self.trial_keys, self.body_keys = (
+            iter(keys["task"]),
+            iter(keys["trial"]),
+            iter(keys["body"]),
+        )
         self.call_keys, self.assessment_keys = iter(keys["call"]), iter(keys["assessment"])
         self.response_keys: Iterator[int] = iter(keys["response"])
         self.response_limit = keys["response"].stop
@@ -143,9 +167,16 @@ class Portion:
         table = schema.run_candidate
         key = self._names.candidate(self.connection, name)
         of_run = table.c.run_key == self.run.run_key
-        positions = self.connection.execute(select(table.c.candidate_key).where(of_run)).scalars().all()
+        positions = (
+            self.connection.execute(select(table.c.candidate_key).where(of_run)).scalars().all()
+        )
         if key not in positions:
-            row = {"run_key": self.run.run_key, "candidate_key": key, "position": len(positions), "name": plain(name)}
+            row = {
+                "run_key": self.run.run_key,
+                "candidate_key": key,
+                "position": len(positions),
+                "name": plain(name),
+            }
             self.connection.execute(insert(table).values(**row))
         self.run.candidates[name] = key
         return key
@@ -170,11 +201,15 @@ class Portion:
         run_column, key_column, *_ = table.c
         pair = (run_column == self.run.run_key, key_column == key)
         if self.connection.execute(select(key_column).where(*pair)).first() is None:
-            self.connection.execute(insert(table), {run_column.name: self.run.run_key, key_column.name: key, **more})
+            self.connection.execute(
+                insert(table), {run_column.name: self.run.run_key, key_column.name: key, **more}
+            )
         known.add(key)
 
     def write_identities(self) -> None:
-        """Store the identities of responses, and remember other runs that already contain some of them."""
+        """Store the identities of responses, and remember other runs that already contain some of
+        them.
+        """
         rows, self.identified = self.identified, []
         if not rows:
             return
@@ -204,11 +239,13 @@ class Portion:
             )
 
 
-def rows_among(database: Database, connection: Connection, statement: str, first: Row, values: Sequence[object]) -> list[Any]:
+def rows_among(
+    database: Database, connection: Connection, statement: str, first: Row, values: Sequence[object]
+) -> list[Any]:
     """Return the rows whose last named column equals one of the values.
 
-    `{}` in the statement marks a parameter. A single parameter contains all values, so their number is unlimited and all
-    portions share one prepared statement.
+    `{}` in the statement marks a parameter. A single parameter contains all values, so their number
+    is unlimited and all portions share one prepared statement.
     """
     if not values:
         return []
@@ -216,7 +253,11 @@ def rows_among(database: Database, connection: Connection, statement: str, first
         text = statement.replace("{}", "?") + " IN (SELECT value FROM json_each(?))"
         parameter: object = orjson.dumps(values).decode()
     else:
-        # Not `= ANY`, which compares each row with the whole list as long as a table has no statistics.
+        # Not `= ANY`, which compares each row with the whole list as long as a table has no
+        # statistics.
         kind = "text" if isinstance(values[0], str) else "bigint"
-        text, parameter = statement.replace("{}", "%s") + f" IN (SELECT unnest(%s::{kind}[]))", list(values)
+        text, parameter = (
+            statement.replace("{}", "%s") + f" IN (SELECT unnest(%s::{kind}[]))",
+            list(values),
+        )
     return list(connection.exec_driver_sql(text, (*first, parameter)))

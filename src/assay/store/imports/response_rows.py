@@ -13,14 +13,22 @@ from assay.store.imports.portion import Portion, Row, TableRows
 from assay.store.imports.trial_rows import ImportedTrial, Trials
 
 Stored = FoundResponse | bytes | None
-"""An answer of this portion, or the digest of an earlier portion's answer; None if the answer failed."""
+"""An answer of this portion, or the digest of an earlier portion's answer; None if the answer
+failed.
+"""
 
 
-def rows_of_responses(portion: Portion, trials: Trials, responses: Sequence[FoundResponse]) -> TableRows:
-    """Return a row for each candidate's first answer in each trial; skip further answers with a message."""
+def rows_of_responses(
+    portion: Portion, trials: Trials, responses: Sequence[FoundResponse]
+) -> TableRows:
+    """Return a row for each candidate's first answer in each trial; skip further answers with a
+    message.
+    """
     calls: list[Row] = []
     rows: list[Row] = []
-    seen = _stored_before(portion, [trials[plain(response.task), response.trial] for response in responses])
+    seen = _stored_before(
+        portion, [trials[plain(response.task), response.trial] for response in responses]
+    )
     failed = 0
     for response in responses:
         trial = trials[plain(response.task), response.trial]
@@ -28,7 +36,8 @@ def rows_of_responses(portion: Portion, trials: Trials, responses: Sequence[Foun
         if (trial.key, candidate) in seen:
             _skip_repeated(portion, response, seen[trial.key, candidate])
             continue
-        # The record itself is kept, so that comparing it with a repeated record mostly compares references.
+        # The record itself is kept, so that comparing it with a repeated record mostly compares
+        # references.
         seen[trial.key, candidate] = response
         if response.identity is not None:
             number = response_number(response.identity)
@@ -45,7 +54,9 @@ def rows_of_responses(portion: Portion, trials: Trials, responses: Sequence[Foun
         body_key = next(portion.body_keys)
         portion.bodies.append((body_key, content_bytes(response.content)))
         truncated = response.finish_reason == "length"
-        rows.append((next(portion.response_keys), trial.key, candidate, 1, truncated, call_key, body_key))
+        rows.append(
+            (next(portion.response_keys), trial.key, candidate, 1, truncated, call_key, body_key)
+        )
     portion.run.responses += len(rows) + failed
     return [(schema.call, calls), (schema.response, rows)]
 
@@ -63,9 +74,17 @@ def has_call(response: FoundResponse) -> bool:
 
 
 def call_row(
-    portion: Portion, key: int, trial_key: int, candidate_key: int, response: FoundResponse, stored: Callable[[str], str]
+    portion: Portion,
+    key: int,
+    trial_key: int,
+    candidate_key: int,
+    response: FoundResponse,
+    stored: Callable[[str], str],
 ) -> Row:
-    """Return the row of a call, and add its amounts to the run's sums. `stored` cleans a short text for a column."""
+    """Return the row of a call, and add its amounts to the run's sums.
+
+    `stored` cleans a short text for a column.
+    """
     failed: Row = (None, None, None)
     if response.failure is not None:
         failure = response.failure
@@ -74,11 +93,28 @@ def call_row(
     finish = None if response.finish_reason is None else stored(response.finish_reason)
     portion.sums.add(response)
     return (
-        key, portion.run.run_key, trial_key, "candidate", candidate_key, None, 1, 1,
-        stored(response.candidate) if model is None else model, model, finish,
-        response.input_tokens, response.output_tokens, response.latency_s, None, response.cost_usd,
-        response.started or "", *failed, "", None, None,
-    )  # fmt: skip
+        key,
+        portion.run.run_key,
+        trial_key,
+        "candidate",
+        candidate_key,
+        None,
+        1,
+        1,
+        stored(response.candidate) if model is None else model,
+        model,
+        finish,
+        response.input_tokens,
+        response.output_tokens,
+        response.latency_s,
+        None,
+        response.cost_usd,
+        response.started or "",
+        *failed,
+        "",
+        None,
+        None,
+    )
 
 
 def content_bytes(text: str) -> bytes:
@@ -88,13 +124,13 @@ def content_bytes(text: str) -> bytes:
         return text_bytes(text)
 
 
-def _stored_before(portion: Portion, trials: Sequence[ImportedTrial]) -> dict[tuple[int, int], Stored]:
+def _stored_before(
+    portion: Portion, trials: Sequence[ImportedTrial]
+) -> dict[tuple[int, int], Stored]:
     old = sorted({trial.key for trial in trials if not trial.fresh})
     stored: dict[tuple[int, int], Stored] = {}
     if old:
-        text = (
-            "SELECT r.trial_key, r.candidate_key, b.content FROM response r JOIN body b ON b.key = r.body_key WHERE r.trial_key"
-        )
+        text = "SELECT r.trial_key, r.candidate_key, b.content FROM response r JOIN body b ON b.key = r.body_key WHERE r.trial_key"
         for trial, candidate, content in portion.rows_among(text, (), old):
             stored[trial, candidate] = _digest(bytes(content))
         text = "SELECT trial_key, candidate_key, fail_kind FROM call WHERE fail_kind IS NOT NULL AND trial_key"
@@ -110,7 +146,9 @@ def _digest(content: bytes) -> bytes:
 
 def _skip_repeated(portion: Portion, response: FoundResponse, first: Stored) -> None:
     if first is None or isinstance(first, bytes):
-        same = (None if response.content is None else _digest(text_bytes(response.content))) == first
+        same = (
+            None if response.content is None else _digest(text_bytes(response.content))
+        ) == first
         place = ""
     else:
         same = (response.content, response.failure) == (first.content, first.failure)

@@ -1,8 +1,11 @@
-"""Store bare scores. Each row becomes one assessment with one grade, and a table may have millions of rows.
+"""Store bare scores.
 
-The rows are first inserted into a temporary table, and one statement per target table copies them. This takes a third of the
-time of inserting every row into each table, because Python passes each value to the database only once. Bare scores have no
-text in `body`, because readers can rebuild the assessment from its row in `score`.
+Each row becomes one assessment with one grade, and a table may have millions of rows.
+
+The rows are first inserted into a temporary table, and one statement per target table copies them.
+This takes a third of the time of inserting every row into each table, because Python passes each
+value to the database only once. Bare scores have no text in `body`, because readers can rebuild the
+assessment from its row in `score`.
 """
 
 from __future__ import annotations
@@ -64,7 +67,9 @@ def write_scores(portion: Portion, trials: Trials, scores: Sequence[Scores]) -> 
         portion.insert_many(_STAGED, _staged_rows(portion, trials, batch, places))
         for table, own in _columns(portion, grader, state, by_model=batch.by is GradedBy.MODEL):
             values: dict[str, ColumnElement[Any]] = {
-                column.name: _STAGED.c[column.name] for column in table.c if column.name in _STAGED.c
+                column.name: _STAGED.c[column.name]
+                for column in table.c
+                if column.name in _STAGED.c
             }
             values |= {name: cast(value, table.c[name].type) for name, value in own.items()}
             copied = select(*values.values()).order_by(_STAGED.c.key)
@@ -84,26 +89,36 @@ def note_states(trials: Trials, scores: Sequence[Scores]) -> None:
 
 
 def _state(batch: FoundScores) -> AssessmentState:
-    """Return the assessments' state: a model's grades await review, unless the imported table states an earlier decision."""
+    """Return the assessments' state: a model's grades await review, unless the imported table
+    states an earlier decision.
+    """
     if batch.state is not None:
         return AssessmentState(batch.state)
     return AssessmentState.PENDING if batch.by is GradedBy.MODEL else AssessmentState.NOT_REQUIRED
 
 
-def _staged_rows(portion: Portion, trials: Trials, batch: FoundScores, places: Sequence[ScoredTrial]) -> list[Row]:
-    candidates = {name: portion.candidate(name) for name in dict.fromkeys([row[1] for row in batch.rows])}
-    # Looked up by k and then by task, because building a tuple for each row would take longer than both lookups.
+def _staged_rows(
+    portion: Portion, trials: Trials, batch: FoundScores, places: Sequence[ScoredTrial]
+) -> list[Row]:
+    candidates = {
+        name: portion.candidate(name) for name in dict.fromkeys([row[1] for row in batch.rows])
+    }
+    # Looked up by k and then by task, because building a tuple for each row would take longer than
+    # both lookups.
     keys_of: defaultdict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
     for task, k in places:
         trial = trials[plain(task), k]
         keys_of[k][task] = (trial.place.task_key, trial.key)
     keys = islice(portion.assessment_keys, len(batch.rows))
     return [
-        (key, *keys_of[k][task], candidates[name], score) for (task, name, k, score), key in zip(batch.rows, keys, strict=True)
+        (key, *keys_of[k][task], candidates[name], score)
+        for (task, name, k, score), key in zip(batch.rows, keys, strict=True)
     ]
 
 
-def _columns(portion: Portion, grader: int, state: AssessmentState, *, by_model: bool) -> list[tuple[Table, dict[str, Any]]]:
+def _columns(
+    portion: Portion, grader: int, state: AssessmentState, *, by_model: bool
+) -> list[tuple[Table, dict[str, Any]]]:
     run_key, staged = portion.run.run_key, _STAGED.c
     of_score: dict[str, Any] = {"run_key": run_key, "assessment_key": staged.key}
     both = {"judged_value": staged.value}
@@ -119,5 +134,13 @@ def _columns(portion: Portion, grader: int, state: AssessmentState, *, by_model:
     }
     score = {**of_score, **both, "grader_key": grader, "joint": False, "state": state.value}
     criterion = portion.criterion(WHOLE)
-    grade = {**of_score, **both, "criterion_key": criterion, "weight": 1.0, "raw": staged.value, "low": 0.0, "high": 1.0}
+    grade = {
+        **of_score,
+        **both,
+        "criterion_key": criterion,
+        "weight": 1.0,
+        "raw": staged.value,
+        "low": 0.0,
+        "high": 1.0,
+    }
     return [(schema.assessment, assessment), (schema.score, score), (schema.grade, grade)]

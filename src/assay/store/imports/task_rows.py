@@ -18,7 +18,9 @@ from assay.store.imports.portion import Portion, Row
 
 _JUDGE: Final = Scoring(method="judge")
 
-TASKS_OF_RUN: Final = "SELECT task_id, position, task_key FROM run_task WHERE run_key = {} AND task_id"
+TASKS_OF_RUN: Final = (
+    "SELECT task_id, position, task_key FROM run_task WHERE run_key = {} AND task_id"
+)
 
 
 class Place(NamedTuple):
@@ -73,7 +75,9 @@ def ready_task(imported: FoundTask) -> ReadyTask:
         "language": imported.language,
     }
     try:  # the same text that `Task.digest` hashes, but written many times faster
-        digest = hashlib.sha256(orjson.dumps(identity, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+        digest = hashlib.sha256(orjson.dumps(identity, option=orjson.OPT_SORT_KEYS)).hexdigest()[
+            :32
+        ]
     except TypeError:
         digest = task.digest
     return ReadyTask(
@@ -120,8 +124,12 @@ def declared_tasks(portion: Portion, tasks: Sequence[FoundTask]) -> dict[str, Fo
     return declared
 
 
-def place_tasks(portion: Portion, declared: dict[str, FoundTask], names: list[str]) -> dict[str, Place]:
-    """Return the place in the run of each task in `names`; store new tasks, with their text if declared."""
+def place_tasks(
+    portion: Portion, declared: dict[str, FoundTask], names: list[str]
+) -> dict[str, Place]:
+    """Return the place in the run of each task in `names`; store new tasks, with their text if
+    declared.
+    """
     run = portion.run
     places: dict[str, Place] = {}
     if run.tasks:
@@ -141,7 +149,8 @@ def place_tasks(portion: Portion, declared: dict[str, FoundTask], names: list[st
         imported = declared.get(name)
         task = _bare_task(name) if imported is None else ready_task(imported)
         same = None
-        if name in stored and imported is None:  # an answer alone belongs to the newest stored version of its task
+        # an answer alone belongs to the newest stored version of its task
+        if name in stored and imported is None:
             same = max(stored[name], key=lambda row: row[2])
         elif name in stored:
             same = next((row for row in stored[name] if row[1] == task.digest), None)
@@ -149,11 +158,15 @@ def place_tasks(portion: Portion, declared: dict[str, FoundTask], names: list[st
             task_key, body_key = next(portion.task_keys), next(portion.body_keys)
             portion.bodies.append((body_key, task.content))
             words = (task.language, task.family)
-            rows.append((task_key, run.suite_key, name, task.digest, *words, body_key, task.content_digest))
+            rows.append(
+                (task_key, run.suite_key, name, task.digest, *words, body_key, task.content_digest)
+            )
         else:
             task_key, body_key = same[2], same[3]
         places[name] = Place(run.tasks, task_key, new=True)
-        planned.append((run.run_key, run.tasks, task_key, name, task.thing, task.weight, 1, body_key))
+        planned.append(
+            (run.run_key, run.tasks, task_key, name, task.thing, task.weight, 1, body_key)
+        )
         tags.extend((run.run_key, task_key, tag) for tag in task.tags)
         run.tasks += 1
     portion.insert_bodies()
@@ -167,16 +180,24 @@ def place_tasks(portion: Portion, declared: dict[str, FoundTask], names: list[st
 
 
 def _declare_late(portion: Portion, name: str, imported: FoundTask, place: Place) -> Place:
-    """Replace a task that was stored with only an id, because the file contains an answer to it before the task's text."""
+    """Replace a task that was stored with only an id, because the file contains an answer to it
+    before the task's text.
+    """
     run, task = portion.run, ready_task(imported)
     table, planned = schema.task, schema.run_task
-    digest = portion.connection.execute(select(table.c.digest).where(table.c.key == place.task_key)).scalar_one()
+    digest = portion.connection.execute(
+        select(table.c.digest).where(table.c.key == place.task_key)
+    ).scalar_one()
     if digest == task.digest:
         return place
     if digest != BARE_DIGEST:
         _skip_second(portion, imported)
         return place
-    same = (table.c.suite_key == run.suite_key, table.c.task_id == name, table.c.digest == task.digest)
+    same = (
+        table.c.suite_key == run.suite_key,
+        table.c.task_id == name,
+        table.c.digest == task.digest,
+    )
     row = portion.connection.execute(select(table.c.key, table.c.body_key).where(*same)).first()
     if row is None:
         key, body_key = next(portion.task_keys), next(portion.body_keys)
@@ -188,7 +209,9 @@ def _declare_late(portion: Portion, name: str, imported: FoundTask, place: Place
         key, body_key = row
     of_place = (planned.c.run_key == run.run_key, planned.c.position == place.position)
     portion.connection.execute(
-        update(planned).where(*of_place).values(task_key=key, thing=task.thing, weight=task.weight, body_key=body_key)
+        update(planned)
+        .where(*of_place)
+        .values(task_key=key, thing=task.thing, weight=task.weight, body_key=body_key)
     )
     # These repeat the task's key, so that filters by task need no join.
     for other in (schema.trial, schema.assessment, schema.score):
@@ -198,4 +221,7 @@ def _declare_late(portion: Portion, name: str, imported: FoundTask, place: Place
 
 
 def _skip_second(portion: Portion, task: FoundTask) -> None:
-    portion.skip(f"task {task.id}", f"task {task.id!r} appears twice with different content; Assay kept the first.")
+    portion.skip(
+        f"task {task.id}",
+        f"task {task.id!r} appears twice with different content; Assay kept the first.",
+    )

@@ -1,4 +1,6 @@
-"""Store an import's new trials, and update earlier portions' trials that receive answers or grades."""
+"""Store an import's new trials, and update earlier portions' trials that receive answers or
+grades.
+"""
 
 from __future__ import annotations
 
@@ -81,17 +83,42 @@ def write_new_trials(portion: Portion, trials: Trials) -> None:
         failed: Row = (None, None, None, None)
         if state is TrialState.FAILED and trial.failure is not None:
             failure = trial.failure
-            failed = (plain(failure.kind), failure.fault.value, plain(failure.detail), failure.tries)
+            failed = (
+                plain(failure.kind),
+                failure.fault.value,
+                plain(failure.detail),
+                failure.tries,
+            )
         place = trial.place
-        rows.append((trial.key, run_key, place.task_key, place.position, trial.k, state.value, after, None, None, 1, *failed))
+        rows.append(
+            (
+                trial.key,
+                run_key,
+                place.task_key,
+                place.position,
+                trial.k,
+                state.value,
+                after,
+                None,
+                None,
+                1,
+                *failed,
+            )
+        )
         portion.counters.add(run_key, TRIAL, state.value)
         portion.counters.add(run_key, STANDING, after)
     portion.insert_many(schema.trial, rows)
 
 
 def settle_old_trials(portion: Portion, trials: Trials) -> None:
-    """Update the states of earlier portions' trials that received answers or grades in this portion."""
-    old = {trial.key: trial for trial in trials.values() if not trial.fresh and (trial.usable or trial.states)}
+    """Update the states of earlier portions' trials that received answers or grades in this
+    portion.
+    """
+    old = {
+        trial.key: trial
+        for trial in trials.values()
+        if not trial.fresh and (trial.usable or trial.states)
+    }
     table, run_key = schema.trial, portion.run.run_key
     for some in portions(old, _AT_ONCE):
         states = current_states(portion.connection, some)
@@ -106,7 +133,12 @@ def settle_old_trials(portion: Portion, trials: Trials) -> None:
                 continue
             values: dict[str, object] = {"state": now.value, "standing": after}
             if now is not TrialState.FAILED:
-                values |= {"fail_kind": None, "fail_fault": None, "fail_detail": None, "fail_tries": None}
+                values |= {
+                    "fail_kind": None,
+                    "fail_fault": None,
+                    "fail_detail": None,
+                    "fail_tries": None,
+                }
             portion.connection.execute(update(table).where(table.c.key == key).values(**values))
             portion.counters.move(run_key, TRIAL, state, now.value)
             portion.counters.move(run_key, STANDING, standing_before, after)

@@ -1,4 +1,7 @@
-"""The script that Alembic runs to migrate a store. It uses the caller's connection and transaction."""
+"""The script that Alembic runs to migrate a store.
+
+It uses the caller's connection and transaction.
+"""
 
 from alembic import context
 
@@ -6,6 +9,9 @@ from assay.store.database import schema
 
 connection = context.config.attributes["connection"]
 context.configure(
-    connection=connection, target_metadata=schema.metadata, version_table=schema.VERSION_TABLE, transaction_per_migration=False
+    connection=connection,
+    target_metadata=schema.metadata,
+    version_table=schema.VERSION_TABLE,
+    transaction_per_migration=False,
 )
 context.run_migrations()

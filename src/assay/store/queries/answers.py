@@ -1,7 +1,8 @@
 """Compare answers: one row per task, one column per chosen candidate of a run.
 
-Rows have the order of the first run's tasks; tasks that only the second run contains follow in that run's order. Each page is
-one seek from the end of the previous page, so the millionth row costs as much as the first.
+Rows have the order of the first run's tasks; tasks that only the second run contains follow in that
+run's order. Each page is one seek from the end of the previous page, so the millionth row costs as
+much as the first.
 """
 
 from __future__ import annotations
@@ -47,12 +48,21 @@ def answer_rows(
     """
     run_keys = {column.run: _run_with(connection, column) for column in columns}
     runs = list(dict.fromkeys(run_keys[column.run] for column in columns))
-    places = task_places(connection, runs, after=after, limit=limit) if task is None else [((0, 0), task)]
+    places = (
+        task_places(connection, runs, after=after, limit=limit)
+        if task is None
+        else [((0, 0), task)]
+    )
     ids = [task_id for _, task_id in places]
     planned = {run: _planned(connection, run, ids) for run in runs}
     places = [place for place in places if any(place[1] in by_id for by_id in planned.values())]
-    tasks = _tasks(connection, {row.body_key for by_id in planned.values() for row in by_id.values()})
-    by_column = [_answers(connection, run_keys[column.run], column, planned[run_keys[column.run]], tasks) for column in columns]
+    tasks = _tasks(
+        connection, {row.body_key for by_id in planned.values() for row in by_id.values()}
+    )
+    by_column = [
+        _answers(connection, run_keys[column.run], column, planned[run_keys[column.run]], tasks)
+        for column in columns
+    ]
     page = []
     for place, task_id in places:
         first = next(planned[run][task_id] for run in runs if task_id in planned[run])
@@ -69,12 +79,17 @@ def answer_rows(
 
 
 def _run_with(connection: Connection, column: AnswerColumn) -> int:
-    """Return the key of a column's run. Raises UnknownName if the column's candidate is not in it."""
+    """Return the key of a column's run.
+
+    Raises UnknownName if the column's candidate is not in it.
+    """
     run = find_run(connection, column.run)
     run_key = run_key_of(connection, run)
     names = candidate_names(connection, run_key).values()
     if column.candidate not in names:
-        raise UnknownName("candidate", column.candidate, names, remedy=f"{run} has {', '.join(names)}.")
+        raise UnknownName(
+            "candidate", column.candidate, names, remedy=f"{run} has {', '.join(names)}."
+        )
     return run_key
 
 
@@ -93,7 +108,9 @@ def task_places(
         if number:
             same = (earlier.c.run_key.in_(runs[:number]), earlier.c.task_id == table.c.task_id)
             statement = statement.where(~exists().where(*same))
-        rows = connection.execute(statement.order_by(table.c.position).limit(limit - len(places))).all()
+        rows = connection.execute(
+            statement.order_by(table.c.position).limit(limit - len(places))
+        ).all()
         places += [((number, row.position), row.task_id) for row in rows]
         number, position = number + 1, -1
     return places
@@ -107,7 +124,9 @@ def _planned(connection: Connection, run: int, ids: Sequence[str]) -> dict[str, 
         .where(table.c.run_key == run, table.c.task_id == bindparam("id"))
     )
     # One seek per id: given a list, SQLite reads the whole run instead.
-    rows: dict[str, Any] = {task_id: connection.execute(statement, {"id": task_id}).first() for task_id in ids}
+    rows: dict[str, Any] = {
+        task_id: connection.execute(statement, {"id": task_id}).first() for task_id in ids
+    }
     return {task_id: row for task_id, row in rows.items() if row is not None}
 
 
@@ -118,7 +137,11 @@ def _tasks(connection: Connection, keys: set[int]) -> dict[int, Task]:
 
 
 def _answers(
-    connection: Connection, run: int, column: AnswerColumn, planned: Mapping[str, Row[Any]], tasks: Mapping[int, Task]
+    connection: Connection,
+    run: int,
+    column: AnswerColumn,
+    planned: Mapping[str, Row[Any]],
+    tasks: Mapping[int, Task],
 ) -> dict[str, CandidateAnswer]:
     candidate = candidate_named(connection, column.candidate)
     trials = _trials(connection, run, column.k, {row.position for row in planned.values()})
@@ -131,7 +154,10 @@ def _answers(
         if trial is None:
             continue
         text, truncated = asked.get(trial.key, (None, False))
-        if text is None and (snippet := tasks[row.body_key].snippet_of(column.candidate)) is not None:
+        if (
+            text is None
+            and (snippet := tasks[row.body_key].snippet_of(column.candidate)) is not None
+        ):
             text = snippet.text
         if text is not None and tasks[row.body_key].scenario is not None:
             text = readable(text)
@@ -151,11 +177,23 @@ def _answers(
 
 
 def _failure(trial: Row[Any], call: Row[Any] | None) -> Failure | None:
-    """Return the reason for a missing answer: the failure of the candidate's last call or, without one, the trial's failure."""
+    """Return the reason for a missing answer: the failure of the candidate's last call or, without
+    one, the trial's failure.
+    """
     if call is not None and call.fail_kind is not None:
-        return Failure(kind=call.fail_kind, fault=Fault(call.fail_fault), detail=call.fail_detail, tries=call.number)
+        return Failure(
+            kind=call.fail_kind,
+            fault=Fault(call.fail_fault),
+            detail=call.fail_detail,
+            tries=call.number,
+        )
     if trial.state == TrialState.FAILED:
-        return Failure(kind=trial.fail_kind, fault=Fault(trial.fail_fault), detail=trial.fail_detail, tries=trial.fail_tries)
+        return Failure(
+            kind=trial.fail_kind,
+            fault=Fault(trial.fail_fault),
+            detail=trial.fail_detail,
+            tries=trial.fail_tries,
+        )
     return None
 
 
@@ -165,7 +203,9 @@ def _trials(connection: Connection, run: int, k: int, positions: set[int]) -> di
     return {row.position: row for row in connection.execute(select(table).where(*where))}
 
 
-def _asked(connection: Connection, trials: Sequence[int], candidate: int | None) -> dict[int, tuple[str, bool]]:
+def _asked(
+    connection: Connection, trials: Sequence[int], candidate: int | None
+) -> dict[int, tuple[str, bool]]:
     """Return (text, True if truncated) of each trial's last response."""
     table, body = schema.response, schema.body
     rows = connection.execute(
@@ -177,17 +217,26 @@ def _asked(connection: Connection, trials: Sequence[int], candidate: int | None)
     return {row.trial_key: (bytes_text(row.content), row.truncated) for row in rows}
 
 
-def _calls(connection: Connection, trials: Sequence[int], candidate: int | None) -> dict[int, list[Row[Any]]]:
-    """Return, by trial, the calls that led to the candidate's last answer, or only the last call if all failed.
+def _calls(
+    connection: Connection, trials: Sequence[int], candidate: int | None
+) -> dict[int, list[Row[Any]]]:
+    """Return, by trial, the calls that led to the candidate's last answer, or only the last call if
+    all failed.
 
     A conversation has one call per turn.
     """
     table = schema.call
-    where = (table.c.trial_key.in_(trials), table.c.role == Role.CANDIDATE, table.c.candidate_key == candidate)
+    where = (
+        table.c.trial_key.in_(trials),
+        table.c.role == Role.CANDIDATE,
+        table.c.candidate_key == candidate,
+    )
     turns: dict[int, list[Row[Any]]] = {}
     for row in connection.execute(select(table).where(*where).order_by(table.c.key)):
         before = turns.get(row.trial_key, [])
-        turns[row.trial_key] = [call for call in before if call.attempt == row.attempt and call.fail_kind is None] + [row]
+        turns[row.trial_key] = [
+            call for call in before if call.attempt == row.attempt and call.fail_kind is None
+        ] + [row]
     return turns
 
 
@@ -206,7 +255,9 @@ def _scores(
     )
     known = {key: (trial, state) for key, trial, state in connection.execute(of_trials)}
     values = select(table.c.assessment_key, table.c.value).where(
-        table.c.run_key == run, table.c.assessment_key.in_(known), table.c.candidate_key == candidate
+        table.c.run_key == run,
+        table.c.assessment_key.in_(known),
+        table.c.candidate_key == candidate,
     )
     scores: defaultdict[int, list[tuple[float | None, str]]] = defaultdict(list)
     for key, value in connection.execute(values):

@@ -1,4 +1,6 @@
-"""Read assessments for review: rows with their texts, and with corrections applied to the grader's scores."""
+"""Read assessments for review: rows with their texts, and with corrections applied to the grader's
+scores.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,14 @@ from assay.domain.scenarios import readable
 from assay.domain.selection import AssessmentDetail, AssessmentRow, Selection, TrialMark
 from assay.domain.suite import Task
 from assay.store.database import schema
-from assay.store.database.codec import WHOLE, assessment_record, bare_score, bytes_text, plain, task_record
+from assay.store.database.codec import (
+    WHOLE,
+    assessment_record,
+    bare_score,
+    bytes_text,
+    plain,
+    task_record,
+)
 from assay.store.database.counters import ASSESSMENT
 from assay.store.database.name_keys import candidate_names
 from assay.store.event_chain import events_of
@@ -29,7 +38,16 @@ from assay.store.queries.snapshots import Queries, snapshot
 from assay.store.queries.stated_reviewers import stated_reviewers
 
 _CALL_SHOWN = (
-    *("role", "attempt", "number", "model", "model_version", "finish_reason", "input_tokens", "output_tokens"),
+    *(
+        "role",
+        "attempt",
+        "number",
+        "model",
+        "model_version",
+        "finish_reason",
+        "input_tokens",
+        "output_tokens",
+    ),
     *("latency_s", "first_token_s", "cost_usd", "started", "request_digest"),
 )
 
@@ -59,25 +77,40 @@ class AssessmentReader:
         """Return up to `limit` assessments of the scope with keys above `after`, sorted by key."""
         table = schema.assessment
         of_tasks = scope.of_tasks(connection, table)
-        key, state = (unsorted(table.c.key), unsorted(table.c.state)) if of_tasks else (table.c.key, table.c.state)
-        statement = _joined().where(*of_tasks, *scope.where(table), *scope.where_grader(table), key > after)
+        key, state = (
+            (unsorted(table.c.key), unsorted(table.c.state))
+            if of_tasks
+            else (table.c.key, table.c.state)
+        )
+        statement = _joined().where(
+            *of_tasks, *scope.where(table), *scope.where_grader(table), key > after
+        )
         if states is not None:
             statement = statement.where(state.in_([each.value for each in states]))
         if trial is not None:
             of_trial = select(table.c.key).where(table.c.trial_key == trial)
-            # Looked up first: SQLite would read through the whole run, because it assumes that a run is as short as a trial.
-            statement = statement.where(table.c.key.in_(connection.execute(of_trial).scalars().all()))
+            # Looked up first: SQLite would read through the whole run, because it assumes that a
+            # run is as short as a trial.
+            statement = statement.where(
+                table.c.key.in_(connection.execute(of_trial).scalars().all())
+            )
         rows = connection.execute(statement.order_by(key).limit(limit)).all()
         return [row for row, _ in self._read(connection, rows)]
 
     def rows_of(self, connection: Connection, keys: Collection[int]) -> list[AssessmentRow]:
         table = schema.assessment
-        rows = connection.execute(_joined().where(table.c.key.in_(keys)).order_by(table.c.key)).all()
+        rows = connection.execute(
+            _joined().where(table.c.key.in_(keys)).order_by(table.c.key)
+        ).all()
         return [row for row, _ in self._read(connection, rows)]
 
     def details(self, connection: Connection, keys: Sequence[int]) -> list[AssessmentDetail]:
-        """Return assessments with tasks, responses and events, sorted by key; shared data is read once."""
-        rows = connection.execute(_joined().where(schema.assessment.c.key.in_(keys)).order_by(schema.assessment.c.key)).all()
+        """Return assessments with tasks, responses and events, sorted by key; shared data is read
+        once.
+        """
+        rows = connection.execute(
+            _joined().where(schema.assessment.c.key.in_(keys)).order_by(schema.assessment.c.key)
+        ).all()
         tasks = self._tasks_of(connection, {row.task_body_key for row in rows})
         asked = _asked(connection, {row.trial_key for row in rows})
         attempts = _attempts(connection, {row.trial_key for row in rows})
@@ -97,12 +130,18 @@ class AssessmentReader:
         ]
 
     def marks(self, connection: Connection, row: AssessmentRow) -> tuple[TrialMark, ...]:
-        """Return the trials of the row's task, each with the state of the same grader's assessment; reads no texts."""
+        """Return the trials of the row's task, each with the state of the same grader's assessment;
+        reads no texts.
+        """
         trial, table, grader = schema.trial, schema.assessment, schema.grader
-        place = connection.execute(select(trial.c.run_key, trial.c.position).where(trial.c.key == int(row.trial))).one()
+        place = connection.execute(
+            select(trial.c.run_key, trial.c.position).where(trial.c.key == int(row.trial))
+        ).one()
         names = self._names_of(connection, place.run_key)
         candidate = next((key for key, name in names.items() if name == row.candidate), None)
-        grader_key = select(grader.c.key).where(grader.c.name == plain(row.grader)).scalar_subquery()
+        grader_key = (
+            select(grader.c.key).where(grader.c.name == plain(row.grader)).scalar_subquery()
+        )
         joined = (
             (table.c.trial_key == trial.c.key)
             & (table.c.grader_key == grader_key)
@@ -126,7 +165,9 @@ class AssessmentReader:
             for k, state, key, stands in rows
         )
 
-    def _read(self, connection: Connection, rows: Sequence[Row[Any]]) -> list[tuple[AssessmentRow, Assessment]]:
+    def _read(
+        self, connection: Connection, rows: Sequence[Row[Any]]
+    ) -> list[tuple[AssessmentRow, Assessment]]:
         """Return each assessment with corrections applied, paired with the grader's original."""
         corrected = [row for row in rows if row.state == AssessmentState.CORRECTED]
         numbers = _numbers(connection, corrected)
@@ -173,20 +214,34 @@ class AssessmentReader:
         return known
 
     def _tasks_of(self, connection: Connection, keys: set[int]) -> dict[int, Task]:
-        """Return tasks by body key. Tasks of the previous batch are cached, because the next batch often needs them."""
+        """Return tasks by body key.
+
+        Tasks of the previous batch are cached, because the next batch often needs them.
+        """
         table = schema.body
         lacking = keys.difference(self._tasks)
         self._tasks = {key: self._tasks[key] for key in keys - lacking}
-        for key, content in connection.execute(select(table.c.key, table.c.content).where(table.c.key.in_(lacking))):
+        for key, content in connection.execute(
+            select(table.c.key, table.c.content).where(table.c.key.in_(lacking))
+        ):
             self._tasks[key] = task_record(content)
         return self._tasks
 
     def _responses(
-        self, connection: Connection, row: Row[Any], task: Task, asked: Mapping[int, Sequence[Row[Any]]]
+        self,
+        connection: Connection,
+        row: Row[Any],
+        task: Task,
+        asked: Mapping[int, Sequence[Row[Any]]],
     ) -> tuple[Response, ...]:
         """Return the responses that this attempt graded, in the run's order of candidates."""
-        # A rerun may have called the candidates again since. The responses that this attempt graded have keys below its limit.
-        latest = {it.candidate_key: it for it in asked.get(row.trial_key, ()) if it.key < row.response_limit}
+        # A rerun may have called the candidates again since. The responses that this attempt graded
+        # have keys below its limit.
+        latest = {
+            it.candidate_key: it
+            for it in asked.get(row.trial_key, ())
+            if it.key < row.response_limit
+        }
         responses = []
         for key, name in self._names_of(connection, row.run_key).items():
             if row.candidate_key is not None and key != row.candidate_key:
@@ -195,7 +250,11 @@ class AssessmentReader:
             if key in latest:
                 response_row = latest[key]
                 responses.append(
-                    Response(candidate=name, text=bytes_text(response_row.content), truncated=response_row.truncated)
+                    Response(
+                        candidate=name,
+                        text=bytes_text(response_row.content),
+                        truncated=response_row.truncated,
+                    )
                 )
             elif snippet is not None:
                 responses.append(Response(candidate=name, text=snippet.text))
@@ -219,7 +278,10 @@ def _joined() -> Select[Any]:
             body.c.content,
         )
         .join(trial, trial.c.key == table.c.trial_key)
-        .join(planned, (planned.c.run_key == table.c.run_key) & (planned.c.task_key == table.c.task_key))
+        .join(
+            planned,
+            (planned.c.run_key == table.c.run_key) & (planned.c.task_key == table.c.task_key),
+        )
         .join(run, run.c.key == table.c.run_key)
         .join(suite, suite.c.key == run.c.suite_key)
         .join(grader, grader.c.key == table.c.grader_key)
@@ -236,7 +298,14 @@ def _bare_scores(connection: Connection, rows: Sequence[Row[Any]]) -> dict[int, 
     given: dict[int, float | None] = {}
     for run_key, keys in by_run.items():
         of_rows = (score.c.run_key == run_key, score.c.assessment_key.in_(keys))
-        given |= dict(map(tuple, connection.execute(select(score.c.assessment_key, score.c.judged_value).where(*of_rows))))
+        given |= dict(
+            map(
+                tuple,
+                connection.execute(
+                    select(score.c.assessment_key, score.c.judged_value).where(*of_rows)
+                ),
+            )
+        )
     return given
 
 
@@ -265,7 +334,8 @@ def _numbers(
             .where(
                 grade.c.run_key == run_key,
                 grade.c.assessment_key.in_(keys),
-                # A comparison with NULL is never true in SQL, so a grade that the judge left out needs a separate condition.
+                # A comparison with NULL is never true in SQL, so a grade that the judge left out
+                # needs a separate condition.
                 or_(grade.c.value != grade.c.judged_value, grade.c.judged_value.is_(None)),
                 grade.c.value.is_not(None),
             )
@@ -282,7 +352,9 @@ def _laid_over(
     names: Mapping[int, str],
 ) -> Assessment:
     """Replace the grader's scores by a person's; raw scores are converted to the same scale."""
-    changed = {(names[key], criterion): value for (key, criterion), value in grades.items() if key in names}
+    changed = {
+        (names[key], criterion): value for (key, criterion), value in grades.items() if key in names
+    }
     laid: list[Grade] = []
     for grade in judged.grades:
         value = changed.pop((grade.candidate, grade.criterion), None)
@@ -291,9 +363,22 @@ def _laid_over(
             grade = replace(grade, score=value, raw_score=raw)
         laid.append(grade)
     for (candidate, criterion), value in changed.items():
-        laid.append(Grade(candidate=candidate, criterion=criterion, score=value, raw_score=value, min_score=0.0, max_score=1.0))
+        laid.append(
+            Grade(
+                candidate=candidate,
+                criterion=criterion,
+                score=value,
+                raw_score=value,
+                min_score=0.0,
+                max_score=1.0,
+            )
+        )
     by_name = {names[key]: value for key, value in scores.items() if key in names}
-    return replace(judged, grades=tuple(laid), scores={name: by_name.get(name, score) for name, score in judged.scores.items()})
+    return replace(
+        judged,
+        grades=tuple(laid),
+        scores={name: by_name.get(name, score) for name, score in judged.scores.items()},
+    )
 
 
 def _asked(connection: Connection, trials: set[int]) -> dict[int, list[Row[Any]]]:
@@ -301,7 +386,9 @@ def _asked(connection: Connection, trials: set[int]) -> dict[int, list[Row[Any]]
     table, body = schema.response, schema.body
     responses: defaultdict[int, list[Any]] = defaultdict(list)
     for row in connection.execute(
-        select(table.c.key, table.c.trial_key, table.c.candidate_key, table.c.truncated, body.c.content)
+        select(
+            table.c.key, table.c.trial_key, table.c.candidate_key, table.c.truncated, body.c.content
+        )
         .join(body, body.c.key == table.c.body_key)
         .where(table.c.trial_key.in_(trials))
         .order_by(table.c.trial_key, table.c.round)
@@ -310,7 +397,9 @@ def _asked(connection: Connection, trials: set[int]) -> dict[int, list[Row[Any]]
     return responses
 
 
-def _attempts(connection: Connection, trials: set[int]) -> dict[tuple[int, int, int | None], list[AssessmentKey]]:
+def _attempts(
+    connection: Connection, trials: set[int]
+) -> dict[tuple[int, int, int | None], list[AssessmentKey]]:
     """Return all attempts at each slot (trial, grader, candidate), from first to last."""
     table = schema.assessment
     attempts: defaultdict[tuple[int, int, int | None], list[AssessmentKey]] = defaultdict(list)
@@ -337,36 +426,59 @@ def assessment(connection: Connection, key: AssessmentKey, /) -> AssessmentDetai
     raise UnknownName("assessment", shown_assessment(key))
 
 
-def assessments_of(connection: Connection, keys: Sequence[AssessmentKey], /) -> tuple[AssessmentDetail, ...]:
+def assessments_of(
+    connection: Connection, keys: Sequence[AssessmentKey], /
+) -> tuple[AssessmentDetail, ...]:
     """Return several assessments, sorted by key; unknown keys are omitted."""
     return tuple(map(_readable, AssessmentReader().details(connection, keys)))
 
 
-def as_stored(connection: Connection, keys: Sequence[AssessmentKey], /) -> tuple[AssessmentDetail, ...]:
-    """Return several assessments like `assessments_of`, but with workspace reports as stored instead of as Markdown."""
+def as_stored(
+    connection: Connection, keys: Sequence[AssessmentKey], /
+) -> tuple[AssessmentDetail, ...]:
+    """Return several assessments like `assessments_of`, but with workspace reports as stored
+    instead of as Markdown.
+    """
     return tuple(AssessmentReader().details(connection, keys))
 
 
 def _readable(detail: AssessmentDetail) -> AssessmentDetail:
     if detail.task.scenario is None:
         return detail
-    return replace(detail, responses=tuple(replace(each, text=readable(each.text)) for each in detail.responses))
+    return replace(
+        detail,
+        responses=tuple(replace(each, text=readable(each.text)) for each in detail.responses),
+    )
 
 
 def tally(connection: Connection, selection: Selection, /) -> dict[AssessmentState, int]:
     table, scope = schema.run_tally, scope_of(connection, selection)
-    sums = select(table.c.state, func.sum(table.c.n)).where(table.c.subject == ASSESSMENT, *scope.where_run(table))
+    sums = select(table.c.state, func.sum(table.c.n)).where(
+        table.c.subject == ASSESSMENT, *scope.where_run(table)
+    )
     rows = connection.execute(sums.group_by(table.c.state)).all()
     return {AssessmentState(state): int(n) for state, n in rows if n}
 
 
-def tally_within(connection: Connection, selection: Selection, /, *, most: int) -> dict[AssessmentState, int] | None:
-    """Count a selection's assessments by state, limited to its tasks and judges; None if there are more than `most`."""
+def tally_within(
+    connection: Connection, selection: Selection, /, *, most: int
+) -> dict[AssessmentState, int] | None:
+    """Count a selection's assessments by state, limited to its tasks and judges; None if there are
+    more than `most`.
+    """
     table, scope = schema.assessment, scope_of(connection, selection)
     where = (*scope.where(table), *scope.where_grader(table), *scope.of_tasks(connection, table))
     # Rows up to the limit instead of COUNT, which would read everything that matches.
-    states = connection.execute(select(table.c.state).where(true(), *where).limit(most + 1)).scalars().all()
-    return None if len(states) > most else {state: n for state in AssessmentState if (n := states.count(state.value))}
+    states = (
+        connection.execute(select(table.c.state).where(true(), *where).limit(most + 1))
+        .scalars()
+        .all()
+    )
+    return (
+        None
+        if len(states) > most
+        else {state: n for state in AssessmentState if (n := states.count(state.value))}
+    )
 
 
 class AssessmentQueries(Queries):
@@ -402,7 +514,9 @@ class AssessmentQueries(Queries):
         while left is None or left > 0:
             size = _PORTION if left is None else min(_PORTION, left)
             with self._database.reading() as connection:
-                rows = reader.rows(connection, scope, states=states, trial=trial, after=last, limit=size)
+                rows = reader.rows(
+                    connection, scope, states=states, trial=trial, after=last, limit=size
+                )
             yield from rows
             if len(rows) < size:
                 return
@@ -410,6 +524,8 @@ class AssessmentQueries(Queries):
             left = None if left is None else left - len(rows)
 
     def marks(self, row: AssessmentRow, /) -> tuple[TrialMark, ...]:
-        """Return the trials of the row's task, each with the state of the same grader's assessment."""
+        """Return the trials of the row's task, each with the state of the same grader's
+        assessment.
+        """
         with self._database.reading() as connection:
             return AssessmentReader().marks(connection, row)

@@ -27,7 +27,8 @@ def call_totals(connection: Connection, run: str, /) -> tuple[CallTotals, ...]:
         else_=candidate.c.name,
     ).label("name")
     failed = case((table.c.fail_kind.is_not(None), 1), else_=0)
-    trials_of_run = select(schema.trial.c.key).where(schema.trial.c.run_key == run_key)  # calls have no index by run
+    # calls have no index by run
+    trials_of_run = select(schema.trial.c.key).where(schema.trial.c.run_key == run_key)
     rows: Any = connection.execute(
         select(
             table.c.role,
@@ -66,14 +67,29 @@ def call_totals(connection: Connection, run: str, /) -> tuple[CallTotals, ...]:
         )
         for row in rows
     ]
-    return tuple(sorted(totals, key=lambda row: (row.role != Role.CANDIDATE, row.name, row.model, row.model_version or "")))
+    return tuple(
+        sorted(
+            totals,
+            key=lambda row: (
+                row.role != Role.CANDIDATE,
+                row.name,
+                row.model,
+                row.model_version or "",
+            ),
+        )
+    )
 
 
 def calls_by_trial(connection: Connection, run: str, /) -> tuple[CallsOfTrial, ...]:
     """Sum the calls of each trial by role, candidate and grader; raises `UnknownName`."""
     run_key = run_key_of(connection, find_run(connection, run))
     table, candidate, grader, trial = schema.call, schema.candidate, schema.grader, schema.trial
-    groups = (table.c.trial_key, table.c.role, candidate.c.name.label("candidate"), grader.c.name.label("grader"))
+    groups = (
+        table.c.trial_key,
+        table.c.role,
+        candidate.c.name.label("candidate"),
+        grader.c.name.label("grader"),
+    )
     rows: Any = connection.execute(
         select(
             *groups,
@@ -96,7 +112,10 @@ def calls_by_trial(connection: Connection, run: str, /) -> tuple[CallsOfTrial, .
             grader=row.grader,
             calls=int(row.calls),
             seconds=float(row.seconds),
-            **{name: getattr(row, name) if getattr(row, f"{name}_known") == row.calls else None for name in AMOUNTS},
+            **{
+                name: getattr(row, name) if getattr(row, f"{name}_known") == row.calls else None
+                for name in AMOUNTS
+            },
         )
         for row in rows
     )

@@ -1,4 +1,7 @@
-"""The log of review events, newest first. Reads windows of event numbers, so that no filter reads the whole table at once."""
+"""The log of review events, newest first.
+
+Reads windows of event numbers, so that no filter reads the whole table at once.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +43,12 @@ class StoreEventLog:
     def portion(
         self, wanted: EventFilter, /, *, before: int | None = None, limit: int = 50
     ) -> tuple[tuple[LoggedEvent, ...], int | None]:
-        """Return up to `limit` events below a number, newest first, and the number below which the next page begins.
+        """Return up to `limit` events below a number, newest first, and the number below which the
+        next page begins.
 
-        The number is None after the last page. A page searches `WINDOW` events, so it may be empty although older events match.
-        Raises UnknownName if the run does not exist, and InputError if several run ids begin with the given text.
+        The number is None after the last page. A page searches `WINDOW` events, so it may be empty
+        although older events match. Raises UnknownName if the run does not exist, and InputError if
+        several run ids begin with the given text.
         """
         table = schema.review_event
         with self._database.reading() as connection:
@@ -54,23 +59,39 @@ class StoreEventLog:
             # The few events of a single item are read by index.
             start = bottom if wanted.item is not None else max(bottom, end - WINDOW)
             rows = connection.execute(
-                select(table).where(table.c.id < end, table.c.id >= start, *where).order_by(table.c.id.desc()).limit(limit)
+                select(table)
+                .where(table.c.id < end, table.c.id >= start, *where)
+                .order_by(table.c.id.desc())
+                .limit(limit)
             ).all()
             events = _with_items(connection, rows)
         after = int(rows[-1].id) if len(rows) == limit else start
         return events, after if after > bottom else None
 
     def waiting(self) -> tuple[WaitingRun, ...]:
-        """Return runs with pending assessments. Their review protocols are cached, because a protocol never changes."""
+        """Return runs with pending assessments.
+
+        Their review protocols are cached, because a protocol never changes.
+        """
         run, tally, control, body = schema.run, schema.run_tally, schema.control_item, schema.body
         with self._database.reading() as connection:
-            pending = (tally.c.subject == ASSESSMENT, tally.c.state == AssessmentState.PENDING.value, tally.c.n > 0)
+            pending = (
+                tally.c.subject == ASSESSMENT,
+                tally.c.state == AssessmentState.PENDING.value,
+                tally.c.n > 0,
+            )
             waiting = set(connection.execute(select(tally.c.run_key).where(*pending)).scalars())
             # In the log of such a run, a control item could be recognised by its missing events.
-            controlled = set(connection.execute(select(control.c.run_key).distinct()).scalars()) if waiting else set()
+            controlled = (
+                set(connection.execute(select(control.c.run_key).distinct()).scalars())
+                if waiting
+                else set()
+            )
             ids: dict[int, RunId] = {}
             unknown: dict[int, int] = {}
-            runs = select(run.c.key, run.c.id, run.c.plan_key).where(run.c.state.not_in(HIDDEN_STATES))
+            runs = select(run.c.key, run.c.id, run.c.plan_key).where(
+                run.c.state.not_in(HIDDEN_STATES)
+            )
             if len(waiting) <= _PLANS_AT_ONCE:
                 runs = runs.where(run.c.key.in_(waiting))
             for key, run_id, plan_key in connection.execute(runs) if waiting else ():
@@ -79,15 +100,24 @@ class StoreEventLog:
                     if key not in self._protocols:
                         unknown[plan_key] = key
             for part in portions(unknown, _PLANS_AT_ONCE):
-                for plan_key, content in connection.execute(select(body.c.key, body.c.content).where(body.c.key.in_(part))):
+                for plan_key, content in connection.execute(
+                    select(body.c.key, body.c.content).where(body.c.key.in_(part))
+                ):
                     self._protocols[unknown[plan_key]] = bytes_json(content).get("protocol") or {}
         return tuple(
-            WaitingRun(id=run_id, has_control_items=key in controlled, protocol=self._protocols.get(key, {}))
+            WaitingRun(
+                id=run_id,
+                has_control_items=key in controlled,
+                protocol=self._protocols.get(key, {}),
+            )
             for key, run_id in ids.items()
         )
 
     def reviewers(self) -> tuple[str, ...]:
-        """Return the names of all reviewers. It reads every event, so only hints in error messages use it."""
+        """Return the names of all reviewers.
+
+        It reads every event, so only hints in error messages use it.
+        """
         table = schema.review_event
         with self._database.reading() as connection:
             return tuple(sorted(connection.execute(select(table.c.reviewer).distinct()).scalars()))
@@ -101,14 +131,21 @@ class StoreEventLog:
         """Return the newest event's number and hash; 0 and an empty text if the log is empty."""
         table = schema.review_event
         with self._database.reading() as connection:
-            row = connection.execute(select(table.c.id, table.c.hash).order_by(table.c.id.desc()).limit(1)).first()
+            row = connection.execute(
+                select(table.c.id, table.c.hash).order_by(table.c.id.desc()).limit(1)
+            ).first()
         return (0, "") if row is None else (int(row.id), row.hash)
 
     def check(self, after: int, /) -> ChainLook:
         """Check the hashes of the next events after a number, oldest first."""
         with self._database.reading() as connection:
             checked, last, broken = chain_part(connection, after=after, limit=CHAIN_PART)
-        return ChainLook(checked=checked, up_to=last, broken=broken, ended=broken is not None or checked < CHAIN_PART)
+        return ChainLook(
+            checked=checked,
+            up_to=last,
+            broken=broken,
+            ended=broken is not None or checked < CHAIN_PART,
+        )
 
 
 def _where(connection: Connection, wanted: EventFilter) -> list[ColumnElement[bool]]:
@@ -135,7 +172,9 @@ def _with_items(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[Logge
         return ()
     runs = _runs(connection, {row.run_key for row in rows})
     items = _items(connection, {row.assessment_key for row in rows})
-    active = _active(connection, [row.idempotency_key for row in rows if row.idempotency_key is not None])
+    active = _active(
+        connection, [row.idempotency_key for row in rows if row.idempotency_key is not None]
+    )
     return tuple(
         LoggedEvent(
             event=event_of(row),
@@ -157,7 +196,10 @@ def _items(connection: Connection, keys: Collection[int]) -> dict[int, Any]:
     rows = connection.execute(
         select(table.c.key, planned.c.task_id, planned.c.thing, planned.c.trials, trial.c.k)
         .join(trial, trial.c.key == table.c.trial_key)
-        .join(planned, (planned.c.run_key == table.c.run_key) & (planned.c.task_key == table.c.task_key))
+        .join(
+            planned,
+            (planned.c.run_key == table.c.run_key) & (planned.c.task_key == table.c.task_key),
+        )
         .where(table.c.key.in_(keys))
     )
     return {row.key: row for row in rows}
@@ -166,7 +208,9 @@ def _items(connection: Connection, keys: Collection[int]) -> dict[int, Any]:
 def _runs(connection: Connection, keys: Collection[int]) -> dict[int, tuple[RunId, str]]:
     run, suite = schema.run, schema.suite
     rows = connection.execute(
-        select(run.c.key, run.c.id, suite.c.name).join(suite, suite.c.key == run.c.suite_key).where(run.c.key.in_(keys))
+        select(run.c.key, run.c.id, suite.c.name)
+        .join(suite, suite.c.key == run.c.suite_key)
+        .where(run.c.key.in_(keys))
     )
     return {key: (RunId(run_id), name) for key, run_id, name in rows}
 
@@ -177,7 +221,9 @@ def _active(connection: Connection, keys: Sequence[str]) -> dict[str | None, int
         return {}
     own_key = {f"decision:{key}": key for key in keys}
     active: dict[str | None, int] = {}
-    statement = select(table.c.idempotency_key, table.c.body).where(table.c.idempotency_key.in_(own_key))
+    statement = select(table.c.idempotency_key, table.c.body).where(
+        table.c.idempotency_key.in_(own_key)
+    )
     for name, content in connection.execute(statement):
         taken = decoded(ObservationKind.DECISION, content)
         if isinstance(taken, DecisionTaken) and taken.active_ms is not None:

@@ -1,6 +1,7 @@
 """Rows for exports: scores, whole assessments and review events, each from one snapshot.
 
-A score counts under the same condition as in `score_columns`, so an exported table reproduces the statistics.
+A score counts under the same condition as in `score_columns`, so an exported table reproduces the
+statistics.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ _WHY: Final = {
 }
 
 
-def score_rows(connection: Connection, selection: Selection, /, *, everything: bool = False) -> Iterator[ScoreRow]:
+def score_rows(
+    connection: Connection, selection: Selection, /, *, everything: bool = False
+) -> Iterator[ScoreRow]:
     """Yield scores of one run after another, oldest run first, in the order of assessments.
 
     Only scores that count are included, unless `everything` is True.
@@ -46,16 +49,22 @@ def score_rows(connection: Connection, selection: Selection, /, *, everything: b
     scope = scope_of(connection, selection)
     if scope.verdict:
         remedy = "Use `assay export evaluations`, which has the verdict of each response."
-        raise InputError("--criterion", "is verdict, which this export does not contain.", remedy=remedy)
+        raise InputError(
+            "--criterion", "is verdict, which this export does not contain.", remedy=remedy
+        )
     labels, task_keys = labels_of(connection, scope)
-    tasks = {key: (label, name) for key, label, name in zip(task_keys, labels, names_of_tasks(labels), strict=True)}
+    tasks = {
+        key: (label, name)
+        for key, label, name in zip(task_keys, labels, names_of_tasks(labels), strict=True)
+    }
     candidates = _names_by_run(connection, scope)
     graders = _names(connection, schema.grader)
     criterion = _criterion_names(connection, scope)
     before = _trials_before(connection, scope)
     for run_key, run_id in zip(scope.runs, scope.ids, strict=True):
         rows = connection.execute(
-            _scores(scope, run_key, everything=everything), execution_options={"yield_per": _ROWS_AT_ONCE}
+            _scores(scope, run_key, everything=everything),
+            execution_options={"yield_per": _ROWS_AT_ONCE},
         )
         for row in rows:
             label, name = tasks[row.task_key]
@@ -83,21 +92,31 @@ def score_rows(connection: Connection, selection: Selection, /, *, everything: b
         rows.close()
 
 
-def candidate_names(connection: Connection, selection: Selection, /) -> dict[tuple[RunId, str], str]:
+def candidate_names(
+    connection: Connection, selection: Selection, /
+) -> dict[tuple[RunId, str], str]:
     """Return candidates' names in statistics, by run and by the name in the run.
 
     The two names differ after a rename, or if runs used one name for several models.
     """
     scope = scope_of(connection, selection)
-    names, ids, own = (_names_by_run(connection, scope), dict(zip(scope.runs, scope.ids, strict=True)), schema.run_candidate)
-    rows = connection.execute(select(own.c.run_key, own.c.candidate_key, own.c.name).where(*scope.where_run(own)))
+    names, ids, own = (
+        _names_by_run(connection, scope),
+        dict(zip(scope.runs, scope.ids, strict=True)),
+        schema.run_candidate,
+    )
+    rows = connection.execute(
+        select(own.c.run_key, own.c.candidate_key, own.c.name).where(*scope.where_run(own))
+    )
     return {(ids[row.run_key], row.name): names[row.run_key, row.candidate_key] for row in rows}
 
 
 def details(
     connection: Connection, selection: Selection, /, *, everything: bool = False
 ) -> Iterator[tuple[AssessmentDetail, NotCounted | None]]:
-    """Yield assessments with responses, reviews and calls, each with the reason why it does not count (None if it counts)."""
+    """Yield assessments with responses, reviews and calls, each with the reason why it does not
+    count (None if it counts).
+    """
     scope = scope_of(connection, selection)
     reader = AssessmentReader()
     table = schema.assessment
@@ -121,15 +140,24 @@ def details(
                 statement = statement.where(counts)
             counted = {row.key: bool(row.counts) for row in connection.execute(statement)}
             for detail in reader.details(connection, list(counted)):
-                scores = (score for score in detail.row.assessment.scores.values() if score is not None)
-                yield detail, None if counted[detail.row.key] else _why(detail.row.state, next(scores, None))
+                scores = (
+                    score for score in detail.row.assessment.scores.values() if score is not None
+                )
+                yield (
+                    detail,
+                    None if counted[detail.row.key] else _why(detail.row.state, next(scores, None)),
+                )
             if len(counted) < _ASSESSMENTS_AT_ONCE:
                 break
             after = max(counted)
 
 
-def events(connection: Connection, selection: Selection, /) -> Iterator[tuple[AssessmentRow, ReviewEvent]]:
-    """Yield the review events of the selected assessments, oldest first, each with its assessment."""
+def events(
+    connection: Connection, selection: Selection, /
+) -> Iterator[tuple[AssessmentRow, ReviewEvent]]:
+    """Yield the review events of the selected assessments, oldest first, each with its
+    assessment.
+    """
     scope = scope_of(connection, selection)
     table, assessment = schema.review_event, schema.assessment
     reader = AssessmentReader()
@@ -138,11 +166,18 @@ def events(connection: Connection, selection: Selection, /) -> Iterator[tuple[As
         rows = connection.execute(
             select(table)
             .join(assessment, assessment.c.key == table.c.assessment_key)
-            .where(*scope.where(assessment), *scope.where_grader(assessment), *_of_criteria(scope), table.c.id > after)
+            .where(
+                *scope.where(assessment),
+                *scope.where_grader(assessment),
+                *_of_criteria(scope),
+                table.c.id > after,
+            )
             .order_by(table.c.id)
             .limit(_ASSESSMENTS_AT_ONCE)
         ).all()
-        about = {row.key: row for row in reader.rows_of(connection, {row.assessment_key for row in rows})}
+        about = {
+            row.key: row for row in reader.rows_of(connection, {row.assessment_key for row in rows})
+        }
         for row in rows:
             yield about[row.assessment_key], event_of(row)
         if len(rows) < _ASSESSMENTS_AT_ONCE:
@@ -227,9 +262,15 @@ def _names(connection: Connection, table: Table) -> dict[int, str]:
 def _names_by_run(connection: Connection, scope: Scope) -> dict[tuple[int, int], str]:
     own = schema.run_candidate
     names = _names(connection, schema.candidate)
-    rows = connection.execute(select(own.c.run_key, own.c.candidate_key).where(*scope.where_run(own)))
+    rows = connection.execute(
+        select(own.c.run_key, own.c.candidate_key).where(*scope.where_run(own))
+    )
     current = {(row.run_key, row.candidate_key): names[row.candidate_key] for row in rows}
-    apart = {(run, variant.candidate): variant.label for variant in scope.variants(connection) for run in variant.runs}
+    apart = {
+        (run, variant.candidate): variant.label
+        for variant in scope.variants(connection)
+        for run in variant.runs
+    }
     return current | apart
 
 
@@ -237,15 +278,17 @@ def _criterion_names(connection: Connection, scope: Scope) -> str:
     if scope.criteria is None:
         return ""
     table = schema.criterion
-    rows = connection.execute(select(table.c.name).where(table.c.key.in_(scope.criteria)).order_by(table.c.key))
+    rows = connection.execute(
+        select(table.c.name).where(table.c.key.in_(scope.criteria)).order_by(table.c.key)
+    )
     return " + ".join(rows.scalars())
 
 
 def _trials_before(connection: Connection, scope: Scope) -> dict[tuple[int, int], int]:
     """Count the trials planned in earlier exported runs by (run, task), for tasks in several runs.
 
-    Equal trial numbers in different runs mean different trials. A table without a run column therefore continues the numbering
-    from one run to the next.
+    Equal trial numbers in different runs mean different trials. A table without a run column
+    therefore continues the numbering from one run to the next.
     """
     table = schema.run_task
     shared = (
@@ -256,7 +299,9 @@ def _trials_before(connection: Connection, scope: Scope) -> dict[tuple[int, int]
         .scalar_subquery()
     )
     rows = connection.execute(
-        select(table.c.run_key, table.c.task_key, table.c.trials).where(*scope.where(table), table.c.task_key.in_(shared))
+        select(table.c.run_key, table.c.task_key, table.c.trials).where(
+            *scope.where(table), table.c.task_key.in_(shared)
+        )
     ).all()
     order = {run_key: place for place, run_key in enumerate(scope.runs)}
     counted: defaultdict[int, int] = defaultdict(int)

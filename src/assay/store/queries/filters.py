@@ -1,4 +1,7 @@
-"""Convert a selection to SQL conditions. An unknown name raises an error that suggests the nearest known name."""
+"""Convert a selection to SQL conditions.
+
+An unknown name raises an error that suggests the nearest known name.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,8 @@ _LISTED = 8
 
 
 class SelectedRuns:
-    """Keys and ids of the selected runs, oldest first; read on first use, while the connection is open.
+    """Keys and ids of the selected runs, oldest first; read on first use, while the connection is
+    open.
 
     Most queries over all runs need no list of keys, and so avoid reading twenty thousand of them.
     """
@@ -56,7 +60,9 @@ class SelectedRuns:
     def rows(self) -> tuple[tuple[int, RunId], ...]:
         run = schema.run
         rows = self._connection.execute(
-            select(run.c.key, run.c.id).where(true(), *self._where).order_by(run.c.started, run.c.key)
+            select(run.c.key, run.c.id)
+            .where(true(), *self._where)
+            .order_by(run.c.started, run.c.key)
         )
         return tuple((key, RunId(identifier)) for key, identifier in rows)
 
@@ -73,7 +79,8 @@ class Scope:
         verdict: True if the criterion is the verdict, which is derived from all criteria.
         families: selected runs that grade the same responses.
         family_rule: rule that groups tasks into families; None for the stored families.
-        named_in: runs used to detect candidates that share a name, if `compared` excludes some of these runs.
+        named_in: runs used to detect candidates that share a name, if `compared` excludes some of
+            these runs.
     """
 
     listed: SelectedRuns
@@ -92,11 +99,16 @@ class Scope:
     def variants(self, connection: Connection) -> tuple[Variant, ...]:
         """Return candidates that share a name with another candidate, regardless of `compared`."""
         own = schema.run_candidate
-        return variants_of(connection, self.where_run(own) if self.named_in is None else _among(self.named_in))
+        return variants_of(
+            connection, self.where_run(own) if self.named_in is None else _among(self.named_in)
+        )
 
     @property
     def runs(self) -> tuple[int, ...]:
-        """Return the selected runs' keys, oldest first. First call this while the scope's connection is open."""
+        """Return the selected runs' keys, oldest first.
+
+        First call this while the scope's connection is open.
+        """
         return tuple(key for key, _ in self.listed.rows)
 
     @property
@@ -110,7 +122,9 @@ class Scope:
         return self.tasks is not None or self.tags is not None or self.languages is not None
 
     def where(self, table: Table) -> list[ColumnElement[bool]]:
-        """Return conditions on a table with `run_key` and `task_key` that select rows of the selected runs and tasks."""
+        """Return conditions on a table with `run_key` and `task_key` that select rows of the
+        selected runs and tasks.
+        """
         return [*self.where_run(table), *self._where_task(table)]
 
     def where_run(self, table: Table) -> list[ColumnElement[bool]]:
@@ -118,18 +132,31 @@ class Scope:
 
     def where_key(self, column: ColumnElement[int]) -> list[ColumnElement[bool]]:
         if not self.every_run:
-            # Beyond that number, a sub-select is used: a parameter for each of 20,000 runs exceeded SQLite's limit of variables.
+            # Beyond that number, a sub-select is used: a parameter for each of 20,000 runs exceeded
+            # SQLite's limit of variables.
             return [column.in_(self.runs if len(self.runs) <= _NAMED else self.listed.question)]
         if len(self.hidden) <= _NAMED:
             return [column.not_in(self.hidden)] if self.hidden else []
-        return [column.not_in(select(schema.run.c.key).where(schema.run.c.state.in_(HIDDEN_STATES)).correlate(None))]
+        return [
+            column.not_in(
+                select(schema.run.c.key)
+                .where(schema.run.c.state.in_(HIDDEN_STATES))
+                .correlate(None)
+            )
+        ]
 
     def of_tasks(self, connection: Connection, table: Table) -> list[ColumnElement[bool]]:
-        """Return conditions on the selected tasks' runs, which enable an index; empty without a task filter."""
+        """Return conditions on the selected tasks' runs, which enable an index; empty without a
+        task filter.
+        """
         if self.tasks is None:
             return []
         planned = schema.run_task
-        having = select(planned.c.run_key).where(*self.where_run(planned), planned.c.task_key.in_(self.tasks)).distinct()
+        having = (
+            select(planned.c.run_key)
+            .where(*self.where_run(planned), planned.c.task_key.in_(self.tasks))
+            .distinct()
+        )
         return [table.c.run_key.in_(connection.execute(having).scalars().all())]
 
     def where_grader(self, table: Table) -> list[ColumnElement[bool]]:
@@ -141,7 +168,9 @@ class Scope:
             conditions.append(table.c.task_key.in_(self.tasks))
         if self.languages is not None:
             task = schema.task
-            conditions.append(table.c.task_key.in_(select(task.c.key).where(task.c.language.in_(self.languages))))
+            conditions.append(
+                table.c.task_key.in_(select(task.c.key).where(task.c.language.in_(self.languages)))
+            )
         if self.tags is not None:
             tag = schema.run_tag
             same = (tag.c.run_key == table.c.run_key, tag.c.task_key == table.c.task_key)
@@ -152,10 +181,13 @@ class Scope:
 def scope_of(connection: Connection, selection: Selection) -> Scope:
     """Resolve a selection's names to the store's keys.
 
-    Raises UnknownName if one of the names does not exist, and InputError if several run ids begin with the given text.
+    Raises UnknownName if one of the names does not exist, and InputError if several run ids begin
+    with the given text.
     """
     run, suite = schema.run, schema.suite
-    hidden = tuple(connection.execute(select(run.c.key).where(run.c.state.in_(HIDDEN_STATES))).scalars())
+    hidden = tuple(
+        connection.execute(select(run.c.key).where(run.c.state.in_(HIDDEN_STATES))).scalars()
+    )
     # A run that is named explicitly may be archived.
     shown = run.c.state.not_in(_UNREADABLE_STATES if selection.runs else HIDDEN_STATES)
     conditions: list[ColumnElement[bool]] = []
@@ -165,28 +197,40 @@ def scope_of(connection: Connection, selection: Selection) -> Scope:
         known = _pairs(connection, suite.c.name, suite.c.key)
         conditions.append(run.c.suite_key.in_(_matching("suite", selection.suites, known)))
     if selection.batch_ids:
-        rows = connection.execute(select(run.c.batch_id).where(run.c.batch_id.is_not(None)).distinct()).scalars()
+        rows = connection.execute(
+            select(run.c.batch_id).where(run.c.batch_id.is_not(None)).distinct()
+        ).scalars()
         names = [(name, name) for name in rows]
         conditions.append(run.c.batch_id.in_(_matching("batch", selection.batch_ids, names)))
     graders = criteria = None
     if selection.judges:
-        graders = tuple(_matching("judge", selection.judges, _pairs(connection, *_named(schema.grader))))
+        graders = tuple(
+            _matching("judge", selection.judges, _pairs(connection, *_named(schema.grader)))
+        )
         own = schema.run_grader
         conditions.append(run.c.key.in_(select(own.c.run_key).where(own.c.grader_key.in_(graders))))
     verdict = False
     if selection.criteria:
         verdict = _chooses_verdict(connection, selection.criteria)
     if selection.criteria and not verdict:
-        criteria = tuple(_matching("criterion", selection.criteria, _pairs(connection, *_named(schema.criterion))))
+        criteria = tuple(
+            _matching(
+                "criterion", selection.criteria, _pairs(connection, *_named(schema.criterion))
+            )
+        )
         own = schema.run_criterion
-        conditions.append(run.c.key.in_(select(own.c.run_key).where(own.c.criterion_key.in_(criteria))))
+        conditions.append(
+            run.c.key.in_(select(own.c.run_key).where(own.c.criterion_key.in_(criteria)))
+        )
     named_in = None
     if selection.compared:
         named_in = SelectedRuns(connection, [*conditions, shown])
         conditions += _compared(selection.compared, variants_of(connection, _among(named_in)))
     every_run = not conditions
     listed = SelectedRuns(connection, [*conditions, shown] if hidden else conditions)
-    of_runs: list[ColumnElement[bool]] = [] if every_run else [schema.run_task.c.run_key.in_([key for key, _ in listed.rows])]
+    of_runs: list[ColumnElement[bool]] = (
+        [] if every_run else [schema.run_task.c.run_key.in_([key for key, _ in listed.rows])]
+    )
     return Scope(
         listed=listed,
         every_run=every_run,
@@ -207,10 +251,14 @@ def _chooses_verdict(connection: Connection, names: Sequence[str]) -> bool:
     """True if the only criterion is `verdict` and no rubric has a criterion of that name."""
     if VERDICT not in {folded(name) for name in names}:
         return False
-    if connection.execute(select(schema.criterion.c.key).where(func.lower(schema.criterion.c.name) == VERDICT)).first():
+    if connection.execute(
+        select(schema.criterion.c.key).where(func.lower(schema.criterion.c.name) == VERDICT)
+    ).first():
         return False
     if len({folded(name) for name in names}) > 1:
-        problem = "verdict is derived from all criteria, so it cannot be combined with other criteria."
+        problem = (
+            "verdict is derived from all criteria, so it cannot be combined with other criteria."
+        )
         raise InputError("--criterion", problem, remedy="Use --criterion verdict alone.")
     return True
 
@@ -221,66 +269,102 @@ def _among(runs: SelectedRuns) -> list[ColumnElement[bool]]:
 
 def _compared(names: Sequence[str], variants: tuple[Variant, ...]) -> list[ColumnElement[bool]]:
     labelled = {folded(variant.label): variant for variant in variants}
-    run, own, candidate, beside = schema.run, schema.run_candidate, schema.candidate, schema.run.alias("beside")
+    run, own, candidate, beside = (
+        schema.run,
+        schema.run_candidate,
+        schema.candidate,
+        schema.run.alias("beside"),
+    )
     runs_of = [
-        select(own.c.run_key).join(candidate, candidate.c.key == own.c.candidate_key).where(is_named(candidate.c.folded, name))
+        select(own.c.run_key)
+        .join(candidate, candidate.c.key == own.c.candidate_key)
+        .where(is_named(candidate.c.folded, name))
         if (variant := labelled.get(folded(name))) is None
-        else select(own.c.run_key).where(own.c.candidate_key == variant.candidate, own.c.run_key.in_(variant.runs))
+        else select(own.c.run_key).where(
+            own.c.candidate_key == variant.candidate, own.c.run_key.in_(variant.runs)
+        )
         for name in names
     ]
     return [
         or_(*(run.c.key.in_(of_one) for of_one in runs_of)),
-        *(run.c.suite_key.in_(select(beside.c.suite_key).where(beside.c.key.in_(of_one))) for of_one in runs_of),
+        *(
+            run.c.suite_key.in_(select(beside.c.suite_key).where(beside.c.key.in_(of_one)))
+            for of_one in runs_of
+        ),
     ]
 
 
 def unsorted(column: ColumnElement[V]) -> ColumnElement[V]:
     """Return a column as an expression that SQLite cannot sort with an index.
 
-    If few rows match, SQLite would otherwise scan an index over all rows to return them in the requested order.
+    If few rows match, SQLite would otherwise scan an index over all rows to return them in the
+    requested order.
     """
     return column.op("||")("") if column.type.python_type is str else column.op("+")(0)
 
 
 def find_run(connection: Connection, text: str) -> RunId:
-    """Return the run with this id, or the only run whose id begins with it; raises `UnknownName` or `InputError`."""
+    """Return the run with this id, or the only run whose id begins with it; raises `UnknownName` or
+    `InputError`.
+    """
     table = schema.run
     is_shown = table.c.state.not_in(_UNREADABLE_STATES)
-    exact = connection.execute(select(table.c.id).where(table.c.id == text, is_shown)).scalar_one_or_none()
+    exact = connection.execute(
+        select(table.c.id).where(table.c.id == text, is_shown)
+    ).scalar_one_or_none()
     if exact is not None:
         return RunId(exact)
     beginning = table.c.id.startswith(text, autoescape=True)
-    matches = connection.execute(select(table.c.id).where(beginning, is_shown).order_by(table.c.id).limit(4)).scalars().all()
+    matches = (
+        connection.execute(
+            select(table.c.id).where(beginning, is_shown).order_by(table.c.id).limit(4)
+        )
+        .scalars()
+        .all()
+    )
     if not matches or not text:
         newest = select(table.c.id).where(is_shown).order_by(table.c.started.desc()).limit(1000)
         known = connection.execute(newest).scalars()
         raise UnknownName("run", text, known, remedy="`assay runs` lists them.")
     if len(matches) > 1:
         listed = ", ".join(matches[:3])
-        raise InputError("", f"several runs begin with {text!r}: {listed}{', …' if len(matches) > 3 else ''}.")
+        raise InputError(
+            "", f"several runs begin with {text!r}: {listed}{', …' if len(matches) > 3 else ''}."
+        )
     return RunId(matches[0])
 
 
 def _run_keys(connection: Connection, texts: Sequence[str]) -> list[int]:
-    """Return run keys by id or by the beginning of an id. Complete ids share a query, because pages pass many."""
+    """Return run keys by id or by the beginning of an id.
+
+    Complete ids share a query, because pages pass many.
+    """
     table, known = schema.run, dict[str, int]()
     for some in portions(texts, _AT_ONCE):
         query = select(table.c.id, table.c.key).where(table.c.id.in_(some))
-        known |= {str(row.id): row.key for row in connection.execute(query.where(table.c.state.not_in(_UNREADABLE_STATES)))}
+        known |= {
+            str(row.id): row.key
+            for row in connection.execute(query.where(table.c.state.not_in(_UNREADABLE_STATES)))
+        }
     for text in texts:
         if text not in known:
             run_id = find_run(connection, text)
-            known[text] = connection.execute(select(table.c.key).where(table.c.id == run_id)).scalar_one()
+            known[text] = connection.execute(
+                select(table.c.key).where(table.c.id == run_id)
+            ).scalar_one()
     return [known[text] for text in texts]
 
 
-def _tasks(connection: Connection, wanted: Sequence[str], of_runs: list[ColumnElement[bool]]) -> tuple[int, ...] | None:
+def _tasks(
+    connection: Connection, wanted: Sequence[str], of_runs: list[ColumnElement[bool]]
+) -> tuple[int, ...] | None:
     if not wanted:
         return None
     table = schema.run_task
     statement = select(table.c.task_key, table.c.task_id, table.c.thing).where(*of_runs).distinct()
     named: list[ColumnElement[bool]] = []
-    if all(name.isascii() for name in wanted):  # a large store has too many tasks to read all of their names
+    # a large store has too many tasks to read all of their names
+    if all(name.isascii() for name in wanted):
         small = {name.lower() for name in wanted}
         named = [or_(func.lower(table.c.task_id).in_(small), func.lower(table.c.thing).in_(small))]
     for only in (named, []):
@@ -288,10 +372,14 @@ def _tasks(connection: Connection, wanted: Sequence[str], of_runs: list[ColumnEl
         known = [(name, key) for key, task_id, thing in rows for name in (task_id, thing)]
         if not only or {folded(name) for name in wanted} <= {folded(name) for name, _ in known}:
             break
-    return tuple(dict.fromkeys(_matching("task", wanted, known, listed=[task_id for _, task_id, _ in rows])))
+    return tuple(
+        dict.fromkeys(_matching("task", wanted, known, listed=[task_id for _, task_id, _ in rows]))
+    )
 
 
-def _values(connection: Connection, kind: str, wanted: Sequence[str], column: ColumnElement[str]) -> tuple[str, ...] | None:
+def _values(
+    connection: Connection, kind: str, wanted: Sequence[str], column: ColumnElement[str]
+) -> tuple[str, ...] | None:
     if not wanted:
         return None
     names = connection.execute(select(column).distinct()).scalars()
@@ -302,18 +390,29 @@ def _named(table: Table) -> tuple[ColumnElement[str], ColumnElement[int]]:
     return table.c.name, table.c.key
 
 
-def _pairs(connection: Connection, name: ColumnElement[str], key: ColumnElement[int]) -> list[tuple[str, int]]:
+def _pairs(
+    connection: Connection, name: ColumnElement[str], key: ColumnElement[int]
+) -> list[tuple[str, int]]:
     return [(text, number) for text, number in connection.execute(select(name, key))]
 
 
-_MAKING: Final = {"batch": " `assay run --batch-id NAME` puts a run into a batch, and so does `pytest --assay-batch NAME`."}
+_MAKING: Final = {
+    "batch": " `assay run --batch-id NAME` puts a run into a batch, and so does `pytest --assay-batch NAME`."
+}
 """Ways to get the first of a kind, for its error message."""
 
 
 def _matching(
-    kind: str, wanted: Iterable[str], known: Sequence[tuple[str, V]], *, listed: Sequence[str] | None = None
+    kind: str,
+    wanted: Iterable[str],
+    known: Sequence[tuple[str, V]],
+    *,
+    listed: Sequence[str] | None = None,
 ) -> list[V]:
-    """Return the values with the requested names, ignoring case. Error messages list `listed` instead of all known names."""
+    """Return the values with the requested names, ignoring case.
+
+    Error messages list `listed` instead of all known names.
+    """
     by_name: dict[str, list[V]] = {}
     for name, value in known:
         by_name.setdefault(folded(name), []).append(value)

@@ -1,4 +1,6 @@
-"""Totals of a run by candidate: how many answers were scored, how they scored, and how many were cut off."""
+"""Totals of a run by candidate: how many answers were scored, how they scored, and how many were
+cut off.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _COUNTED: Final = [state.value for state in COUNTS]
 
 
 def candidate_totals(connection: Connection, run: RunId, /) -> tuple[CandidateTotals, ...]:
-    """Return the totals of a run's candidates in the order of their names' keys; only scores that count are summarised."""
+    """Return the totals of a run's candidates in the order of their names' keys; only scores that
+    count are summarised.
+    """
     run_key = run_key_of(connection, run)
     score, response, trial = schema.score, schema.response, schema.trial
     scored = {
@@ -29,7 +33,9 @@ def candidate_totals(connection: Connection, run: RunId, /) -> tuple[CandidateTo
                 func.min(score.c.value).label("lowest"),
                 func.max(score.c.value).label("highest"),
             )
-            .where(score.c.run_key == run_key, score.c.state.in_(_COUNTED), score.c.value.is_not(None))
+            .where(
+                score.c.run_key == run_key, score.c.state.in_(_COUNTED), score.c.value.is_not(None)
+            )
             .group_by(score.c.candidate_key)
         )
     }

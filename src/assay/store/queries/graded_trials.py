@@ -1,6 +1,7 @@
 """List trials in plan order, in pages, to compare grades and runs.
 
-Every page is one seek from the end of the previous page, so the last page costs as much as the first.
+Every page is one seek from the end of the previous page, so the last page costs as much as the
+first.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def graded_run(connection: Connection, run: RunId, /) -> GradedRun:
         (key, name)
         for key, name in graders
         if connection.execute(
-            select(assessment.c.by_model).where(assessment.c.run_key == run_key, assessment.c.grader_key == key).limit(1)
+            select(assessment.c.by_model)
+            .where(assessment.c.run_key == run_key, assessment.c.grader_key == key)
+            .limit(1)
         ).scalar()
     ]
     again = connection.execute(
@@ -50,7 +53,9 @@ def graded_run(connection: Connection, run: RunId, /) -> GradedRun:
     own_names, candidate = candidate_names(connection, run_key), schema.candidate
     called = {
         row.key: row.name
-        for row in connection.execute(select(candidate.c.key, candidate.c.name).where(candidate.c.key.in_(list(own_names))))
+        for row in connection.execute(
+            select(candidate.c.key, candidate.c.name).where(candidate.c.key.in_(list(own_names)))
+        )
     }
     written = {called[key]: name for key, name in own_names.items()}
     criterion, named, planned = schema.criterion, schema.run_criterion, schema.run_task
@@ -61,7 +66,10 @@ def graded_run(connection: Connection, run: RunId, /) -> GradedRun:
         .order_by(criterion.c.key)
     )
     tasks = connection.execute(
-        select(planned.c.task_id).where(planned.c.run_key == run_key).order_by(planned.c.position).limit(_TASKS_NAMED)
+        select(planned.c.task_id)
+        .where(planned.c.run_key == run_key)
+        .order_by(planned.c.position)
+        .limit(_TASKS_NAMED)
     )
     return GradedRun(
         run=run,
@@ -84,7 +92,8 @@ def graded_trials(
     after: tuple[int, int] | None = None,
     limit: int,
 ) -> tuple[PlacedTrial, ...]:
-    """Return up to `limit` trials of a run after a position, in plan order; with `again`, only trials judged again.
+    """Return up to `limit` trials of a run after a position, in plan order; with `again`, only
+    trials judged again.
 
     Raises UnknownName if the run does not exist or has no such task.
     """
@@ -96,39 +105,63 @@ def graded_trials(
         where.append(tuple_(table.c.position, table.c.k) > tuple_(*after))
     if tasks is not None:
         planned = schema.run_task
-        of_tasks = select(planned.c.position).where(planned.c.run_key == run_key, planned.c.task_key.in_(tasks))
+        of_tasks = select(planned.c.position).where(
+            planned.c.run_key == run_key, planned.c.task_key.in_(tasks)
+        )
         where.append(table.c.position.in_(connection.execute(of_tasks).scalars().all()))
     if again:
         where.append(
             table.c.key.in_(
-                select(assessment.c.trial_key).where(assessment.c.run_key == run_key, assessment.c.state == _SUPERSEDED)
+                select(assessment.c.trial_key).where(
+                    assessment.c.run_key == run_key, assessment.c.state == _SUPERSEDED
+                )
             )
         )
     rows = connection.execute(
-        select(table.c.key, table.c.position, table.c.k).where(*where).order_by(table.c.position, table.c.k).limit(limit)
+        select(table.c.key, table.c.position, table.c.k)
+        .where(*where)
+        .order_by(table.c.position, table.c.k)
+        .limit(limit)
     )
     return tuple(PlacedTrial(key=TrialKey(row.key), place=(row.position, row.k)) for row in rows)
 
 
-def paired_trials(connection: Connection, other: RunId, trials: Collection[TrialKey], /) -> dict[TrialKey, TrialKey]:
+def paired_trials(
+    connection: Connection, other: RunId, trials: Collection[TrialKey], /
+) -> dict[TrialKey, TrialKey]:
     other_key = run_key_of(connection, other)
     mine, others = schema.trial.alias("mine"), schema.trial.alias("theirs")
     planned, paired = schema.run_task.alias("planned"), schema.run_task.alias("paired")
     rows = connection.execute(
         select(others.c.key, mine.c.key)
         .select_from(mine)
-        .join(planned, (planned.c.run_key == mine.c.run_key) & (planned.c.position == mine.c.position))
+        .join(
+            planned, (planned.c.run_key == mine.c.run_key) & (planned.c.position == mine.c.position)
+        )
         .join(paired, (paired.c.run_key == other_key) & (paired.c.task_id == planned.c.task_id))
-        .join(others, (others.c.run_key == other_key) & (others.c.position == paired.c.position) & (others.c.k == mine.c.k))
+        .join(
+            others,
+            (others.c.run_key == other_key)
+            & (others.c.position == paired.c.position)
+            & (others.c.k == mine.c.k),
+        )
         .where(mine.c.key.in_(list(trials)))
     )
     return {TrialKey(other_trial): TrialKey(own_trial) for other_trial, own_trial in rows}
 
 
 def task_matrix(
-    connection: Connection, runs: Sequence[RunId], /, *, after: tuple[int, int] | None = None, limit: int, trials: int
+    connection: Connection,
+    runs: Sequence[RunId],
+    /,
+    *,
+    after: tuple[int, int] | None = None,
+    limit: int,
+    trials: int,
 ) -> tuple[MatrixRow, ...]:
-    """Return up to `limit` distinct tasks of several runs after a position, with their trials up to number `trials`."""
+    """Return up to `limit` distinct tasks of several runs after a position, with their trials up to
+    number `trials`.
+    """
     run_keys = {run: run_key_of(connection, run) for run in runs}
     places = task_places(connection, list(run_keys.values()), after=after, limit=limit)
     ids = [task for _, task in places]
@@ -149,7 +182,9 @@ def task_matrix(
                 planned[task_id][run] = own.trials
         rows = connection.execute(
             select(trial.c.key, trial.c.position, trial.c.k, trial.c.state)
-            .where(trial.c.run_key == key, trial.c.position.in_(list(positions)), trial.c.k <= trials)
+            .where(
+                trial.c.run_key == key, trial.c.position.in_(list(positions)), trial.c.k <= trials
+            )
             .order_by(trial.c.position, trial.c.k)
         ).all()
         for row in rows:
@@ -157,6 +192,12 @@ def task_matrix(
             of_task = trials_of[positions[row.position]]
             of_task[run] = (*of_task.get(run, ()), new)
     return tuple(
-        MatrixRow(place=place, task=task_id, thing=things[task_id], trials=trials_of[task_id], planned=planned[task_id])
+        MatrixRow(
+            place=place,
+            task=task_id,
+            thing=things[task_id],
+            trials=trials_of[task_id],
+            planned=planned[task_id],
+        )
         for place, task_id in places
     )

@@ -1,6 +1,8 @@
-"""Find tasks whose pooled scores come from different scoring rules, such as `exact` and `similarity`.
+"""Find tasks whose pooled scores come from different scoring rules, such as `exact` and
+`similarity`.
 
-A task's digest does not cover its scoring, so that a regrade keeps the task. Two runs may therefore score a task differently.
+A task's digest does not cover its scoring, so that a regrade keeps the task. Two runs may therefore
+score a task differently.
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ from assay.store.database.codec import json_bytes, json_text, task_record
 from assay.store.queries.filters import Scope
 
 _MOST_TEXTS: Final = 2_000
-"""Maximum task texts that one query compares. Suites change a rule for all tasks, so the first tasks show any difference."""
+"""Maximum task texts that one query compares.
+
+Suites change a rule for all tasks, so the first tasks show any difference.
+"""
 
 
 def mixed_rules(
@@ -27,7 +32,8 @@ def mixed_rules(
 ) -> tuple[MixedRules, ...]:
     """Return the tasks that several rules scored, grouped by these rules.
 
-    `graded`: graders whose scores count; None for all. `replaced`: keys of runs without any counting score.
+    `graded`: graders whose scores count; None for all. `replaced`: keys of runs without any
+    counting score.
     """
     if len(scope.runs) < 2:
         return ()
@@ -52,7 +58,11 @@ def mixed_rules(
         scoring = task_record(content).scoring
         if not scoring.judged and (graded is None or scoring.method in graded):
             scorings[task_key][body_key] = scoring
-    mixed = {task_key: of_task for task_key, of_task in scorings.items() if len(set(map(_rule, of_task.values()))) > 1}
+    mixed = {
+        task_key: of_task
+        for task_key, of_task in scorings.items()
+        if len(set(map(_rule, of_task.values()))) > 1
+    }
     if not mixed:
         return ()
     ids = dict(zip(scope.runs, scope.ids, strict=True))
@@ -66,11 +76,17 @@ def mixed_rules(
         rule = mixed[row.task_key].get(row.body_key)
         if rule is not None:
             names[row.task_key] = row.task_id
-            runs[row.task_key][_in_words(rule, mixed[row.task_key].values())].append(ids[row.run_key])
+            runs[row.task_key][_in_words(rule, mixed[row.task_key].values())].append(
+                ids[row.run_key]
+            )
     tasks: defaultdict[tuple[tuple[str, tuple[str, ...]], ...], list[str]] = defaultdict(list)
     for task_key, of_task_runs in runs.items():
-        tasks[tuple((name, tuple(of_rule)) for name, of_rule in of_task_runs.items())].append(names[task_key])
-    return tuple(MixedRules(tasks=tuple(of_rules), rules=rules) for rules, of_rules in tasks.items())
+        tasks[tuple((name, tuple(of_rule)) for name, of_rule in of_task_runs.items())].append(
+            names[task_key]
+        )
+    return tuple(
+        MixedRules(tasks=tuple(of_rules), rules=rules) for rules, of_rules in tasks.items()
+    )
 
 
 def _rule(scoring: Scoring) -> tuple[str, bytes, str, bool]:
@@ -78,7 +94,9 @@ def _rule(scoring: Scoring) -> tuple[str, bytes, str, bool]:
 
 
 def _in_words(scoring: Scoring, others: Iterable[Scoring]) -> str:
-    """Describe a rule briefly; options or code are included only if the other rules differ in them."""
+    """Describe a rule briefly; options or code are included only if the other rules differ in
+    them.
+    """
     if scoring.near_misses:
         return f"{scoring.method} with credit for near misses, as it was then"
     alike = [other for other in others if other.method == scoring.method and not other.near_misses]

@@ -1,7 +1,7 @@
 """Calls to models in the whole store, read incrementally so that a process adds up each call once.
 
-Calls are only appended, and their keys follow the order of commits. A reader that remembers the newest key can continue from
-it.
+Calls are only appended, and their keys follow the order of commits. A reader that remembers the
+newest key can continue from it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _LATENCY_WINDOW: Final = 50_000
 
 
 def call_groups(connection: Connection, after: int, /) -> tuple[int, tuple[CallGroup, ...]]:
-    """Return the newest call's key, and sums over calls with keys above `after`, by run, role, model and outcome."""
+    """Return the newest call's key, and sums over calls with keys above `after`, by run, role,
+    model and outcome.
+    """
     table, run = schema.call, schema.run
     # A process adds up all calls once, and from then on only adds the calls made since.
     newest = connection.execute(select(func.coalesce(func.max(table.c.key), 0))).scalar_one()
@@ -41,7 +43,9 @@ def call_groups(connection: Connection, after: int, /) -> tuple[int, tuple[CallG
             func.sum(func.coalesce(table.c.input_tokens, 0)).label("input_tokens"),
             func.sum(func.coalesce(table.c.output_tokens, 0)).label("output_tokens"),
             func.sum(func.coalesce(table.c.cost_usd, 0.0)).label("cost_usd"),
-            func.sum(case((and_(table.c.cost_usd.is_(None), answered), 1), else_=0)).label("unpriced"),
+            func.sum(case((and_(table.c.cost_usd.is_(None), answered), 1), else_=0)).label(
+                "unpriced"
+            ),
             func.min(table.c.key).label("first_call"),
             func.max(table.c.key).label("last_call"),
         )
@@ -78,9 +82,15 @@ def call_groups(connection: Connection, after: int, /) -> tuple[int, tuple[CallG
 def call_facts(connection: Connection, keys: Collection[int], /) -> tuple[CallFact, ...]:
     """Return calls by key, sorted by key; unknown keys are omitted."""
     table = schema.call
-    columns = (table.c.fail_kind.label("kind"), table.c.fail_fault.label("fault"), table.c.fail_detail.label("detail"))
+    columns = (
+        table.c.fail_kind.label("kind"),
+        table.c.fail_fault.label("fault"),
+        table.c.fail_detail.label("detail"),
+    )
     rows: Any = connection.execute(
-        select(table.c.key.label("call"), table.c.run_key, table.c.started, table.c.latency_s, *columns)
+        select(
+            table.c.key.label("call"), table.c.run_key, table.c.started, table.c.latency_s, *columns
+        )
         .where(table.c.key.in_(sorted(keys)))
         .order_by(table.c.key)
     )
@@ -90,7 +100,9 @@ def call_facts(connection: Connection, keys: Collection[int], /) -> tuple[CallFa
 def newest_latencies(
     connection: Connection, model: str, /, *, role: str, first: int, last: int, limit: int
 ) -> tuple[float, ...]:
-    """Return a model's newest successful latencies in seconds, for calls between two keys, newest first."""
+    """Return a model's newest successful latencies in seconds, for calls between two keys, newest
+    first.
+    """
     table = schema.call
     first = max(first, last - _LATENCY_WINDOW)
     rows = connection.execute(
@@ -109,29 +121,41 @@ def newest_latencies(
 
 
 def missing_answers(connection: Connection) -> dict[int, int]:
-    """Count the requests without an answer in imported files, by run number; runs without such requests are omitted."""
+    """Count the requests without an answer in imported files, by run number; runs without such
+    requests are omitted.
+    """
     trial, imported = schema.trial, schema.imported
     runs = select(imported.c.run_key).where(imported.c.run_key.is_not(None))
     rows = connection.execute(
         select(trial.c.run_key, func.count().label("n"))
-        .where(trial.c.run_key.in_(runs), trial.c.state == TrialState.FAILED.value, trial.c.fail_kind == "missing")
+        .where(
+            trial.c.run_key.in_(runs),
+            trial.c.state == TrialState.FAILED.value,
+            trial.c.fail_kind == "missing",
+        )
         .group_by(trial.c.run_key)
     )
     return {row.run_key: int(row.n) for row in rows}
 
 
 def program_logs(connection: Connection, trial: int, /) -> dict[str, str]:
-    """Return the output and traceback of each candidate program's last call in a trial, by candidate."""
+    """Return the output and traceback of each candidate program's last call in a trial, by
+    candidate.
+    """
     table, body, candidate = schema.call, schema.body, schema.candidate
     rows = connection.execute(
         select(candidate.c.name, body.c.content)
         .join(candidate, candidate.c.key == table.c.candidate_key)
         .join(body, body.c.key == table.c.body_key)
-        # The body of any other call is a reply: an unreadable one of a model, or an earlier turn of a conversation.
+        # The body of any other call is a reply: an unreadable one of a model, or an earlier turn of
+        # a conversation.
         .where(
             table.c.trial_key == trial,
             or_(*(table.c.model.startswith(f"{kind}/") for kind in KINDS)),
-            or_(table.c.fail_kind.is_not(None), exists().where(schema.response.c.call_key == table.c.key)),
+            or_(
+                table.c.fail_kind.is_not(None),
+                exists().where(schema.response.c.call_key == table.c.key),
+            ),
         )
         .order_by(table.c.key)
     )

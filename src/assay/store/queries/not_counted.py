@@ -35,21 +35,31 @@ def excluded(connection: Connection, selection: Selection, /) -> Excluded:
     elif scope.narrows_tasks or scope.families.contested:
         trials, begun, not_graded, partly = _standings(_counted_by_run(connection, scope))
     else:
-        # From the stored counters, a few rows per run; counting a million trials takes a tenth of a second.
+        # From the stored counters, a few rows per run; counting a million trials takes a tenth of a
+        # second.
         trials, begun, not_graded, partly = _standings(_tallied_by_wait(connection, scope))
     if scope.graders is None and not scope.narrows_tasks:
         tally = schema.run_tally
         which = [*scope.where_run(tally), tally.c.subject == ASSESSMENT]
-        total = select(func.coalesce(func.sum(tally.c.n), 0)).where(*which, tally.c.state == _SUPERSEDED)
+        total = select(func.coalesce(func.sum(tally.c.n), 0)).where(
+            *which, tally.c.state == _SUPERSEDED
+        )
     else:
         assessment = schema.assessment
         which = [*scope.where(assessment), *scope.where_grader(assessment)]
-        total = select(func.count()).select_from(assessment).where(*which, assessment.c.state == _SUPERSEDED)
+        total = (
+            select(func.count())
+            .select_from(assessment)
+            .where(*which, assessment.c.state == _SUPERSEDED)
+        )
     superseded = int(connection.execute(total).scalar_one())
     pending = trials.get(Standing.PENDING, 0) - not_graded
-    # The counters do not say which unfinished trials have a grade that counts already, as after an extension.
+    # The counters do not say which unfinished trials have a grade that counts already, as after an
+    # extension.
     not_started = min(pending, begun.get(TrialState.PENDING, 0))
-    under_way = min(pending - not_started, begun.get(TrialState.RUNNING, 0) + begun.get(TrialState.SUBMITTED, 0))
+    under_way = min(
+        pending - not_started, begun.get(TrialState.RUNNING, 0) + begun.get(TrialState.SUBMITTED, 0)
+    )
     return Excluded(
         pending=pending,
         rejected=trials.get(Standing.REJECTED, 0),
@@ -64,7 +74,10 @@ def excluded(connection: Connection, selection: Selection, /) -> Excluded:
 
 
 def took_part(connection: Connection, selection: Selection, /) -> dict[str, int]:
-    """Count, by candidate, the counting trials with an answer or a score of the candidate. Reads every score."""
+    """Count, by candidate, the counting trials with an answer or a score of the candidate.
+
+    Reads every score.
+    """
     scope = scope_of(connection, selection)
     score, response, candidate = schema.score, schema.response, schema.candidate
     counts = (
@@ -80,8 +93,12 @@ def took_part(connection: Connection, selection: Selection, /) -> dict[str, int]
         .correlate(None)
     )
     parts = union(
-        select(response.c.candidate_key, response.c.trial_key).where(response.c.trial_key.in_(counts)),
-        select(score.c.candidate_key, score.c.trial_key).where(*scope.where(score), score.c.trial_key.in_(counts)),
+        select(response.c.candidate_key, response.c.trial_key).where(
+            response.c.trial_key.in_(counts)
+        ),
+        select(score.c.candidate_key, score.c.trial_key).where(
+            *scope.where(score), score.c.trial_key.in_(counts)
+        ),
     ).subquery()
     rows = connection.execute(
         select(candidate.c.name, func.count())
@@ -92,16 +109,19 @@ def took_part(connection: Connection, selection: Selection, /) -> dict[str, int]
 
 
 def _standings(counts: _TrialCounts) -> tuple[dict[str, int], dict[str, int], int, int]:
-    """Return (trials by standing, unfinished trials by state, trials without grades, counting trials with a pending assessment).
+    """Return (trials by standing, unfinished trials by state, trials without grades, counting
+    trials with a pending assessment).
 
-    Trials of a run without pending assessments need no decision. An unfinished trial is pending unless one of its scores
-    counts.
+    Trials of a run without pending assessments need no decision. An unfinished trial is pending
+    unless one of its scores counts.
     """
 
     def n(waits: bool, subject: str, *states: str) -> int:
         return sum(counts.get((waits, subject, state), 0) for state in states)
 
-    standings = {state.value: n(False, STANDING, state) + n(True, STANDING, state) for state in Standing}
+    standings = {
+        state.value: n(False, STANDING, state) + n(True, STANDING, state) for state in Standing
+    }
     not_graded = n(False, STANDING, Standing.PENDING) - n(False, TRIAL, *_TO_COME)
     partly = n(True, TRIAL, *_OPEN) - n(True, STANDING, Standing.PENDING)
     begun = {state: n(False, TRIAL, state) + n(True, TRIAL, state) for state in _TO_COME}
@@ -111,7 +131,12 @@ def _standings(counts: _TrialCounts) -> tuple[dict[str, int], dict[str, int], in
 def _tallied_by_wait(connection: Connection, scope: Scope) -> _TrialCounts:
     table = schema.run_tally
     each = (
-        select(table.c.subject, table.c.state, table.c.n, table.c.run_key.in_(_waiting_runs()).label("waits"))
+        select(
+            table.c.subject,
+            table.c.state,
+            table.c.n,
+            table.c.run_key.in_(_waiting_runs()).label("waits"),
+        )
         .where(*scope.where_run(table), table.c.subject.in_((TRIAL, STANDING)))
         .subquery()
     )
@@ -121,7 +146,9 @@ def _tallied_by_wait(connection: Connection, scope: Scope) -> _TrialCounts:
 
 
 def _counted_by_run(connection: Connection, scope: Scope) -> _TrialCounts:
-    """Count trials one by one for a partial selection; stored counters exist only for whole runs."""
+    """Count trials one by one for a partial selection; stored counters exist only for whole
+    runs.
+    """
     table = schema.trial
     waiting = set(connection.execute(_waiting_runs()).scalars())
     rows = connection.execute(
@@ -143,13 +170,19 @@ def _waiting_runs() -> Select[tuple[int]]:
     )
 
 
-def _standings_by_grader(connection: Connection, scope: Scope) -> tuple[dict[str, int], dict[str, int], int, int]:
+def _standings_by_grader(
+    connection: Connection, scope: Scope
+) -> tuple[dict[str, int], dict[str, int], int, int]:
     """Return the same counts as `_standings`, as if only the selected judges had graded."""
     trial, assessment = schema.trial, schema.assessment
     counts = func.max(case((assessment.c.state.in_(COUNTING), 1), else_=0))
     waits = func.max(case((assessment.c.state == AssessmentState.PENDING.value, 1), else_=0))
     left_out = func.max(case((assessment.c.state == AssessmentState.LEFT_OUT.value, 1), else_=0))
-    current = and_(assessment.c.trial_key == trial.c.key, assessment.c.state != _SUPERSEDED, *scope.where_grader(assessment))
+    current = and_(
+        assessment.c.trial_key == trial.c.key,
+        assessment.c.state != _SUPERSEDED,
+        *scope.where_grader(assessment),
+    )
     standing = case(
         (counts == 1, Standing.COUNTED.value),
         (or_(waits == 1, trial.c.state.in_(_TO_COME)), Standing.PENDING.value),
@@ -164,12 +197,20 @@ def _standings_by_grader(connection: Connection, scope: Scope) -> tuple[dict[str
         .join(assessment, current, isouter=True)
         .where(*scope.where(trial), *scope.families.stand(trial))
         .group_by(trial.c.key, trial.c.state)
-        # A finished trial that none of these judges ever graded is neither counted nor rejected by them.
-        .having(or_(func.count(assessment.c.key) > 0, trial.c.state.in_((*_TO_COME, TrialState.FAILED.value))))
+        # A finished trial that none of these judges ever graded is neither counted nor rejected by
+        # them.
+        .having(
+            or_(
+                func.count(assessment.c.key) > 0,
+                trial.c.state.in_((*_TO_COME, TrialState.FAILED.value)),
+            )
+        )
         .subquery()
     )
     rows = connection.execute(
-        select(each.c.standing, each.c.state, func.count(), func.sum(each.c.partly)).group_by(each.c.standing, each.c.state)
+        select(each.c.standing, each.c.state, func.count(), func.sum(each.c.partly)).group_by(
+            each.c.standing, each.c.state
+        )
     ).all()
     standings: Counter[str] = Counter()
     begun: Counter[str] = Counter()

@@ -29,18 +29,29 @@ def own_work_among(
     own: set[AssessmentKey] = set()
     for some in portions([int(key) for key in keys], _AT_ONCE):
         graded = (table.c.assessment_key.in_(some), table.c.candidate_key.in_(candidates))
-        own.update(map(AssessmentKey, connection.execute(select(table.c.assessment_key).where(*graded)).scalars()))
+        own.update(
+            map(
+                AssessmentKey,
+                connection.execute(select(table.c.assessment_key).where(*graded)).scalars(),
+            )
+        )
     return frozenset(own)
 
 
-def own_work(connection: Connection, keys: Collection[AssessmentKey], reviewer: str, /) -> frozenset[AssessmentKey]:
+def own_work(
+    connection: Connection, keys: Collection[AssessmentKey], reviewer: str, /
+) -> frozenset[AssessmentKey]:
     """Return those of the assessments that grade a candidate with the reviewer's name."""
     candidates = candidates_called(connection, reviewer)
     return own_work_among(connection, keys, candidates) if candidates else frozenset()
 
 
-def own_work_waiting(connection: Connection, selection: Selection, reviewer: str, /) -> dict[AssessmentKey, RunId]:
-    """Return the pending assessments of a selection that grade the reviewer's own work, with their runs."""
+def own_work_waiting(
+    connection: Connection, selection: Selection, reviewer: str, /
+) -> dict[AssessmentKey, RunId]:
+    """Return the pending assessments of a selection that grade the reviewer's own work, with their
+    runs.
+    """
     candidates = candidates_called(connection, reviewer)
     if not candidates:
         return {}

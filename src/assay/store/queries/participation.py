@@ -1,4 +1,6 @@
-"""Find a candidate's trials: all trials of a run, except that imported trials may have only some of the candidates."""
+"""Find a candidate's trials: all trials of a run, except that imported trials may have only some of
+the candidates.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,15 @@ from assay.store.database.name_keys import is_named
 from assay.store.queries.filters import Scope
 
 _OPEN: Final = (*(state.value for state in TO_COME), TrialState.FAILED.value)
-"""States of trials whose answers may be incomplete; all candidates of the run take part in such trials."""
+"""States of trials whose answers may be incomplete; all candidates of the run take part in such
+trials.
+"""
 
 
 def runs_of(connection: Connection, scope: Scope, name: str) -> tuple[int, frozenset[int]]:
-    """Return (candidate's key or 0 if unknown, keys of the selected runs that include the candidate)."""
+    """Return (candidate's key or 0 if unknown, keys of the selected runs that include the
+    candidate).
+    """
     table, own = schema.candidate, schema.run_candidate
     for variant in scope.variants(connection):
         if folded(variant.label) == folded(name):
@@ -37,7 +43,10 @@ def takes_part(trial: Table, candidate: int) -> ColumnElement[bool]:
     """
     response, assessment, score = schema.response, schema.assessment, schema.score
     answered = response.c.trial_key == trial.c.key
-    same_assessment = (score.c.run_key == assessment.c.run_key, score.c.assessment_key == assessment.c.key)
+    same_assessment = (
+        score.c.run_key == assessment.c.run_key,
+        score.c.assessment_key == assessment.c.key,
+    )
     scored = (assessment.c.trial_key == trial.c.key, *same_assessment)
     return or_(
         trial.c.state.in_(_OPEN),

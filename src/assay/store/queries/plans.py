@@ -58,14 +58,21 @@ def tasks_of(database: Database, run: RunId) -> Iterator[tuple[PlannedTask, int]
                 .limit(_TASKS_AT_ONCE)
             ).all()
         for position, trials, content in rows:
-            yield PlannedTask(task=task_record(content), position=position, trials=range(1, trials + 1)), trials
+            yield (
+                PlannedTask(
+                    task=task_record(content), position=position, trials=range(1, trials + 1)
+                ),
+                trials,
+            )
         if len(rows) < _TASKS_AT_ONCE:
             return
         last = rows[-1].position
 
 
 def settings_of(plan: RunPlan) -> list[tuple[str | None, str]]:
-    """Return each judge with a digest of its settings. Runs with equal digests can be pooled without a warning.
+    """Return each judge with a digest of its settings.
+
+    Runs with equal digests can be pooled without a warning.
 
     The digest excludes seeds, which differ between runs on purpose.
     """
@@ -85,7 +92,11 @@ def settings_of(plan: RunPlan) -> list[tuple[str | None, str]]:
                     "model": judge.model.ref,
                     "mode": judge.mode.value,
                     "rubric": plan.rubric.digest,
-                    "judge_parameters": {name: value for name, value in judge.parameters.as_json().items() if name != "seed"},
+                    "judge_parameters": {
+                        name: value
+                        for name, value in judge.parameters.as_json().items()
+                        if name != "seed"
+                    },
                     "prompt": judge.prompt,
                     **({"pages": True} if judge.pages else {}),
                     **({} if judge.persona in (None, "code") else {"persona": judge.persona}),

@@ -1,4 +1,6 @@
-"""Facts about pooled runs: the runs whose scores count, and the tasks and rules in which they differ."""
+"""Facts about pooled runs: the runs whose scores count, and the tasks and rules in which they
+differ.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,16 @@ def suites_with_runs(connection: Connection) -> tuple[str, ...]:
     """Return the names of all suites with a run, the suite of the newest run first."""
     run, suite = schema.run, schema.suite
     newest = func.max(run.c.started)
-    rows = select(suite.c.name).join(run, run.c.suite_key == suite.c.key).where(run.c.state.not_in(HIDDEN_STATES))
-    return tuple(connection.execute(rows.group_by(suite.c.name).order_by(newest.desc(), suite.c.name)).scalars())
+    rows = (
+        select(suite.c.name)
+        .join(run, run.c.suite_key == suite.c.key)
+        .where(run.c.state.not_in(HIDDEN_STATES))
+    )
+    return tuple(
+        connection.execute(
+            rows.group_by(suite.c.name).order_by(newest.desc(), suite.c.name)
+        ).scalars()
+    )
 
 
 def counted_by_run(connection: Connection, selection: Selection, /) -> dict[RunId, int]:
@@ -44,15 +54,22 @@ def counted_by_run(connection: Connection, selection: Selection, /) -> dict[RunI
     return {RunId(identifier): int(n) for identifier, n in rows}
 
 
-def pooled_runs(connection: Connection, selection: Selection, /, *, with_replaced: bool = False) -> PooledRuns:
-    """Return the facts that decide if the selected runs may be pooled; empty if fewer than two of them count.
+def pooled_runs(
+    connection: Connection, selection: Selection, /, *, with_replaced: bool = False
+) -> PooledRuns:
+    """Return the facts that decide if the selected runs may be pooled; empty if fewer than two of
+    them count.
 
-    `with_replaced`: also look at runs whose responses another selected run grades, because the caller contrasts the runs.
+    `with_replaced`: also look at runs whose responses another selected run grades, because the
+    caller contrasts the runs.
     """
     scope = scope_of(connection, selection)
-    # People's grades that were imported with the responses stay in force beside a later grading, response by response.
+    # People's grades that were imported with the responses stay in force beside a later grading,
+    # response by response.
     newer, older, references = scope.families.newer, scope.families.older, scope.families.references
-    beside = {key for run in references for key in (*newer.get(run, ()), *older.get(run, ()))}.difference(references)
+    beside = {
+        key for run in references for key in (*newer.get(run, ()), *older.get(run, ()))
+    }.difference(references)
     dropped = () if with_replaced else tuple({*replaced_runs(connection, scope), *beside})
     run, suite = schema.run, schema.suite
     rows = connection.execute(
@@ -67,7 +84,9 @@ def pooled_runs(connection: Connection, selection: Selection, /, *, with_replace
     several = {name: tuple(runs) for name, runs in suites.items() if len(runs) > 1}
     if not several:
         return PooledRuns()
-    changed, missing = _tasks(connection, scope, dropped, {name: len(runs) for name, runs in several.items()})
+    changed, missing = _tasks(
+        connection, scope, dropped, {name: len(runs) for name, runs in several.items()}
+    )
     variants = scope.variants(connection)
     pooled, apart = _shared(connection, scope, dropped, {variant.candidate for variant in variants})
     return PooledRuns(
@@ -83,7 +102,10 @@ def pooled_runs(connection: Connection, selection: Selection, /, *, with_replace
 def _counting(run_key: ColumnElement[int], dropped: tuple[int, ...]) -> list[ColumnElement[bool]]:
     tally = schema.run_tally
     counts = (tally.c.subject == ASSESSMENT, tally.c.state.in_(COUNTING), tally.c.n > 0)
-    return [run_key.in_(select(tally.c.run_key).where(*counts)), *([run_key.not_in(dropped)] if dropped else [])]
+    return [
+        run_key.in_(select(tally.c.run_key).where(*counts)),
+        *([run_key.not_in(dropped)] if dropped else []),
+    ]
 
 
 def _rows_of(scope: Scope, table: Table, dropped: tuple[int, ...]) -> list[ColumnElement[bool]]:
@@ -96,7 +118,13 @@ def _tasks(
     """Return the tasks by suite that changed, and those that only some of its runs have."""
     planned, task, suite = schema.run_task, schema.task, schema.suite
     rows: Any = connection.execute(
-        select(suite.c.name, planned.c.task_id, func.count(), func.min(task.c.digest), func.max(task.c.digest))
+        select(
+            suite.c.name,
+            planned.c.task_id,
+            func.count(),
+            func.min(task.c.digest),
+            func.max(task.c.digest),
+        )
         .select_from(planned)
         .join(task, task.c.key == planned.c.task_key)
         .join(suite, suite.c.key == task.c.suite_key)
@@ -111,11 +139,17 @@ def _tasks(
             changed[name].append(task_id)
         if n < n_runs.get(name, 0):
             missing[name].append(task_id)
-    return {name: tuple(ids) for name, ids in changed.items()}, {name: tuple(ids) for name, ids in missing.items()}
+    return {name: tuple(ids) for name, ids in changed.items()}, {
+        name: tuple(ids) for name, ids in missing.items()
+    }
 
 
-def _shared(connection: Connection, scope: Scope, dropped: tuple[int, ...], variants: set[int]) -> tuple[set[str], set[str]]:
-    """Return the suites with a pooled candidate in several runs, and those with candidates that are kept apart."""
+def _shared(
+    connection: Connection, scope: Scope, dropped: tuple[int, ...], variants: set[int]
+) -> tuple[set[str], set[str]]:
+    """Return the suites with a pooled candidate in several runs, and those with candidates that are
+    kept apart.
+    """
     own, run, suite = schema.run_candidate, schema.run, schema.suite
     rows = connection.execute(
         select(suite.c.name, own.c.candidate_key)
@@ -130,7 +164,9 @@ def _shared(connection: Connection, scope: Scope, dropped: tuple[int, ...], vari
     return pooled, {row.name for row in rows if row.candidate_key in variants}
 
 
-def _imported_graders(connection: Connection, scope: Scope, dropped: tuple[int, ...]) -> dict[RunId, frozenset[str]]:
+def _imported_graders(
+    connection: Connection, scope: Scope, dropped: tuple[int, ...]
+) -> dict[RunId, frozenset[str]]:
     own, grader, run, imported = schema.run_grader, schema.grader, schema.run, schema.imported
     rows = connection.execute(
         select(run.c.id, grader.c.name)
@@ -147,14 +183,22 @@ def _imported_graders(connection: Connection, scope: Scope, dropped: tuple[int, 
 
 
 def run_with_references(connection: Connection, run: RunId, /) -> RunId | None:
-    """Return the imported run whose responses a regrade grades, if it has people's reference grades; otherwise None."""
+    """Return the imported run whose responses a regrade grades, if it has people's reference
+    grades; otherwise None.
+    """
     table, own = schema.run, schema.run_grader
-    key = connection.execute(select(table.c.regrade_of).where(table.c.id == run)).scalar_one_or_none()
+    key = connection.execute(
+        select(table.c.regrade_of).where(table.c.id == run)
+    ).scalar_one_or_none()
     while key is not None:
-        row = connection.execute(select(table.c.id, table.c.state, table.c.regrade_of).where(table.c.key == key)).first()
+        row = connection.execute(
+            select(table.c.id, table.c.state, table.c.regrade_of).where(table.c.key == key)
+        ).first()
         if row is None or row.state in HIDDEN_STATES:
             return None
-        if connection.execute(select(own.c.run_key).where(own.c.run_key == key, own.c.reference).limit(1)).first():
+        if connection.execute(
+            select(own.c.run_key).where(own.c.run_key == key, own.c.reference).limit(1)
+        ).first():
             return RunId(row.id)
         key = row.regrade_of
     return None

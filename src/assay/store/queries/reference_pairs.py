@@ -29,9 +29,11 @@ def reference_graders(connection: Connection, run: RunId, /) -> frozenset[str]:
 
 
 def reference_pairs(connection: Connection, selection: Selection, /) -> tuple[ReferencePair, ...]:
-    """Pair each judge's newest score of a response with people's imported grades; empty without such people or judges.
+    """Pair each judge's newest score of a response with people's imported grades; empty without
+    such people or judges.
 
-    The judge's score is the original one, before any correction. If several people graded, the reference is their median.
+    The judge's score is the original one, before any correction. If several people graded, the
+    reference is their median.
     """
     scope = scope_of(connection, selection)
     own, trial, score, assessment = schema.run_grader, schema.trial, schema.score, schema.assessment
@@ -47,7 +49,13 @@ def reference_pairs(connection: Connection, selection: Selection, /) -> tuple[Re
         origin.update((run, other) for other in others if other in people)
     place = (score.c.run_key, trial.c.position, trial.c.k, score.c.candidate_key)
     judged = (
-        select(*place, score.c.grader_key, score.c.task_key, score.c.judged_value, score.c.assessment_key)
+        select(
+            *place,
+            score.c.grader_key,
+            score.c.task_key,
+            score.c.judged_value,
+            score.c.assessment_key,
+        )
         .join(trial, trial.c.key == score.c.trial_key)
         .join(assessment, assessment.c.key == score.c.assessment_key)
         .where(score.c.run_key.in_(list(origin)), *scope.where(score), *scope.where_grader(score))
@@ -61,7 +69,12 @@ def reference_pairs(connection: Connection, selection: Selection, /) -> tuple[Re
     }
     if not newest:
         return ()
-    given = or_(*(and_(score.c.run_key == run, score.c.grader_key.in_(keys)) for run, keys in people.items()))
+    given = or_(
+        *(
+            and_(score.c.run_key == run, score.c.grader_key.in_(keys))
+            for run, keys in people.items()
+        )
+    )
     references: defaultdict[tuple[int, ...], list[float]] = defaultdict(list)
     for *response, value in connection.execute(
         select(*place, score.c.value)
@@ -89,14 +102,22 @@ def reference_pairs(connection: Connection, selection: Selection, /) -> tuple[Re
 def _verdicts(connection: Connection, runs: Collection[int]) -> dict[tuple[int, int], Verdict]:
     """Return verdicts by assessment and candidate, for runs whose rubric defines verdict rules."""
     run, body, grade = schema.run, schema.body, schema.grade
-    plans = select(run.c.key, body.c.content).join(body, body.c.key == run.c.plan_key).where(run.c.key.in_(list(runs)))
+    plans = (
+        select(run.c.key, body.c.content)
+        .join(body, body.c.key == run.c.plan_key)
+        .where(run.c.key.in_(list(runs)))
+    )
     verdicts: dict[tuple[int, int], Verdict] = {}
     for key, content in connection.execute(plans):
         rules = rubric_record(bytes_json(content)["rubric"]).rules
         grades: defaultdict[tuple[int, int], list[float | None]] = defaultdict(list)
         given = select(grade.c.assessment_key, grade.c.candidate_key, grade.c.judged_value)
-        for *place, value in connection.execute(given.where(grade.c.run_key == key)) if rules else ():
+        for *place, value in (
+            connection.execute(given.where(grade.c.run_key == key)) if rules else ()
+        ):
             grades[place[0], place[1]].append(value)
         if rules is not None:
-            verdicts |= {place: rules.verdict(values) or Verdict.FAIL for place, values in grades.items()}
+            verdicts |= {
+                place: rules.verdict(values) or Verdict.FAIL for place, values in grades.items()
+            }
     return verdicts

@@ -8,7 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, and_, exists, false, func, or_, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    and_,
+    exists,
+    false,
+    func,
+    or_,
+    select,
+    tuple_,
+)
 
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
@@ -38,9 +50,16 @@ class StoreRegister:
         self._claims = claims
 
     def page(
-        self, wanted: RunFilter, /, *, before: RunId | None = None, limit: int = 50, order: RunOrder = RunOrder.NEWEST
+        self,
+        wanted: RunFilter,
+        /,
+        *,
+        before: RunId | None = None,
+        limit: int = 50,
+        order: RunOrder = RunOrder.NEWEST,
     ) -> tuple[tuple[RunSummary, ...], bool]:
-        """Return up to `limit` runs that follow `before` in the given order, and True if more runs match.
+        """Return up to `limit` runs that follow `before` in the given order, and True if more runs
+        match.
 
         Raises UnknownName if the run `before` does not exist, and InputError for an unknown state.
         """
@@ -68,14 +87,19 @@ class StoreRegister:
         with self._database.reading() as connection:
             where = self._where(connection, wanted)
             n = func.count().label("n")
-            by_suite = select(suite.c.name, n).select_from(run).join(suite, suite.c.key == run.c.suite_key)
+            by_suite = (
+                select(suite.c.name, n).select_from(run).join(suite, suite.c.key == run.c.suite_key)
+            )
             return {
                 "suite": _counted(connection, by_suite.where(*where).group_by(suite.c.name)),
                 "state": self._states(connection, where),
             }
 
-    def runs_of_candidate(self, candidate: str, /, *, limit: int) -> tuple[str, tuple[tuple[RunSummary, str], ...]]:
-        """Return a candidate's current name, and its newest runs, each with the candidate's name in that run.
+    def runs_of_candidate(
+        self, candidate: str, /, *, limit: int
+    ) -> tuple[str, tuple[tuple[RunSummary, str], ...]]:
+        """Return a candidate's current name, and its newest runs, each with the candidate's name in
+        that run.
 
         Raises UnknownName.
         """
@@ -84,19 +108,30 @@ class StoreRegister:
             wanted = self._where(connection, RunFilter(candidate=candidate))
             keys = list(
                 connection.execute(
-                    select(run.c.key).where(*wanted).order_by(run.c.started.desc(), run.c.key.desc()).limit(limit)
+                    select(run.c.key)
+                    .where(*wanted)
+                    .order_by(run.c.started.desc(), run.c.key.desc())
+                    .limit(limit)
                 ).scalars()
             )
             if not keys:
                 known = [row.name for row in self.candidates()]
-                raise UnknownName("candidate", candidate, known, remedy="/candidates lists all candidates.")
+                raise UnknownName(
+                    "candidate", candidate, known, remedy="/candidates lists all candidates."
+                )
             key = _candidate_key(connection, candidate)
             rows = connection.execute(
-                select(own.c.run_key, own.c.name).where(own.c.candidate_key == key, own.c.run_key.in_(keys))
+                select(own.c.run_key, own.c.name).where(
+                    own.c.candidate_key == key, own.c.run_key.in_(keys)
+                )
             )
             names = {row.run_key: row.name for row in rows}
-            now = connection.execute(select(schema.candidate.c.name).where(schema.candidate.c.key == key)).scalar_one()
-            return now, tuple(zip(self._summaries(connection, keys), (names[key] for key in keys), strict=True))
+            now = connection.execute(
+                select(schema.candidate.c.name).where(schema.candidate.c.key == key)
+            ).scalar_one()
+            return now, tuple(
+                zip(self._summaries(connection, keys), (names[key] for key in keys), strict=True)
+            )
 
     def candidates(self) -> tuple[CandidateRow, ...]:
         """Return the candidates of all runs, sorted by name."""
@@ -116,10 +151,21 @@ class StoreRegister:
             )
             keys = list(connection.execute(newest).scalars())
             rows = connection.execute(
-                select(run.c.id, run.c.started, version.c.digest, planned.c.thing, planned.c.weight, planned.c.trials)
+                select(
+                    run.c.id,
+                    run.c.started,
+                    version.c.digest,
+                    planned.c.thing,
+                    planned.c.weight,
+                    planned.c.trials,
+                )
                 .join(planned, planned.c.run_key == run.c.key)
                 .join(version, version.c.key == planned.c.task_key)
-                .where(run.c.key.in_(keys), planned.c.run_key.in_(keys), planned.c.task_id == plain(task))
+                .where(
+                    run.c.key.in_(keys),
+                    planned.c.run_key.in_(keys),
+                    planned.c.task_id == plain(task),
+                )
                 .order_by(run.c.started.desc(), run.c.key.desc())
             )
             return tuple(
@@ -139,14 +185,18 @@ class StoreRegister:
             return ()
         run, suite = schema.run, schema.suite
         rows = connection.execute(
-            select(run, suite.c.name.label("suite")).join(suite, suite.c.key == run.c.suite_key).where(run.c.key.in_(keys))
+            select(run, suite.c.name.label("suite"))
+            .join(suite, suite.c.key == run.c.suite_key)
+            .where(run.c.key.in_(keys))
         ).all()
         place = {key: n for n, key in enumerate(keys)}
 
         def of_runs(table: Table) -> list[ColumnElement[bool]]:
             return [table.c.run_key.in_(keys)]
 
-        return run_summaries(connection, self._claims, sorted(rows, key=lambda row: place[row.key]), of_runs)
+        return run_summaries(
+            connection, self._claims, sorted(rows, key=lambda row: place[row.key]), of_runs
+        )
 
     def _where(self, connection: Connection, wanted: RunFilter) -> list[ColumnElement[bool]]:
         # Aliases, because a list that is grouped by suite or candidate uses these tables too.
@@ -154,7 +204,9 @@ class StoreRegister:
         archived = wanted.state == RunState.ARCHIVED
         where: list[ColumnElement[bool]] = [] if archived else [run.c.state.not_in(HIDDEN_STATES)]
         if wanted.suite is not None:
-            where.append(run.c.suite_key.in_(select(suite.c.key).where(suite.c.name == plain(wanted.suite))))
+            where.append(
+                run.c.suite_key.in_(select(suite.c.key).where(suite.c.name == plain(wanted.suite)))
+            )
         if wanted.batch_id is not None:
             where.append(run.c.batch_id == plain(wanted.batch_id))
         if wanted.candidate is not None:
@@ -177,24 +229,35 @@ class StoreRegister:
             return _some_fail(run)
         known = [str(each) for each in RunState if each not in HIDDEN or each is RunState.ARCHIVED]
         if state not in known:
-            raise InputError("state", f"is {state!r}.", remedy=f"Use one of {', '.join([*known, WAITS, FAILS])}.")
+            raise InputError(
+                "state", f"is {state!r}.", remedy=f"Use one of {', '.join([*known, WAITS, FAILS])}."
+            )
         if state not in (RunState.RUNNING, RunState.INTERRUPTED):
             return run.c.state == state
         alone = self._alone(connection)
         running = run.c.state == RunState.RUNNING.value
         if state == RunState.RUNNING:
             return running & run.c.key.not_in(alone) if alone else running
-        return or_(run.c.state == RunState.INTERRUPTED.value, running & run.c.key.in_(alone) if alone else false())
+        return or_(
+            run.c.state == RunState.INTERRUPTED.value,
+            running & run.c.key.in_(alone) if alone else false(),
+        )
 
     def _alone(self, connection: Connection) -> set[int]:
         run = schema.run
-        running = connection.execute(select(run.c.key).where(run.c.state == RunState.RUNNING.value)).scalars()
+        running = connection.execute(
+            select(run.c.key).where(run.c.state == RunState.RUNNING.value)
+        ).scalars()
         return left_alone(connection, self._claims, list(running))
 
-    def _states(self, connection: Connection, where: list[ColumnElement[bool]]) -> tuple[Facet, ...]:
+    def _states(
+        self, connection: Connection, where: list[ColumnElement[bool]]
+    ) -> tuple[Facet, ...]:
         run, n = schema.run, func.count()
         counts: dict[str, int] = {}
-        for state, runs in connection.execute(select(run.c.state, n).where(*where).group_by(run.c.state)):
+        for state, runs in connection.execute(
+            select(run.c.state, n).where(*where).group_by(run.c.state)
+        ):
             counts[str(state)] = runs
         alone = self._alone(connection) if counts.get(RunState.RUNNING) else set()
         if alone:
@@ -207,7 +270,9 @@ class StoreRegister:
 
 
 def all_candidates(connection: Connection) -> tuple[CandidateRow, ...]:
-    """Return all candidates that took part in a run, sorted by name, with the other names that runs use for them."""
+    """Return all candidates that took part in a run, sorted by name, with the other names that runs
+    use for them.
+    """
     candidate, own, run = schema.candidate, schema.run_candidate, schema.run
     statement = (
         select(
@@ -240,15 +305,24 @@ def all_candidates(connection: Connection) -> tuple[CandidateRow, ...]:
 
 
 def _lead(order: RunOrder) -> tuple[tuple[ColumnElement[Any], ...], bool]:
-    """Return the columns that are sorted before the time, and True if they are sorted from high to low."""
+    """Return the columns that are sorted before the time, and True if they are sorted from high to
+    low.
+    """
     run, suite, tally = schema.run, schema.suite.alias(), schema.run_tally.alias()
     match order:
         case RunOrder.NAME:
-            return (select(func.lower(suite.c.name)).where(suite.c.key == run.c.suite_key).scalar_subquery(),), False
+            return (
+                select(func.lower(suite.c.name))
+                .where(suite.c.key == run.c.suite_key)
+                .scalar_subquery(),
+            ), False
         case RunOrder.COST:
             return (run.c.cost_usd,), True
         case RunOrder.WAITING:
-            pending = (tally.c.subject == ASSESSMENT, tally.c.state == AssessmentState.PENDING.value)
+            pending = (
+                tally.c.subject == ASSESSMENT,
+                tally.c.state == AssessmentState.PENDING.value,
+            )
             n = select(tally.c.n).where(tally.c.run_key == run.c.key, *pending).scalar_subquery()
             return (func.coalesce(n, 0),), True
         case _:
@@ -257,7 +331,9 @@ def _lead(order: RunOrder) -> tuple[tuple[ColumnElement[Any], ...], bool]:
 
 def _follows(connection: Connection, before: RunId, order: RunOrder) -> ColumnElement[bool]:
     run, (lead, falls) = schema.run, _lead(order)
-    place = connection.execute(select(run.c.started, run.c.key, *lead).where(run.c.id == plain(before))).first()
+    place = connection.execute(
+        select(run.c.started, run.c.key, *lead).where(run.c.id == plain(before))
+    ).first()
     if place is None:
         raise UnknownName("run", before, remedy="Remove `before` from the page's address.")
     recency, mark = tuple_(run.c.started, run.c.key), tuple_(*place[:2])
@@ -279,7 +355,11 @@ def _some_fail(run: Table) -> ColumnElement[bool]:
 
 
 def _holds(run: Table, text: str) -> ColumnElement[bool]:
-    suite, own, candidate = schema.suite.alias(), schema.run_candidate.alias(), schema.candidate.alias()
+    suite, own, candidate = (
+        schema.suite.alias(),
+        schema.run_candidate.alias(),
+        schema.candidate.alias(),
+    )
     needle = plain(text).lower()
 
     def has(column: Any) -> ColumnElement[bool]:

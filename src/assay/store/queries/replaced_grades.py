@@ -13,7 +13,9 @@ from assay.store.queries.score_columns import COUNTING
 
 
 def replaced_grades(connection: Connection, selection: Selection, /) -> tuple[ReplacedGrades, ...]:
-    """Count, by run, the trials whose grades would count without another selected run's grades of the same responses."""
+    """Count, by run, the trials whose grades would count without another selected run's grades of
+    the same responses.
+    """
     scope = scope_of(connection, selection)
     if not scope.families.contested:
         return ()

@@ -43,8 +43,8 @@ def review_columns(
 ) -> ReviewColumns:
     """Read all assessments of a selection, with the grader's original score and the final score.
 
-    With `trials`, only these trials' assessments are read, by index. The labels are then those of their tasks, `planned` is 0, and
-    no verdicts are read.
+    With `trials`, only these trials' assessments are read, by index. The labels are then those of
+    their tasks, `planned` is 0, and no verdicts are read.
     """
     import numpy as np
 
@@ -61,7 +61,11 @@ def review_columns(
     )
     if np.isnan(rows[:, 6]).any():
         problem = "is damaged: an assessment has a state that does not exist."
-        raise StoreError("store", problem, remedy="Restore it from a backup; `assay doctor --check-store` lists the damage.")
+        raise StoreError(
+            "store",
+            problem,
+            remedy="Restore it from a backup; `assay doctor --check-store` lists the damage.",
+        )
     order = np.lexsort((rows[:, 1], rows[:, 4]))
     rows = rows[order]
     number, run = (None, None) if trials is not None else _numbers(connection, scope, rows[:, 3])
@@ -89,7 +93,12 @@ def review_columns(
         verdicts=None
         if trials is not None
         else reviewed_verdicts(
-            connection, scope, tasks=task_keys, candidates=tuple(candidates), judges=tuple(judges), variants=variants
+            connection,
+            scope,
+            tasks=task_keys,
+            candidates=tuple(candidates),
+            judges=tuple(judges),
+            variants=variants,
         ),
     )
 
@@ -110,11 +119,19 @@ def _reviews(scope: Scope) -> Select[Any]:
     where = (*scope.where(table), *scope.where_grader(table), *scope.families.hold(table))
     if scope.criteria is None:
         scores = (func.coalesce(table.c.judged_value, -1.0), func.coalesce(table.c.value, -1.0))
-        return select(*first, state, *scores, *last).join(assessment, assessment.c.key == table.c.assessment_key).where(*where)
+        return (
+            select(*first, state, *scores, *last)
+            .join(assessment, assessment.c.key == table.c.assessment_key)
+            .where(*where)
+        )
     own = (table.c.run_key, table.c.assessment_key, table.c.candidate_key)
     same = and_(*(column == grade.c[column.name] for column in own))
     values = (grade.c.judged_value, grade.c.value)
-    over = values if one_criterion(scope) else tuple(cast(weighted(value, grade.c.weight), Double) for value in values)
+    over = (
+        values
+        if one_criterion(scope)
+        else tuple(cast(weighted(value, grade.c.weight), Double) for value in values)
+    )
     rows = (
         select(*first, state, *(func.coalesce(score, -1.0) for score in over), *last)
         .join(assessment, assessment.c.key == table.c.assessment_key)
@@ -135,9 +152,15 @@ def _reviews_of(
     parts = []
     # Keys are looked up first: joined to the trials, SQLite reads through the whole run.
     for some in portions(trials, _KEYS_AT_ONCE):
-        keys = connection.execute(select(assessment.c.key).where(assessment.c.trial_key.in_(some))).scalars().all()
+        keys = (
+            connection.execute(select(assessment.c.key).where(assessment.c.trial_key.in_(some)))
+            .scalars()
+            .all()
+        )
         parts += [
-            scores_apart(connection, statement.where(schema.score.c.assessment_key.in_(part)), variants)
+            scores_apart(
+                connection, statement.where(schema.score.c.assessment_key.in_(part)), variants
+            )
             for part in portions(keys, _KEYS_AT_ONCE)
         ]
     return np.concatenate([np.empty((0, len(statement.selected_columns))), *parts])
@@ -147,12 +170,19 @@ def _tasks_of(connection: Connection, trials: Collection[int]) -> list[int]:
     table = schema.trial
     tasks: set[int] = set()
     for keys in portions(trials, _KEYS_AT_ONCE):
-        tasks.update(connection.execute(select(table.c.task_key).where(table.c.key.in_(keys)).distinct()).scalars())
+        tasks.update(
+            connection.execute(
+                select(table.c.task_key).where(table.c.key.in_(keys)).distinct()
+            ).scalars()
+        )
     return sorted(tasks)
 
 
-def _numbers(connection: Connection, scope: Scope, keys: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return each trial's number within its task, and the number of its run, for the trial keys in `keys`.
+def _numbers(
+    connection: Connection, scope: Scope, keys: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return each trial's number within its task, and the number of its run, for the trial keys in
+    `keys`.
 
     A separate query reads them, because there are fewer trials than scores.
     """
@@ -164,16 +194,23 @@ def _numbers(connection: Connection, scope: Scope, keys: NDArray[np.float64]) ->
     if not len(rows):
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     at = np.searchsorted(rows[:, 0], keys)
-    return rows[at, 1].astype(np.int64), np.unique(rows[:, 2], return_inverse=True)[1].reshape(-1)[at].astype(np.int64)
+    return rows[at, 1].astype(np.int64), np.unique(rows[:, 2], return_inverse=True)[1].reshape(-1)[
+        at
+    ].astype(np.int64)
 
 
 def _planned(
-    connection: Connection, scope: Scope, candidates: tuple[int, ...], tasks: tuple[int, ...], variants: tuple[Variant, ...]
+    connection: Connection,
+    scope: Scope,
+    candidates: tuple[int, ...],
+    tasks: tuple[int, ...],
+    variants: tuple[Variant, ...],
 ) -> NDArray[np.int64]:
     import numpy as np
 
     task, trial, own = schema.run_task, schema.trial, schema.run_candidate
-    if scope.families.contested:  # if several trials grade the same responses, only one counts as planned
+    # if several trials grade the same responses, only one counts as planned
+    if scope.families.contested:
         counted = (
             select(own.c.candidate_key, trial.c.task_key, func.count())
             .join(own, own.c.run_key == trial.c.run_key)
@@ -192,5 +229,7 @@ def _planned(
     rows = matrix_of(connection, counted)
     keys = split_keys(variants, rows[:, 0], rows[:, -1]) if variants else rows[:, 0]
     laid = np.zeros((len(candidates), len(tasks)), dtype=np.int64)
-    np.add.at(laid, (codes_of(keys, candidates), codes_of(rows[:, 1], tasks)), rows[:, 2].astype(np.int64))
+    np.add.at(
+        laid, (codes_of(keys, candidates), codes_of(rows[:, 1], tasks)), rows[:, 2].astype(np.int64)
+    )
     return laid

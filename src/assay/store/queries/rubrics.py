@@ -28,13 +28,22 @@ _AT_ONCE: Final = 500
 
 
 def rubric_uses(connection: Connection, after: int, /) -> tuple[int, tuple[RubricUse, ...]]:
-    """Return rubrics of judged runs with keys above `after`, oldest first, and the key for the next call.
+    """Return rubrics of judged runs with keys above `after`, oldest first, and the key for the next
+    call.
 
     Runs with an unfinished import are returned by a later call.
     """
     run, suite, body = schema.run, schema.suite, schema.body
     rows = connection.execute(
-        select(run.c.key, run.c.id, run.c.started, run.c.judges, run.c.state, suite.c.name, body.c.content)
+        select(
+            run.c.key,
+            run.c.id,
+            run.c.started,
+            run.c.judges,
+            run.c.state,
+            suite.c.name,
+            body.c.content,
+        )
         .join(suite, suite.c.key == run.c.suite_key)
         .join(body, body.c.key == run.c.plan_key)
         .where(run.c.key > after)
@@ -56,9 +65,14 @@ def rubric_uses(connection: Connection, after: int, /) -> tuple[int, tuple[Rubri
 
 
 def criterion_facts(connection: Connection, selection: Selection, /) -> CriterionFacts:
-    """Collect decisions, corrections, blind grades and counting grades per criterion of the selected runs."""
+    """Collect decisions, corrections, blind grades and counting grades per criterion of the
+    selected runs.
+    """
     scope = scope_of(connection, selection)
-    names = {row.key: row.name for row in connection.execute(select(schema.criterion.c.key, schema.criterion.c.name)).all()}
+    names = {
+        row.key: row.name
+        for row in connection.execute(select(schema.criterion.c.key, schema.criterion.c.name)).all()
+    }
     decided = _decided(connection, scope)
     keys = frozenset(key for key, _ in decided)
     blind = _verdicts(connection, scope, keys)
@@ -74,10 +88,16 @@ def criterion_facts(connection: Connection, selection: Selection, /) -> Criterio
 
 def _counted(connection: Connection, scope: Scope, names: dict[int, str]) -> tuple[GradeCount, ...]:
     table, grade = schema.score, schema.grade
-    # Grouped by thousandths in the database: however many grades there are, a criterion yields at most 1,001 rows.
+    # Grouped by thousandths in the database: however many grades there are, a criterion yields at
+    # most 1,001 rows.
     thousandths = cast(func.round(grade.c.value * 1000), BigInteger).label("thousandths")
     rows: Any = connection.execute(
-        select(grade.c.criterion_key, thousandths, func.count().label("n"), func.min(grade.c.assessment_key).label("first"))
+        select(
+            grade.c.criterion_key,
+            thousandths,
+            func.count().label("n"),
+            func.min(grade.c.assessment_key).label("first"),
+        )
         .select_from(table)
         .join(grade, _same())
         .where(
@@ -92,21 +112,31 @@ def _counted(connection: Connection, scope: Scope, names: dict[int, str]) -> tup
     ).all()
     return tuple(
         GradeCount(
-            criterion=names[row.criterion_key], thousandths=int(row.thousandths), n=int(row.n), assessment=int(row.first)
+            criterion=names[row.criterion_key],
+            thousandths=int(row.thousandths),
+            n=int(row.n),
+            assessment=int(row.first),
         )
         for row in rows
     )
 
 
 def _decided(connection: Connection, scope: Scope) -> tuple[tuple[int, bool], ...]:
-    """Return (assessment key, True if rejected) for judged assessments that people decided, by time of the last decision."""
+    """Return (assessment key, True if rejected) for judged assessments that people decided, by time
+    of the last decision.
+    """
     assessment, event, grader = schema.assessment, schema.review_event, schema.grader
     last = func.max(event.c.id)
     rows = connection.execute(
         select(assessment.c.key, assessment.c.state)
         .join(event, event.c.assessment_key == assessment.c.key)
         .join(grader, grader.c.key == assessment.c.grader_key)
-        .where(*scope.where(assessment), assessment.c.by_model, assessment.c.state.in_(_BY_PEOPLE), grader.c.name != PERSON)
+        .where(
+            *scope.where(assessment),
+            assessment.c.by_model,
+            assessment.c.state.in_(_BY_PEOPLE),
+            grader.c.name != PERSON,
+        )
         .group_by(assessment.c.key, assessment.c.state)
         .order_by(last)
     )
@@ -121,11 +151,24 @@ def _corrected(
     rows = connection.execute(
         select(grade.c.criterion_key, grade.c.assessment_key, change)
         .select_from(assessment)
-        .join(grade, and_(grade.c.run_key == assessment.c.run_key, grade.c.assessment_key == assessment.c.key))
-        .where(*scope.where(assessment), assessment.c.state == AssessmentState.CORRECTED.value, func.abs(change) > _SAME)
+        .join(
+            grade,
+            and_(
+                grade.c.run_key == assessment.c.run_key, grade.c.assessment_key == assessment.c.key
+            ),
+        )
+        .where(
+            *scope.where(assessment),
+            assessment.c.state == AssessmentState.CORRECTED.value,
+            func.abs(change) > _SAME,
+        )
     )
     return tuple(
-        CorrectedGrade(criterion=names[row.criterion_key], assessment=int(row.assessment_key), change=float(row.change))
+        CorrectedGrade(
+            criterion=names[row.criterion_key],
+            assessment=int(row.assessment_key),
+            change=float(row.change),
+        )
         for row in rows
         if row.assessment_key in decided
     )
@@ -136,7 +179,12 @@ def _graded(connection: Connection, scope: Scope, names: dict[int, str]) -> dict
     rows: Any = connection.execute(
         select(grade.c.criterion_key, func.count(grade.c.assessment_key.distinct()).label("n"))
         .select_from(assessment)
-        .join(grade, and_(grade.c.run_key == assessment.c.run_key, grade.c.assessment_key == assessment.c.key))
+        .join(
+            grade,
+            and_(
+                grade.c.run_key == assessment.c.run_key, grade.c.assessment_key == assessment.c.key
+            ),
+        )
         .join(grader, grader.c.key == assessment.c.grader_key)
         .where(
             *scope.where(assessment),
@@ -153,7 +201,9 @@ def _graded(connection: Connection, scope: Scope, names: dict[int, str]) -> dict
 def _verdicts(
     connection: Connection, scope: Scope, decided: frozenset[int]
 ) -> tuple[tuple[int, int, list[tuple[str, str, float]]], ...]:
-    """Return (assessment, run, grades) of decided assessments that a person graded before seeing the judge's grades."""
+    """Return (assessment, run, grades) of decided assessments that a person graded before seeing
+    the judge's grades.
+    """
     table = schema.observation
     rows = connection.execute(
         select(table.c.assessment_key, table.c.run_key, table.c.body)
@@ -162,16 +212,21 @@ def _verdicts(
     )
     verdicts = {}
     for row in rows:
-        if row.assessment_key in decided and row.assessment_key not in verdicts:  # the first person's
+        # the first person's
+        if row.assessment_key in decided and row.assessment_key not in verdicts:
             verdict = decoded(ObservationKind.VERDICT, row.body)
             scores = verdict.scores if isinstance(verdict, BlindVerdict) else {}
-            grades = [(name, criterion, score) for (name, criterion), score in scores.items() if criterion]
+            grades = [
+                (name, criterion, score) for (name, criterion), score in scores.items() if criterion
+            ]
             verdicts[row.assessment_key] = (int(row.assessment_key), int(row.run_key), grades)
     return tuple(verdicts.values())
 
 
 def _pairs(
-    connection: Connection, verdicts: tuple[tuple[int, int, list[tuple[str, str, float]]], ...], names: dict[int, str]
+    connection: Connection,
+    verdicts: tuple[tuple[int, int, list[tuple[str, str, float]]], ...],
+    names: dict[int, str],
 ) -> Iterator[BlindGrade]:
     grade = schema.grade
     by_run: dict[int, list[tuple[int, list[tuple[str, str, float]]]]] = {}
@@ -182,24 +237,43 @@ def _pairs(
         judged: dict[tuple[int, int, str], float] = {}
         for some in portions([key for key, _ in mine], _AT_ONCE):
             rows = connection.execute(
-                select(grade.c.assessment_key, grade.c.candidate_key, grade.c.criterion_key, grade.c.judged_value).where(
-                    grade.c.run_key == run_key, grade.c.assessment_key.in_(some), grade.c.judged_value.is_not(None)
+                select(
+                    grade.c.assessment_key,
+                    grade.c.candidate_key,
+                    grade.c.criterion_key,
+                    grade.c.judged_value,
+                ).where(
+                    grade.c.run_key == run_key,
+                    grade.c.assessment_key.in_(some),
+                    grade.c.judged_value.is_not(None),
                 )
             )
             judged.update(
-                ((row.assessment_key, row.candidate_key, names[row.criterion_key]), float(row.judged_value)) for row in rows
+                (
+                    (row.assessment_key, row.candidate_key, names[row.criterion_key]),
+                    float(row.judged_value),
+                )
+                for row in rows
             )
         for key, grades in mine:
             for name, criterion, value in grades:
                 candidate = candidates.get(name, -1)
                 judge = judged.get((key, candidate, criterion))
                 if judge is not None:
-                    yield BlindGrade(criterion=criterion, assessment=key, candidate=candidate, person=value, judge=judge)
+                    yield BlindGrade(
+                        criterion=criterion,
+                        assessment=key,
+                        candidate=candidate,
+                        person=value,
+                        judge=judge,
+                    )
 
 
 def _same() -> Any:
     table, grade = schema.score, schema.grade
-    return and_(*(table.c[name] == grade.c[name] for name in ("run_key", "assessment_key", "candidate_key")))
+    return and_(
+        *(table.c[name] == grade.c[name] for name in ("run_key", "assessment_key", "candidate_key"))
+    )
 
 
 class RubricQueries(Queries):

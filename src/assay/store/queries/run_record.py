@@ -1,10 +1,11 @@
-"""Write a run as lines for a restore: one `run`, then every `task`, then every `trial`, and finally a `mark`.
+"""Write a run as lines for a restore: one `run`, then every `task`, then every `trial`, and finally
+a `mark`.
 
-A `trial` line contains all data of a trial: calls, responses, assessments with scores and grades, decisions, observations of
-them, and votes. A later
-line for the same trial replaces an earlier one, so changes can be appended. A reader ignores lines after the last mark and
-incomplete lines. Names replace the store's keys. Only numbers that people see (`t5`, `a17`, events) are written, and an empty
-store keeps them on restore.
+A `trial` line contains all data of a trial: calls, responses, assessments with scores and grades,
+decisions, observations of them, and votes. A later line for the same trial replaces an earlier one,
+so changes can be appended. A reader ignores lines after the last mark and incomplete lines. Names
+replace the store's keys. Only numbers that people see (`t5`, `a17`, events) are written, and an
+empty store keeps them on restore.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ _RECORDED: Final = (
     ObservationKind.OPINION,
     ObservationKind.SETTLED,
 )
-"""Kinds of observations on items; without them, a restored run would have achieved nothing of its review protocol."""
+"""Kinds of observations on items; without them, a restored run would have achieved nothing of its
+review protocol.
+"""
 
 _TRIALS_AT_ONCE: Final = 100
 _KEYS_AT_ONCE: Final = 400
@@ -52,7 +55,9 @@ def whole_record(connection: Connection, run: RunId, /) -> Iterator[Line]:
     yield mark(connection, run_key)
 
 
-def changes(connection: Connection, run: RunId, /, *, since_event: int, trials: Collection[TrialKey] = ()) -> Iterator[Line]:
+def changes(
+    connection: Connection, run: RunId, /, *, since_event: int, trials: Collection[TrialKey] = ()
+) -> Iterator[Line]:
     """Yield the lines to append to a record: `trials` and trials with later decisions, then a mark.
 
     Yields nothing if nothing has changed since the event `since_event`.
@@ -85,13 +90,17 @@ def head(connection: Connection, run_key: int) -> Line:
     candidate, own = schema.candidate, schema.run_candidate
     origin = None
     if row.regrade_of is not None:
-        origin = connection.execute(select(run.c.id).where(run.c.key == row.regrade_of)).scalar_one_or_none()
+        origin = connection.execute(
+            select(run.c.id).where(run.c.key == row.regrade_of)
+        ).scalar_one_or_none()
     return {
         "kind": "run",
         "format": FORMAT,
         "store": schema.VERSION,
         "run": _run(row),
-        "suite": connection.execute(select(suite.c.name).where(suite.c.key == row.suite_key)).scalar_one(),
+        "suite": connection.execute(
+            select(suite.c.name).where(suite.c.key == row.suite_key)
+        ).scalar_one(),
         "regrade_of": origin,
         "suite_text": shown(copy),
         "plan": shown(plan),
@@ -105,11 +114,23 @@ def head(connection: Connection, run_key: int) -> Line:
             )
         ],
         "imported": [
-            {name: value for name, value in line._mapping.items() if name not in ("key", "suite_key", "run_key", "owner")}
-            for line in connection.execute(select(schema.imported).where(schema.imported.c.run_key == run_key))
+            {
+                name: value
+                for name, value in line._mapping.items()
+                if name not in ("key", "suite_key", "run_key", "owner")
+            }
+            for line in connection.execute(
+                select(schema.imported).where(schema.imported.c.run_key == run_key)
+            )
         ],
         "graders": _names_of(connection, schema.grader, schema.run_grader, run_key),
-        "references": _names_of(connection, schema.grader, schema.run_grader, run_key, schema.run_grader.c.reference.is_(True)),
+        "references": _names_of(
+            connection,
+            schema.grader,
+            schema.run_grader,
+            run_key,
+            schema.run_grader.c.reference.is_(True),
+        ),
         "criteria": _names_of(connection, schema.criterion, schema.run_criterion, run_key),
     }
 
@@ -118,7 +139,9 @@ def mark(connection: Connection, run_key: int) -> Line:
     """Return the line that completes a record: the run's state and the last recorded decision."""
     run, table = schema.run, schema.review_event
     row = connection.execute(select(run).where(run.c.key == run_key)).one()
-    last = connection.execute(select(func.max(table.c.id)).where(table.c.run_key == run_key)).scalar_one()
+    last = connection.execute(
+        select(func.max(table.c.id)).where(table.c.run_key == run_key)
+    ).scalar_one()
     return {"kind": "mark", "last_event": last or 0, "run": _run(row)}
 
 
@@ -136,7 +159,10 @@ def hidden(value: str | dict[str, str]) -> bytes:
 
 
 def _run(row: Row[Any]) -> Line:
-    """Return the run's columns. A running run is recorded as interrupted, because a reader cannot know if it still runs."""
+    """Return the run's columns.
+
+    A running run is recorded as interrupted, because a reader cannot know if it still runs.
+    """
     without = {"suite_key", "plan_key", "regrade_of"}
     line = {name: value for name, value in row._mapping.items() if name not in without}
     if line["state"] == RunState.RUNNING.value:
@@ -144,10 +170,15 @@ def _run(row: Row[Any]) -> Line:
     return line
 
 
-def _names_of(connection: Connection, named: Table, own: Table, run_key: int, *only: ColumnElement[bool]) -> list[str]:
+def _names_of(
+    connection: Connection, named: Table, own: Table, run_key: int, *only: ColumnElement[bool]
+) -> list[str]:
     own_key = own.c[f"{named.name}_key"]
     rows = connection.execute(
-        select(named.c.name).join(own, own_key == named.c.key).where(own.c.run_key == run_key, *only).order_by(named.c.key)
+        select(named.c.name)
+        .join(own, own_key == named.c.key)
+        .where(own.c.run_key == run_key, *only)
+        .order_by(named.c.key)
     )
     return list(rows.scalars())
 
@@ -166,7 +197,9 @@ def _tasks(connection: Connection, run_key: int) -> Iterator[Line]:
         ).all()
         tags: defaultdict[int, list[str]] = defaultdict(list)
         for row in connection.execute(
-            select(tag).where(tag.c.run_key == run_key, tag.c.task_key.in_([row.task_key for row in rows])).order_by(tag.c.tag)
+            select(tag)
+            .where(tag.c.run_key == run_key, tag.c.task_key.in_([row.task_key for row in rows]))
+            .order_by(tag.c.tag)
         ):
             tags[row.task_key].append(row.tag)
         for row in rows:
@@ -195,7 +228,9 @@ def _trials(connection: Connection, run_key: int, keys: Sequence[int] | None) ->
     names = _NamesByKey(connection)
     if keys is not None:
         for some in portions(keys, _TRIALS_AT_ONCE):
-            rows = connection.execute(select(table).where(table.c.key.in_(some)).order_by(table.c.key)).all()
+            rows = connection.execute(
+                select(table).where(table.c.key.in_(some)).order_by(table.c.key)
+            ).all()
             yield from _images(connection, rows, names)
         return
     position, k = -1, 0
@@ -203,7 +238,8 @@ def _trials(connection: Connection, run_key: int, keys: Sequence[int] | None) ->
         rows = connection.execute(
             select(table)
             .where(
-                table.c.run_key == run_key, (table.c.position > position) | ((table.c.position == position) & (table.c.k > k))
+                table.c.run_key == run_key,
+                (table.c.position > position) | ((table.c.position == position) & (table.c.k > k)),
             )
             .order_by(table.c.position, table.c.k)
             .limit(_TRIALS_AT_ONCE)
@@ -217,7 +253,9 @@ def _trials(connection: Connection, run_key: int, keys: Sequence[int] | None) ->
 class _NamesByKey:
     def __init__(self, connection: Connection) -> None:
         self._names = {
-            column: {row.key: row.name for row in connection.execute(select(table.c.key, table.c.name))}
+            column: {
+                row.key: row.name for row in connection.execute(select(table.c.key, table.c.name))
+            }
             for column, table in (
                 ("candidate_key", schema.candidate),
                 ("grader_key", schema.grader),
@@ -231,17 +269,25 @@ class _NamesByKey:
             if column in without:
                 continue
             if column in self._names:
-                line[column.removesuffix("_key")] = None if value is None else self._names[column][value]
+                line[column.removesuffix("_key")] = (
+                    None if value is None else self._names[column][value]
+                )
             else:
                 line[column] = value
         return line
 
 
-def _images(connection: Connection, trials: Sequence[Row[Any]], names: _NamesByKey) -> Iterator[Line]:
+def _images(
+    connection: Connection, trials: Sequence[Row[Any]], names: _NamesByKey
+) -> Iterator[Line]:
     keys = [row.key for row in trials]
     body = schema.body
     parts: dict[str, defaultdict[int, list[Line]]] = {}
-    for name, table in (("calls", schema.call), ("responses", schema.response), ("assessments", schema.assessment)):
+    for name, table in (
+        ("calls", schema.call),
+        ("responses", schema.response),
+        ("assessments", schema.assessment),
+    ):
         lines: defaultdict[int, list[Line]] = defaultdict(list)
         for row in connection.execute(
             select(table, body.c.content)
@@ -249,12 +295,18 @@ def _images(connection: Connection, trials: Sequence[Row[Any]], names: _NamesByK
             .where(table.c.trial_key.in_(keys))
             .order_by(table.c.key)
         ):
-            line = names.line(row, without={"run_key", "trial_key", "task_key", "body_key", "content"})
+            line = names.line(
+                row, without={"run_key", "trial_key", "task_key", "body_key", "content"}
+            )
             line["body"] = None if row.content is None else shown(row.content)
             lines[row.trial_key].append(line)
         parts[name] = lines
     owners = {line["key"]: trial for trial, lines in parts["assessments"].items() for line in lines}
-    for name, table in (("scores", schema.score), ("grades", schema.grade), ("events", schema.review_event)):
+    for name, table in (
+        ("scores", schema.score),
+        ("grades", schema.grade),
+        ("events", schema.review_event),
+    ):
         parts[name] = _of_assessments(connection, table, owners, names)
     parts["observations"] = _observations(connection, owners)
     parts["votes"] = _votes(connection, keys)
@@ -264,7 +316,8 @@ def _images(connection: Connection, trials: Sequence[Row[Any]], names: _NamesByK
             "key": row.key,
             "position": row.position,
             "k": row.k,
-            # A trial that is being judged again is recorded in its earlier state, because the claim ends with its process.
+            # A trial that is being judged again is recorded in its earlier state, because the claim
+            # ends with its process.
             "state": row.rest or row.state,
             "standing": row.standing,
             "tries": row.tries,
@@ -280,14 +333,22 @@ def _votes(connection: Connection, trials: Sequence[int]) -> defaultdict[int, li
     """Return arena votes, including withdrawn ones, by trial, oldest first."""
     table = schema.vote
     votes: defaultdict[int, list[Line]] = defaultdict(list)
-    for row in connection.execute(select(table).where(table.c.trial_key.in_(trials)).order_by(table.c.id)):
-        line = {name: value for name, value in row._mapping.items() if name not in ("run_key", "trial_key")}
+    for row in connection.execute(
+        select(table).where(table.c.trial_key.in_(trials)).order_by(table.c.id)
+    ):
+        line = {
+            name: value
+            for name, value in row._mapping.items()
+            if name not in ("run_key", "trial_key")
+        }
         votes[row.trial_key].append(line)
     return votes
 
 
 def _observations(connection: Connection, owners: dict[int, int]) -> defaultdict[int, list[Line]]:
-    """Return the observations that tell how people decided, by trial, oldest first; those of control items stay secret."""
+    """Return the observations that tell how people decided, by trial, oldest first; those of
+    control items stay secret.
+    """
     table = schema.observation
     by_trial: defaultdict[int, list[Line]] = defaultdict(list)
     for some in portions(sorted(owners), _KEYS_AT_ONCE):
@@ -301,7 +362,11 @@ def _observations(connection: Connection, owners: dict[int, int]) -> defaultdict
             .order_by(table.c.id)
         )
         for row in rows:
-            line = {name: value for name, value in row._mapping.items() if name not in ("purpose", "run_key")}
+            line = {
+                name: value
+                for name, value in row._mapping.items()
+                if name not in ("purpose", "run_key")
+            }
             by_trial[owners[row.assessment_key]].append({**line, "body": shown(row.body)})
     return by_trial
 
@@ -314,12 +379,18 @@ def _of_assessments(
     runs: list[int] = []
     if wanted:
         assessment = schema.assessment
-        # All assessments are of one run. Its key leads to the rows of `score` and `grade`, which are clustered by
-        # run.
-        runs = list(connection.execute(select(assessment.c.run_key).where(assessment.c.key.in_(wanted[:1]))).scalars())
+        # All assessments are of one run. Its key leads to the rows of `score` and `grade`, which
+        # are clustered by run.
+        runs = list(
+            connection.execute(
+                select(assessment.c.run_key).where(assessment.c.key.in_(wanted[:1]))
+            ).scalars()
+        )
     for some in portions(wanted, _KEYS_AT_ONCE):
         rows = connection.execute(
-            select(table).where(table.c.run_key.in_(runs), table.c.assessment_key.in_(some)).order_by(*table.primary_key)
+            select(table)
+            .where(table.c.run_key.in_(runs), table.c.assessment_key.in_(some))
+            .order_by(*table.primary_key)
         )
         for row in rows:
             line = names.line(row, without={"run_key", "task_key", "trial_key"})

@@ -17,11 +17,17 @@ from assay.store.database.counters import ASSESSMENT, TRIAL
 from assay.store.queries.body_search import body_holds
 
 Where = Callable[[Table], list[ColumnElement[bool]]]
-"""Function that returns conditions for a table with `run_key` that select the runs; no condition selects all runs."""
+"""Function that returns conditions for a table with `run_key` that select the runs; no condition
+selects all runs.
+"""
 
 
-def run_summaries(connection: Connection, claims: Claims, rows: Sequence[Row[Any]], where: Where) -> tuple[RunSummary, ...]:
-    """Return summaries of rows of `run`, which contain the suite's name as `suite`, in the rows' order."""
+def run_summaries(
+    connection: Connection, claims: Claims, rows: Sequence[Row[Any]], where: Where
+) -> tuple[RunSummary, ...]:
+    """Return summaries of rows of `run`, which contain the suite's name as `suite`, in the rows'
+    order.
+    """
     tallies = _tallies(connection, where)
     names = candidates_of(connection, where)
     running = [row.key for row in rows if row.state == RunState.RUNNING]
@@ -33,7 +39,8 @@ def run_summaries(connection: Connection, claims: Claims, rows: Sequence[Row[Any
         RunSummary(
             id=RunId(row.id),
             suite=row.suite,
-            # Determined while reading, because a process killed with -9 could not record that its run stopped.
+            # Determined while reading, because a process killed with -9 could not record that its
+            # run stopped.
             state=RunState.INTERRUPTED if row.key in alone else RunState(row.state),
             started=row.started,
             finished=row.finished,
@@ -41,7 +48,10 @@ def run_summaries(connection: Connection, claims: Claims, rows: Sequence[Row[Any
             candidates=tuple(names.get(row.key, ())),
             judges=tuple(bytes_json(row.judges)),
             trials={TrialState(state): n for state, n in tallies.get((row.key, TRIAL), {}).items()},
-            assessments={AssessmentState(state): n for state, n in tallies.get((row.key, ASSESSMENT), {}).items()},
+            assessments={
+                AssessmentState(state): n
+                for state, n in tallies.get((row.key, ASSESSMENT), {}).items()
+            },
             input_tokens=row.input_tokens,
             output_tokens=row.output_tokens,
             # If no call with a cost has a known price, the cost is unknown instead of 0.
@@ -63,7 +73,9 @@ def left_alone(connection: Connection, claims: Claims, running: Sequence[int]) -
     if not running:
         return set()
     table = schema.execution
-    rows = connection.execute(select(table.c.run_key, table.c.owner).where(table.c.run_key.in_(running))).all()
+    rows = connection.execute(
+        select(table.c.run_key, table.c.owner).where(table.c.run_key.in_(running))
+    ).all()
     living = {owner for owner in {owner for _, owner in rows} if not claims.seems_gone(owner)}
     return set(running) - {run_key for run_key, owner in rows if owner in living}
 
@@ -78,11 +90,15 @@ def _stretches(connection: Connection, running: Sequence[int]) -> dict[int, tupl
 
 
 def _imported(connection: Connection, where: Where) -> dict[int, StartedFrom | None]:
-    """Return the source of the start time of each imported run; None if the importer did not record it."""
+    """Return the source of the start time of each imported run; None if the importer did not record
+    it.
+    """
     table, run, body = schema.imported, schema.run, schema.body
-    # Searched as bytes, because parsing the plan of each run takes more time than the rest of its summary.
+    # Searched as bytes, because parsing the plan of each run takes more time than the rest of its
+    # summary.
     sources: list[tuple[ColumnElement[bool], str]] = [
-        (body_holds(connection, b'"started_from":"%s"' % source.value.encode()), source.value) for source in StartedFrom
+        (body_holds(connection, b'"started_from":"%s"' % source.value.encode()), source.value)
+        for source in StartedFrom
     ]
     rows = connection.execute(
         select(table.c.run_key, case(*sources))
@@ -94,7 +110,9 @@ def _imported(connection: Connection, where: Where) -> dict[int, StartedFrom | N
 
 
 def candidates_of(connection: Connection, where: Where) -> dict[int, list[str]]:
-    """Return each run's candidates in its order, by their names in the run or, after a rename, by their new names."""
+    """Return each run's candidates in its order, by their names in the run or, after a rename, by
+    their new names.
+    """
     table, candidate = schema.run_candidate, schema.candidate
     names: dict[int, list[str]] = {}
     for run_key, name, now, same in connection.execute(
@@ -111,7 +129,9 @@ def _criteria(connection: Connection, where: Where) -> dict[int, set[str]]:
     table, criterion = schema.run_criterion, schema.criterion
     names: dict[int, set[str]] = {}
     for run_key, name in connection.execute(
-        select(table.c.run_key, criterion.c.name).join(criterion, criterion.c.key == table.c.criterion_key).where(*where(table))
+        select(table.c.run_key, criterion.c.name)
+        .join(criterion, criterion.c.key == table.c.criterion_key)
+        .where(*where(table))
     ):
         names.setdefault(run_key, set()).add(name)
     return names

@@ -15,13 +15,18 @@ R = TypeVar("R")
 
 
 class Queries:
-    """Base class for queries about a subject. Each method reads one snapshot and may be called from any thread."""
+    """Base class for queries about a subject.
+
+    Each method reads one snapshot and may be called from any thread.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
 
-def snapshot(query: Callable[Concatenate[Connection, P], R]) -> Callable[Concatenate[Queries, P], R]:
+def snapshot(
+    query: Callable[Concatenate[Connection, P], R],
+) -> Callable[Concatenate[Queries, P], R]:
     """Return a method that calls a query function with a connection as its first argument."""
 
     @wraps(query)
@@ -35,7 +40,9 @@ def snapshot(query: Callable[Concatenate[Connection, P], R]) -> Callable[Concate
 def streamed(
     query: Callable[Concatenate[Connection, P], Iterator[R]],
 ) -> Callable[Concatenate[Queries, P], Generator[R, None, None]]:
-    """Return a method for a generator function; its snapshot stays open until the last row is read."""
+    """Return a method for a generator function; its snapshot stays open until the last row is
+    read.
+    """
 
     @wraps(query)
     def method(self: Queries, /, *args: P.args, **options: P.kwargs) -> Generator[R, None, None]:

@@ -10,7 +10,9 @@ from assay.store.queries.plans import run_key_of
 
 
 def stated_reviewers(connection: Connection, run: RunId | None, /) -> dict[tuple[str, str], int]:
-    """Return the number of decisions by (reviewer, person who gave that name), in one run or in all runs."""
+    """Return the number of decisions by (reviewer, person who gave that name), in one run or in all
+    runs.
+    """
     event = schema.review_event
     of_run = [] if run is None else [event.c.run_key == run_key_of(connection, run)]
     statement = (

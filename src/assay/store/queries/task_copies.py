@@ -1,7 +1,8 @@
 """Recognise copies: tasks of the same content under several ids.
 
-A task's digest covers its prompt, reference and the files of a scenario, but not its snippets, so these are compared as well.
-Only tasks whose digest occurs several times are read: one per digest, and the snippets of all if that one has a text.
+A task's digest covers its prompt, reference and the files of a scenario, but not its snippets, so
+these are compared as well. Only tasks whose digest occurs several times are read: one per digest,
+and the snippets of all if that one has a text.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ if TYPE_CHECKING:
 _TASKS_AT_ONCE: Final = 500
 
 _LONG: Final = 60
-"""Number of characters from which the candidates' fixed responses say what was asked, for tasks that have only a context."""
+"""Number of characters from which the candidates' fixed responses say what was asked, for tasks
+that have only a context.
+"""
 
 
 def copies_of(connection: Connection, digests: Mapping[int, str], /) -> Mapping[int, str]:
-    """Return the content that a task shares with others, by task key; tasks that are the only ones of their content are omitted.
+    """Return the content that a task shares with others, by task key; tasks that are the only ones
+    of their content are omitted.
 
     A task without any text is omitted too: a table of scores does not say what was asked.
 
@@ -50,7 +54,9 @@ def copies_of(connection: Connection, digests: Mapping[int, str], /) -> Mapping[
     return {key: content for content, keys in by_content.items() if len(keys) > 1 for key in keys}
 
 
-def _bodies(connection: Connection, tasks: Collection[int], *only: ColumnElement[bool]) -> dict[int, dict[str, Any]]:
+def _bodies(
+    connection: Connection, tasks: Collection[int], *only: ColumnElement[bool]
+) -> dict[int, dict[str, Any]]:
     task, body = schema.task, schema.body
     wanted = sorted(tasks)
     bodies: dict[int, dict[str, Any]] = {}
@@ -67,12 +73,15 @@ def _bodies(connection: Connection, tasks: Collection[int], *only: ColumnElement
 def _has_text(body: Mapping[str, Any]) -> bool:
     """True if it is known what was asked.
 
-    A context alone is shared by tasks of which an import knows no prompt, and so are short responses such as "A" and "yes". Tasks
-    of code have only a context and long responses, which are compared too.
+    A context alone is shared by tasks of which an import knows no prompt, and so are short
+    responses such as "A" and "yes". Tasks of code have only a context and long responses, which are
+    compared too.
     """
     if any(body.get(part) for part in ("turns", "scenario", "columns")):
         return True
-    responses = sum(len(file["content"]) for snippet in body["snippets"] for file in snippet["files"])
+    responses = sum(
+        len(file["content"]) for snippet in body["snippets"] for file in snippet["files"]
+    )
     if responses >= _LONG:
         return True
     return any(message["content"].strip() or message.get("images") for message in body["prompt"])

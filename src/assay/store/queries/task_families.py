@@ -23,7 +23,9 @@ def families_of(connection: Connection, scope: Scope, rule: FamilyRule) -> Mappi
 
     Raises InputError if no task has a family, or if a task has several.
     """
-    return _by_tag(connection, scope, rule) if rule.by_tag else _by_metadata(connection, scope, rule)
+    return (
+        _by_tag(connection, scope, rule) if rule.by_tag else _by_metadata(connection, scope, rule)
+    )
 
 
 def _by_tag(connection: Connection, scope: Scope, rule: FamilyRule) -> Mapping[int, str]:
@@ -43,11 +45,21 @@ def _by_tag(connection: Connection, scope: Scope, rule: FamilyRule) -> Mapping[i
         if len(names) > 1:
             listed = ", ".join(sorted(names)[:_TAGS_NAMED])
             problem = f"gives task {task_id!r} several families: {listed}."
-            raise InputError(OPTION, problem, remedy="Choose a prefix that occurs in only one tag of each task: tag:PREFIX.")
+            raise InputError(
+                OPTION,
+                problem,
+                remedy="Choose a prefix that occurs in only one tag of each task: tag:PREFIX.",
+            )
     if not tags and scope.ids:
         named = ", ".join(sorted(known)[:_TAGS_NAMED])
-        problem = f"no selected task has a tag that begins with '{rule.key}:'." if rule.key else "no selected task has a tag."
-        raise InputError(OPTION, problem, remedy=f"Their tags: {named}." if named else "They have no tags.")
+        problem = (
+            f"no selected task has a tag that begins with '{rule.key}:'."
+            if rule.key
+            else "no selected task has a tag."
+        )
+        raise InputError(
+            OPTION, problem, remedy=f"Their tags: {named}." if named else "They have no tags."
+        )
     return {key: names.pop() for (key, _), names in tags.items()}
 
 
@@ -70,5 +82,9 @@ def _by_metadata(connection: Connection, scope: Scope, rule: FamilyRule) -> Mapp
     if not families and scope.ids:
         named = ", ".join(sorted(known)[:_TAGS_NAMED])
         problem = f"no selected task has metadata {rule.key!r}."
-        raise InputError(OPTION, problem, remedy=f"Their metadata: {named}." if named else "They have no metadata.")
+        raise InputError(
+            OPTION,
+            problem,
+            remedy=f"Their metadata: {named}." if named else "They have no metadata.",
+        )
     return families

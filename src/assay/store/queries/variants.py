@@ -1,7 +1,8 @@
-"""Keep apart candidates that share a name but have different models or prompts, because pooling them would be wrong.
+"""Keep apart candidates that share a name but have different models or prompts, because pooling
+them would be wrong.
 
-If selected runs use one name for several identities, each identity becomes a separate candidate, labelled with its model: `bot
-(openai/small)`. Candidates without an identity are always pooled.
+If selected runs use one name for several identities, each identity becomes a separate candidate,
+labelled with its model: `bot (openai/small)`. Candidates without an identity are always pooled.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One of several candidates with the same name. `key` is negative; `candidate` and `runs` are keys of the store."""
+    """One of several candidates with the same name.
+
+    `key` is negative; `candidate` and `runs` are keys of the store.
+    """
 
     key: int
     candidate: int
@@ -33,8 +37,12 @@ class Variant:
     runs: tuple[int, ...]
 
 
-def variants_of(connection: Connection, of_runs: Sequence[ColumnElement[bool]]) -> tuple[Variant, ...]:
-    """Return candidates that share a name, under conditions on `run_candidate`; empty in nearly every store."""
+def variants_of(
+    connection: Connection, of_runs: Sequence[ColumnElement[bool]]
+) -> tuple[Variant, ...]:
+    """Return candidates that share a name, under conditions on `run_candidate`; empty in nearly
+    every store.
+    """
     own, candidate = schema.run_candidate, schema.candidate
     several = (
         select(own.c.candidate_key)
@@ -69,7 +77,9 @@ def variants_of(connection: Connection, of_runs: Sequence[ColumnElement[bool]]) 
 def split_keys(
     variants: tuple[Variant, ...], candidates: NDArray[np.float64], runs: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Replace candidates' keys by those of their variants; `candidates` and `runs` have shape (rows,)."""
+    """Replace candidates' keys by those of their variants; `candidates` and `runs` have shape
+    (rows,).
+    """
     import numpy as np
 
     keys = candidates.copy()

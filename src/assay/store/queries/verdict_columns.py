@@ -1,10 +1,24 @@
-"""Read the verdicts that count, derived from the counted grades with corrections included; no verdict is stored."""
+"""Read the verdicts that count, derived from the counted grades with corrections included; no
+verdict is stored.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Double, Select, Table, and_, case, cast, func, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Double,
+    Select,
+    Table,
+    and_,
+    case,
+    cast,
+    func,
+    or_,
+    select,
+)
 
 from assay.analysis.columns import ReviewedVerdicts, VerdictColumns
 from assay.domain.errors import InputError
@@ -36,7 +50,10 @@ if TYPE_CHECKING:
     from assay.domain.selection import Selection
 
 MOST_RUNS: Final = 500
-"""Maximum number of selected runs whose rubrics are read. Each costs 0.1 ms, and nobody reads the verdicts of more at once."""
+"""Maximum number of selected runs whose rubrics are read.
+
+Each costs 0.1 ms, and nobody reads the verdicts of more at once.
+"""
 
 _SCORE: Final = 4
 _ASSESSMENT: Final = 5
@@ -44,7 +61,9 @@ _ROUNDING: Final = 1e-9
 
 
 def verdict_columns(connection: Connection, selection: Selection, /) -> VerdictColumns | None:
-    """Read the value of each counted verdict as its score; None if no selected run gives verdicts, or if their labels differ."""
+    """Read the value of each counted verdict as its score; None if no selected run gives verdicts,
+    or if their labels differ.
+    """
     scope = scope_of(connection, selection)
     if scope.criteria is not None or len(scope.runs) > MOST_RUNS:
         return None
@@ -52,15 +71,21 @@ def verdict_columns(connection: Connection, selection: Selection, /) -> VerdictC
     if len({scale.labels for scale in scales.values()}) != 1:
         return None
     variants = scope.variants(connection)
-    rows = _rows(connection, _graded(scope, tuple(scales)), scales, by_score=scope.families.references)
+    rows = _rows(
+        connection, _graded(scope, tuple(scales)), scales, by_score=scope.families.references
+    )
     if variants:
         rows[:, 1] = split_keys(variants, rows[:, 1], rows[:, -1])
     labels, values = zip(*next(iter(scales.values())).labels, strict=True)
-    return VerdictColumns(labels=labels, values=values, scores=columns_of(connection, scope, rows[:, :6], variants))
+    return VerdictColumns(
+        labels=labels, values=values, scores=columns_of(connection, scope, rows[:, :6], variants)
+    )
 
 
 def chosen_columns(connection: Connection, selection: Selection, /) -> ScoreColumns:
-    """Read all scores that count, over the selected criteria; the criterion `verdict` gives the values of verdicts."""
+    """Read all scores that count, over the selected criteria; the criterion `verdict` gives the
+    values of verdicts.
+    """
     if not scope_of(connection, selection).verdict:
         return score_columns(connection, selection)
     verdicts = verdict_columns(connection, selection)
@@ -69,8 +94,12 @@ def chosen_columns(connection: Connection, selection: Selection, /) -> ScoreColu
     return verdicts.scores
 
 
-def chosen_trials(connection: Connection, selection: Selection, trials: Collection[TrialKey], /) -> tuple[TrialScores, ...]:
-    """Read the counting scores of some trials, over the selected criteria or as the values of verdicts."""
+def chosen_trials(
+    connection: Connection, selection: Selection, trials: Collection[TrialKey], /
+) -> tuple[TrialScores, ...]:
+    """Read the counting scores of some trials, over the selected criteria or as the values of
+    verdicts.
+    """
     scope = scope_of(connection, selection)
     if not scope.verdict:
         return trial_scores(connection, selection, trials)
@@ -92,7 +121,8 @@ def reviewed_verdicts(
     judges: tuple[int, ...],
     variants: tuple[Variant, ...],
 ) -> ReviewedVerdicts | None:
-    """Read the verdicts of models' grades before and after review; None under the conditions of `verdict_columns`.
+    """Read the verdicts of models' grades before and after review; None under the conditions of
+    `verdict_columns`.
 
     The codes of the result are the places of keys in `tasks`, `candidates` and `judges`.
     """
@@ -107,10 +137,13 @@ def reviewed_verdicts(
     judged = _rows(connection, _reviewed(scope, runs, original=True), scales)
     final = _rows(connection, _reviewed(scope, runs, original=False), scales)
     most = max(judged[:, 1].max(initial=0.0), final[:, 1].max(initial=0.0)) + 1
-    # An assessment has one row for each candidate. A reply that could not be read has no verdict of the judge.
+    # An assessment has one row for each candidate. A reply that could not be read has no verdict of
+    # the judge.
     place_before = judged[:, _ASSESSMENT] * most + judged[:, 1]
     place_after = final[:, _ASSESSMENT] * most + final[:, 1]
-    _, before, after = np.intersect1d(place_before, place_after, assume_unique=True, return_indices=True)
+    _, before, after = np.intersect1d(
+        place_before, place_after, assume_unique=True, return_indices=True
+    )
     judged, final = judged[before], final[after]
     keys = split_keys(variants, final[:, 1], final[:, -1]) if variants else final[:, 1]
     labels, values = zip(*next(iter(scales.values())).labels, strict=True)
@@ -133,9 +166,15 @@ def _no_verdicts() -> InputError:
 
 
 def _rows(
-    connection: Connection, statement: Select[Any], scales: Mapping[int, VerdictScale], *, by_score: Collection[int] = ()
+    connection: Connection,
+    statement: Select[Any],
+    scales: Mapping[int, VerdictScale],
+    *,
+    by_score: Collection[int] = (),
 ) -> NDArray[np.float64]:
-    """Read rows with each verdict's value as the score; `by_score`: runs whose grades are no grades on the rubric."""
+    """Read rows with each verdict's value as the score; `by_score`: runs whose grades are no grades
+    on the rubric.
+    """
     import numpy as np
 
     rows = matrix_of(connection, statement)
@@ -147,7 +186,11 @@ def _rows(
 
 def _scales(connection: Connection, scope: Scope) -> dict[int, VerdictScale]:
     run, body = schema.run, schema.body
-    plans = select(run.c.key, body.c.content).join(body, body.c.key == run.c.plan_key).where(*scope.where_key(run.c.key))
+    plans = (
+        select(run.c.key, body.c.content)
+        .join(body, body.c.key == run.c.plan_key)
+        .where(*scope.where_key(run.c.key))
+    )
     scales: dict[int, VerdictScale] = {}
     for key, content in connection.execute(plans):
         scale = verdict_scale(rubric_record(bytes_json(content)["rubric"]))
@@ -157,9 +200,11 @@ def _scales(connection: Connection, scope: Scope) -> dict[int, VerdictScale]:
 
 
 def _of_references(scope: Scope, scales: Mapping[int, VerdictScale]) -> dict[int, VerdictScale]:
-    """Return the scale for runs with people's imported grades: that of the newest run that grades the same responses.
+    """Return the scale for runs with people's imported grades: that of the newest run that grades
+    the same responses.
 
-    These grades count in place of the judge's, so without a scale the rates of verdicts were missing.
+    These grades count in place of the judge's, so without a scale the rates of verdicts were
+    missing.
     """
     families = scope.families
     of_people: dict[int, VerdictScale] = {}
@@ -184,11 +229,15 @@ def _graded(scope: Scope, runs: tuple[int, ...]) -> Select[Any]:
 def _by_people(scope: Scope, table: Table) -> list[ColumnElement[bool]]:
     """Return conditions that are true for people's grades that were imported with the responses."""
     references = scope.families.references.items()
-    return [and_(table.c.run_key == run, table.c.grader_key.in_(graders)) for run, graders in references]
+    return [
+        and_(table.c.run_key == run, table.c.grader_key.in_(graders)) for run, graders in references
+    ]
 
 
 def _reviewed(scope: Scope, runs: tuple[int, ...], *, original: bool) -> Select[Any]:
-    """Select models' scores that people approved or corrected: the judge's own, or those after review."""
+    """Select models' scores that people approved or corrected: the judge's own, or those after
+    review.
+    """
     table, grade, assessment = schema.score, schema.grade, schema.assessment
     score = table.c.judged_value if original else table.c.value
     value = grade.c.judged_value if original else grade.c.value
@@ -201,9 +250,15 @@ def _reviewed(scope: Scope, runs: tuple[int, ...], *, original: bool) -> Select[
 
 
 def _with_numbers(
-    scope: Scope, runs: tuple[int, ...], score: ColumnElement[Any], value: ColumnElement[Any], mark: ColumnElement[Any]
+    scope: Scope,
+    runs: tuple[int, ...],
+    score: ColumnElement[Any],
+    value: ColumnElement[Any],
+    mark: ColumnElement[Any],
 ) -> Select[Any]:
-    """Select scores with the numbers of their grades: all, given, no (0), yes (1), and the weighted sum of them."""
+    """Select scores with the numbers of their grades: all, given, no (0), yes (1), and the weighted
+    sum of them.
+    """
     table, grade = schema.score, schema.grade
     own = (table.c.run_key, table.c.assessment_key, table.c.candidate_key)
     same = and_(*(column == grade.c[column.name] for column in own))
@@ -231,12 +286,23 @@ def _with_numbers(
             table.c.run_key.in_(runs),
             score.is_not(None),
         )
-        .group_by(table.c.run_key, table.c.assessment_key, *shown, score, table.c.joint, table.c.state, table.c.place)
+        .group_by(
+            table.c.run_key,
+            table.c.assessment_key,
+            *shown,
+            score,
+            table.c.joint,
+            table.c.state,
+            table.c.place,
+        )
     )
 
 
-def _values(rows: NDArray[np.float64], scale: VerdictScale, *, by_score: bool) -> NDArray[np.float64]:
-    """Return the value of each row's verdict, by the rules of `domain.assessment.Assessment.verdicts`.
+def _values(
+    rows: NDArray[np.float64], scale: VerdictScale, *, by_score: bool
+) -> NDArray[np.float64]:
+    """Return the value of each row's verdict, by the rules of
+    `domain.assessment.Assessment.verdicts`.
 
     `by_score`: treat each score as one that a person set directly.
     """
@@ -247,7 +313,9 @@ def _values(rows: NDArray[np.float64], scale: VerdictScale, *, by_score: bool) -
     rules = scale.rules
     if rules is None:
         values = np.array([value for _, value in scale.labels])
-        return values[np.abs(score[:, None] - values[None, :]).argmin(axis=1)] if len(rows) else score
+        return (
+            values[np.abs(score[:, None] - values[None, :]).argmin(axis=1)] if len(rows) else score
+        )
     count, given, no, yes, total, weight = rows[:, 6:12].T
     as_set = np.where(score >= 1.0, best, np.where(score <= 0.0, worst, 0.5))
     if by_score:

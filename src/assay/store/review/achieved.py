@@ -1,4 +1,6 @@
-"""Count the decisions that followed their run's review protocol, from stored opinions, verdicts and events."""
+"""Count the decisions that followed their run's review protocol, from stored opinions, verdicts and
+events.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ _DECIDED_VALUES: Final = tuple(state.value for state in DECIDED.values())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Item:
-    """How people judged one item. Names are folded: `opinions` are those that stand, `blind` lists who judged blind.
+    """How people judged one item.
+
+    Names are folded: `opinions` are those that stand, `blind` lists who judged blind.
 
     `by_two`: True if two different people gave opinions.
     """
@@ -40,21 +44,32 @@ class _Item:
     blind: frozenset[str] = field(default_factory=frozenset)
 
 
-def achieved_review(connection: Connection, runs: Collection[RunId], ordered: Collection[RunId]) -> dict[RunId, AchievedReview]:
-    """Return what the review of each run achieved so far. `ordered` contains the runs that plan a random order."""
+def achieved_review(
+    connection: Connection, runs: Collection[RunId], ordered: Collection[RunId]
+) -> dict[RunId, AchievedReview]:
+    """Return what the review of each run achieved so far.
+
+    `ordered` contains the runs that plan a random order.
+    """
     table = schema.run
     achieved: dict[RunId, AchievedReview] = {}
     for some in portions([str(run) for run in runs], _AT_ONCE):
         rows = connection.execute(select(table.c.key, table.c.id).where(table.c.id.in_(some)))
-        achieved |= _of_runs(connection, {int(key): RunId(run_id) for key, run_id in rows}, frozenset(ordered))
+        achieved |= _of_runs(
+            connection, {int(key): RunId(run_id) for key, run_id in rows}, frozenset(ordered)
+        )
     return achieved
 
 
-def _of_runs(connection: Connection, runs: Mapping[int, RunId], ordered: frozenset[RunId]) -> dict[RunId, AchievedReview]:
+def _of_runs(
+    connection: Connection, runs: Mapping[int, RunId], ordered: frozenset[RunId]
+) -> dict[RunId, AchievedReview]:
     decisions = _decisions(connection, runs)
     items = _items(connection, runs)
     decided = {key: item for key, item in items.items() if item.state in _DECIDED}
-    alone = _last_reviewers(connection, [key for key, item in decided.items() if item.blind and not item.opinions])
+    alone = _last_reviewers(
+        connection, [key for key, item in decided.items() if item.blind and not item.opinions]
+    )
     blind: Counter[RunId] = Counter()
     by_two: Counter[RunId] = Counter()
     waiting: Counter[RunId] = Counter()
@@ -80,7 +95,11 @@ def _of_runs(connection: Connection, runs: Mapping[int, RunId], ordered: frozens
 
 def _decisions(connection: Connection, runs: Collection[int]) -> dict[int, int]:
     tally = schema.run_tally
-    of_runs = (tally.c.run_key.in_(runs), tally.c.subject == ASSESSMENT, tally.c.state.in_(_DECIDED_VALUES))
+    of_runs = (
+        tally.c.run_key.in_(runs),
+        tally.c.subject == ASSESSMENT,
+        tally.c.state.in_(_DECIDED_VALUES),
+    )
     counts = select(tally.c.run_key, func.sum(tally.c.n)).where(*of_runs).group_by(tally.c.run_key)
     return {int(key): int(n) for key, n in connection.execute(counts)}
 
@@ -90,9 +109,11 @@ def _items(connection: Connection, runs: Collection[int]) -> dict[AssessmentKey,
     table, item = schema.observation, schema.assessment
     opinions = _by_item(_read(connection, runs, ObservationKind.OPINION))
     verdicts = _by_item(_read(connection, runs, ObservationKind.VERDICT))
-    # A rejection may come without a verdict, so that only its own record tells if the grades were unseen. Other decisions are
-    # not read: a run may have a hundred thousand.
-    is_rejected = exists().where(item.c.key == table.c.assessment_key, item.c.state == AssessmentState.REJECTED.value)
+    # A rejection may come without a verdict, so that only its own record tells if the grades were
+    # unseen. Other decisions are not read: a run may have a hundred thousand.
+    is_rejected = exists().where(
+        item.c.key == table.c.assessment_key, item.c.state == AssessmentState.REJECTED.value
+    )
     rejections = _by_item(_read(connection, runs, ObservationKind.DECISION, is_rejected))
     keys = opinions.keys() | verdicts.keys() | rejections.keys()
     states = _states(connection, keys)
@@ -120,15 +141,23 @@ def _blind(verdicts: Iterable[Observation], rejections: Iterable[Observation]) -
         if taken.verb is Verb.REJECT
     }
     return frozenset(
-        {folded(observation.reviewer) for observation in verdicts} | {name for name, arm in arms.items() if arm is Arm.BLIND}
+        {folded(observation.reviewer) for observation in verdicts}
+        | {name for name, arm in arms.items() if arm is Arm.BLIND}
     )
 
 
 def _read(
-    connection: Connection, runs: Collection[int], kind: ObservationKind, *where: ColumnElement[bool]
+    connection: Connection,
+    runs: Collection[int],
+    kind: ObservationKind,
+    *where: ColumnElement[bool],
 ) -> tuple[Observation, ...]:
     table = schema.observation
-    of_runs = (table.c.run_key.in_(runs), table.c.kind == kind.value, table.c.purpose == AssessmentPurpose.WORK.value)
+    of_runs = (
+        table.c.run_key.in_(runs),
+        table.c.kind == kind.value,
+        table.c.purpose == AssessmentPurpose.WORK.value,
+    )
     return read_in(connection, *of_runs, *where)
 
 
@@ -139,7 +168,9 @@ def _by_item(observations: Iterable[Observation]) -> dict[AssessmentKey, list[Ob
     return by_item
 
 
-def _states(connection: Connection, keys: Collection[AssessmentKey]) -> dict[AssessmentKey, AssessmentState]:
+def _states(
+    connection: Connection, keys: Collection[AssessmentKey]
+) -> dict[AssessmentKey, AssessmentState]:
     table = schema.assessment
     states: dict[AssessmentKey, AssessmentState] = {}
     for some in portions([int(key) for key in keys], _AT_ONCE):
@@ -148,8 +179,12 @@ def _states(connection: Connection, keys: Collection[AssessmentKey]) -> dict[Ass
     return states
 
 
-def _last_reviewers(connection: Connection, keys: Collection[AssessmentKey]) -> dict[AssessmentKey, str]:
-    """Return the folded name of the person who made the last decision on each assessment, unless a script made it."""
+def _last_reviewers(
+    connection: Connection, keys: Collection[AssessmentKey]
+) -> dict[AssessmentKey, str]:
+    """Return the folded name of the person who made the last decision on each assessment, unless a
+    script made it.
+    """
     table = schema.review_event
     columns = (table.c.assessment_key, table.c.reviewer, table.c.via, table.c.displayed)
     reviewers: dict[AssessmentKey, str | None] = {}
@@ -162,11 +197,15 @@ def _last_reviewers(connection: Connection, keys: Collection[AssessmentKey]) -> 
 
 
 def _in_order(connection: Connection, runs: Collection[int]) -> dict[int, int]:
-    """Count the decided assessments of each run whose last decision was made on an item from the review queue."""
+    """Count the decided assessments of each run whose last decision was made on an item from the
+    review queue.
+    """
     if not runs:
         return {}
     item, event, later = schema.assessment, schema.review_event, schema.review_event.alias("later")
-    last = select(func.max(later.c.id)).where(later.c.assessment_key == item.c.key).scalar_subquery()
+    last = (
+        select(func.max(later.c.id)).where(later.c.assessment_key == item.c.key).scalar_subquery()
+    )
     counts = (
         select(item.c.run_key, func.count())
         .select_from(item)

@@ -1,8 +1,10 @@
-"""Store control items (planted checks) and their decisions, in separate tables that no statistic reads.
+"""Store control items (planted checks) and their decisions, in separate tables that no statistic
+reads.
 
-Control items share key numbers, rules and events with real assessments, so that reviewers cannot tell them apart. They are rows
-of `control_item` instead of `assessment`, because some 40 queries read `assessment` and `score`. A query without a filter on
-the purpose would include control items in a statistic, and the filter would prevent the use of covering indexes.
+Control items share key numbers, rules and events with real assessments, so that reviewers cannot
+tell them apart. They are rows of `control_item` instead of `assessment`, because some 40 queries
+read `assessment` and `score`. A query without a filter on the purpose would include control items
+in a statistic, and the filter would prevent the use of covering indexes.
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, update
 
 from assay.domain import decisions as rules
-from assay.domain.control_items import AttemptOrigin, CheckOrigin, ControlItem, ControlKind, ControlOrigin, RepeatOrigin
+from assay.domain.control_items import (
+    AttemptOrigin,
+    CheckOrigin,
+    ControlItem,
+    ControlKind,
+    ControlOrigin,
+    RepeatOrigin,
+)
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, shown_assessment
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState
@@ -33,7 +42,9 @@ _NEAR: Final = 500  # number of keys on either side that are searched for a free
 
 
 class StoreControlItems:
-    """Stores and reads control items; may be used from any thread and by several processes at once."""
+    """Stores and reads control items; may be used from any thread and by several processes at
+    once.
+    """
 
     def __init__(self, database: Database, writer: Writer, clock: Clock) -> None:
         self._database = database
@@ -54,10 +65,19 @@ class StoreControlItems:
             if known is not None:
                 rules.check_key(decision.assessment, of=known.decision.assessment)
                 alike = _read(connection, schema.control_item.c.source_key == int(item.source))
-                return max((other for other in alike if other.first == item.first), key=lambda other: other.attempt).key
+                return max(
+                    (other for other in alike if other.first == item.first),
+                    key=lambda other: other.attempt,
+                ).key
             new = _put(connection, item)
             before = control_item(connection, decision.assessment).state
-            append_control_event(connection, decision, before=before, after=AssessmentState.SUPERSEDED, at=self._clock.now())
+            append_control_event(
+                connection,
+                decision,
+                before=before,
+                after=AssessmentState.SUPERSEDED,
+                at=self._clock.now(),
+            )
             return new.key
 
         return self._writer.call(supersede)
@@ -73,7 +93,9 @@ class StoreControlItems:
     ) -> tuple[ControlItem, ...]:
         """Return the control items that match all filters, sorted by key."""
         table = schema.control_item
-        where: list[ColumnElement[bool]] = [] if reviewer is None else [table.c.reviewer == plain(reviewer)]
+        where: list[ColumnElement[bool]] = (
+            [] if reviewer is None else [table.c.reviewer == plain(reviewer)]
+        )
         if keys is not None:
             where.append(table.c.key.in_([int(key) for key in keys]))
         if source is not None:
@@ -85,12 +107,18 @@ class StoreControlItems:
         with self._database.asking() as connection:
             return _read(connection, *where)
 
-    def events(self, keys: Collection[AssessmentKey], /) -> dict[AssessmentKey, tuple[ReviewEvent, ...]]:
+    def events(
+        self, keys: Collection[AssessmentKey], /
+    ) -> dict[AssessmentKey, tuple[ReviewEvent, ...]]:
         """Return decisions on control items by key, oldest first."""
         if not keys:
             return {}
         table = schema.control_event
-        statement = select(table).where(table.c.assessment_key.in_([int(key) for key in keys])).order_by(table.c.id)
+        statement = (
+            select(table)
+            .where(table.c.assessment_key.in_([int(key) for key in keys]))
+            .order_by(table.c.id)
+        )
         events: defaultdict[AssessmentKey, list[ReviewEvent]] = defaultdict(list)
         with self._database.asking() as connection:
             for row in connection.execute(statement):
@@ -113,8 +141,13 @@ class StoreControlItems:
     def count(self, run: RunId, /, *, before: str | None = None) -> int:
         """Count a run's control items; `before` limits them to those created before a time."""
         table = schema.control_item
-        where = [schema.run.c.id == plain(run), *([] if before is None else [table.c.made < before])]
-        statement = select(func.count()).select_from(table.join(schema.run, schema.run.c.key == table.c.run_key))
+        where = [
+            schema.run.c.id == plain(run),
+            *([] if before is None else [table.c.made < before]),
+        ]
+        statement = select(func.count()).select_from(
+            table.join(schema.run, schema.run.c.key == table.c.run_key)
+        )
         with self._database.reading() as connection:
             return int(connection.execute(statement.where(*where)).scalar_one())
 
@@ -123,16 +156,25 @@ def control_event_of_key(connection: Connection, idempotency_key: str | None) ->
     if idempotency_key is None:
         return None
     table = schema.control_event
-    row = connection.execute(select(table).where(table.c.idempotency_key == plain(idempotency_key))).first()
+    row = connection.execute(
+        select(table).where(table.c.idempotency_key == plain(idempotency_key))
+    ).first()
     return None if row is None else _event(row)
 
 
 def append_control_event(
-    connection: Connection, decision: Decision, *, before: AssessmentState, after: AssessmentState, at: str
+    connection: Connection,
+    decision: Decision,
+    *,
+    before: AssessmentState,
+    after: AssessmentState,
+    at: str,
 ) -> ReviewEvent:
     """Store a decision on a control item, whose state it changes."""
     table, item = schema.control_event, schema.control_item
-    connection.execute(update(item).where(item.c.key == int(decision.assessment)).values(state=after.value))
+    connection.execute(
+        update(item).where(item.c.key == int(decision.assessment)).values(state=after.value)
+    )
     values = event_values(decision, before=before, after=after, at=at)
     return _event(connection.execute(insert(table).values(**values).returning(*table.c)).one())
 
@@ -141,14 +183,18 @@ def control_item(connection: Connection, key: AssessmentKey) -> ControlItem:
     """Return the control item with this key; raises `UnknownName`."""
     items = _read(connection, schema.control_item.c.key == int(key))
     if not items:
-        raise UnknownName("assessment", shown_assessment(key), remedy="`assay review list` lists all assessments.")
+        raise UnknownName(
+            "assessment", shown_assessment(key), remedy="`assay review list` lists all assessments."
+        )
     return items[0]
 
 
 def attempts_at(connection: Connection, item: ControlItem) -> tuple[AssessmentKey, ...]:
     """Return the keys of all attempts at a control item."""
     table = schema.control_item
-    alike = _read(connection, table.c.source_key == int(item.source), table.c.reviewer == plain(item.reviewer))
+    alike = _read(
+        connection, table.c.source_key == int(item.source), table.c.reviewer == plain(item.reviewer)
+    )
     return tuple(other.key for other in alike if other.first == item.first)
 
 
@@ -176,15 +222,19 @@ def _put(connection: Connection, item: ControlItem) -> ControlItem:
 
 
 def _free_key(connection: Connection, near: int) -> int:
-    """Return an unused key between real assessments' keys near `near`; if no key is free, the next key after all others.
+    """Return an unused key between real assessments' keys near `near`; if no key is free, the next
+    key after all others.
 
-    A run with control items leaves keys unused while it grades (`Entry.spare`), so that a key does not reveal a control item.
+    A run with control items leaves keys unused while it grades (`Entry.spare`), so that a key does
+    not reveal a control item.
     """
     taken: set[int] = set()
     last = 0
     for table in (schema.assessment, schema.control_item):
         between = table.c.key.between(near - _NEAR, near + _NEAR)
-        keys = [int(key) for key in connection.execute(select(table.c.key).where(between)).scalars()]
+        keys = [
+            int(key) for key in connection.execute(select(table.c.key).where(between)).scalars()
+        ]
         taken.update(keys)
         if table is schema.assessment:
             last = max(keys, default=0)
@@ -195,7 +245,11 @@ def _free_key(connection: Connection, near: int) -> int:
 
 def _read(connection: Connection, *where: ColumnElement[bool]) -> tuple[ControlItem, ...]:
     table, run = schema.control_item, schema.run
-    statement = select(table, run.c.id.label("run_id")).join(run, run.c.key == table.c.run_key).where(*where)
+    statement = (
+        select(table, run.c.id.label("run_id"))
+        .join(run, run.c.key == table.c.run_key)
+        .where(*where)
+    )
     return tuple(_control_item(row) for row in connection.execute(statement.order_by(table.c.key)))
 
 

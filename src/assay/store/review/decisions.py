@@ -1,4 +1,7 @@
-"""Apply reviewers' decisions. All decisions of a submission share one transaction and succeed or fail together."""
+"""Apply reviewers' decisions.
+
+All decisions of a submission share one transaction and succeed or fail together.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,22 @@ from assay.domain.blind_first import asks_for_verdict
 from assay.domain.errors import Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, folded, shown_assessment
 from assay.domain.lifecycle import SET_ASIDE, AssessmentPurpose, AssessmentState, Verb
-from assay.domain.observations import SCRIPTED_MARK, GradesShown, Observation, ObservationBody, OpinionGiven, OpinionWithdrawn
-from assay.domain.opinions import StandingOpinion, check_settles, differ, opinion_of, outcome_of_opinion, withdrawn_by_undo
+from assay.domain.observations import (
+    SCRIPTED_MARK,
+    GradesShown,
+    Observation,
+    ObservationBody,
+    OpinionGiven,
+    OpinionWithdrawn,
+)
+from assay.domain.opinions import (
+    StandingOpinion,
+    check_settles,
+    differ,
+    opinion_of,
+    outcome_of_opinion,
+    withdrawn_by_undo,
+)
 from assay.domain.own_work import own_work
 from assay.domain.review import Decision, Outcome, ReviewEvent, Road
 from assay.domain.run_removal import brings_back
@@ -30,7 +47,12 @@ from assay.store.event_chain import append_event, as_stored, event_of_key
 from assay.store.execution.writer_thread import Writer
 from assay.store.review.achieved import achieved_review
 from assay.store.review.attention import timed_decisions
-from assay.store.review.control_items import append_control_event, attempts_at, control_event_of_key, control_item
+from assay.store.review.control_items import (
+    append_control_event,
+    attempts_at,
+    control_event_of_key,
+    control_item,
+)
 from assay.store.review.observations import note_in, read_in, run_key_of
 from assay.store.review.run_rules import ItemOpinions, PlannedProtocol, RunRules, planned_protocol
 
@@ -38,9 +60,11 @@ _RUNS_KEPT: Final = 1_000
 
 
 class StoreDecisions:
-    """Applies decisions to assessments and control items; may be used from any thread and by several processes at once.
+    """Applies decisions to assessments and control items; may be used from any thread and by
+    several processes at once.
 
-    Every road ends here, so the run's protocol and the rules of `domain` bind the page, the terminal, commands, Python and HTTP.
+    Every road ends here, so the run's protocol and the rules of `domain` bind the page, the
+    terminal, commands, Python and HTTP.
     """
 
     def __init__(self, database: Database, writer: Writer, clock: Clock) -> None:
@@ -52,22 +76,28 @@ class StoreDecisions:
     def decide(self, decisions: Sequence[Decision], /) -> tuple[ReviewEvent, ...]:
         """Apply all decisions in order, or none of them, and return their events.
 
-        A decision on an item that needs two opinions becomes an opinion until a second person agrees; `ReviewEvent.outcome`
-        tells. A decision whose idempotency key was already used on its assessment changes nothing and returns the stored event.
+        A decision on an item that needs two opinions becomes an opinion until a second person
+        agrees; `ReviewEvent.outcome` tells. A decision whose idempotency key was already used on
+        its assessment changes nothing and returns the stored event.
 
-        Raises UnknownName if an assessment, candidate or criterion does not exist, and InputError for an invalid correction.
-        Raises Refused if the state, a missing score or the review protocol forbids a decision, if the item grades the reviewer's
-        own work, or if another decision used the key.
+        Raises UnknownName if an assessment, candidate or criterion does not exist, and InputError
+        for an invalid correction. Raises Refused if the state, a missing score or the review
+        protocol forbids a decision, if the item grades the reviewer's own work, or if another
+        decision used the key.
         """
         if not decisions:
             return ()
 
-        return self._writer.call(lambda connection: self.apply(connection, decisions, self._clock.now()))
+        return self._writer.call(
+            lambda connection: self.apply(connection, decisions, self._clock.now())
+        )
 
     def settle(self, decision: Decision, /, *, together: bool) -> ReviewEvent:
-        """Decide an item on which two reviewers disagree; `together` is True if the two settle the dispute themselves.
+        """Decide an item on which two reviewers disagree; `together` is True if the two settle the
+        dispute themselves.
 
-        Raises Refused if the item is not disputed or this person may not settle the dispute, and the errors of `decide`.
+        Raises Refused if the item is not disputed or this person may not settle the dispute, and
+        the errors of `decide`.
         """
 
         def settle(connection: Connection) -> ReviewEvent:
@@ -78,35 +108,51 @@ class StoreDecisions:
 
         return self._writer.call(settle)
 
-    def apply(self, connection: Connection, decisions: Sequence[Decision], at: str) -> tuple[ReviewEvent, ...]:
+    def apply(
+        self, connection: Connection, decisions: Sequence[Decision], at: str
+    ) -> tuple[ReviewEvent, ...]:
         """Apply decisions like `decide`, in the caller's write transaction."""
         transaction = _Transaction(connection, at, self._planned)
         events = [transaction.decide(decision) for decision in decisions]
         transaction.write_counters()
         return tuple(events)
 
-    def achieved(self, runs: Collection[RunId], /, *, ordered: Collection[RunId] = ()) -> dict[RunId, AchievedReview]:
-        """Return what the review of each run achieved so far; `ordered` contains the runs that plan a random order."""
+    def achieved(
+        self, runs: Collection[RunId], /, *, ordered: Collection[RunId] = ()
+    ) -> dict[RunId, AchievedReview]:
+        """Return what the review of each run achieved so far; `ordered` contains the runs that plan
+        a random order.
+        """
         with self._database.reading() as connection:
             return achieved_review(connection, runs, ordered)
 
     def timed(self, runs: Collection[RunId], /) -> tuple[TimedDecision, ...]:
-        """Return the decisions that hold on items of these runs and that were made on a screen, oldest first."""
+        """Return the decisions that hold on items of these runs and that were made on a screen,
+        oldest first.
+        """
         with self._database.reading() as connection:
             return tuple(timed_decisions(connection, runs))
 
     def decided_by_key(self, idempotency_key: str, /) -> AssessmentKey | None:
-        """Return the assessment or control item whose decision has this idempotency key; None if the key is new."""
+        """Return the assessment or control item whose decision has this idempotency key; None if
+        the key is new.
+        """
 
         with self._database.reading() as connection:
-            event = event_of_key(connection, idempotency_key) or control_event_of_key(connection, idempotency_key)
+            event = event_of_key(connection, idempotency_key) or control_event_of_key(
+                connection, idempotency_key
+            )
         return None if event is None else event.decision.assessment
 
 
 class _Transaction:
-    """Decisions that are written together, with the counters that they change and the rules of their runs."""
+    """Decisions that are written together, with the counters that they change and the rules of
+    their runs.
+    """
 
-    def __init__(self, connection: Connection, at: str, planned: MutableMapping[int, PlannedProtocol]) -> None:
+    def __init__(
+        self, connection: Connection, at: str, planned: MutableMapping[int, PlannedProtocol]
+    ) -> None:
         self._connection = connection
         self._at = at
         self._planned = planned
@@ -132,16 +178,27 @@ class _Transaction:
         after = rules.after(decision.verb, item.state, where=item.where)
         self._check_own_work(decision, item)
         if item.by_model and asks_for_verdict(decision.verb, decision.via):
-            item.of_run.check_verdict_first(decision.reviewer, item.key, graded=item.graded, attempts=item.attempts)
+            item.of_run.check_verdict_first(
+                decision.reviewer, item.key, graded=item.graded, attempts=item.attempts
+            )
         counts = item.counted(decision)
         given = _opinion(decision, counts)
         outcome = outcome_of_opinion(
-            given, key=item.key, reviewer=decision.reviewer, two=opinions.two, standing=opinions.standing
+            given,
+            key=item.key,
+            reviewer=decision.reviewer,
+            two=opinions.two,
+            standing=opinions.standing,
         )
         if opinions.two:
             self._note_opinion(decision, item, given, opinions)
         if decision.road is not Road.SHOWN and item.by_model and item.of_run.protocol.blind:
-            self._note(item, decision.reviewer, f"{SCRIPTED_MARK}{item.key}:{decision.reviewer}", GradesShown())
+            self._note(
+                item,
+                decision.reviewer,
+                f"{SCRIPTED_MARK}{item.key}:{decision.reviewer}",
+                GradesShown(),
+            )
         if outcome is Outcome.DECIDED:
             return self._carry_out(decision, item, after, counts)
         return self._without_event(decision, item, outcome)
@@ -153,13 +210,21 @@ class _Transaction:
         item = self._item(decision)
         after = rules.after(decision.verb, item.state, where=item.where)
         standing = item.of_run.opinions(item.key).standing
-        check_settles(item.key, reviewer=decision.reviewer, stated_by=decision.stated_by, together=together, standing=standing)
+        check_settles(
+            item.key,
+            reviewer=decision.reviewer,
+            stated_by=decision.stated_by,
+            together=together,
+            standing=standing,
+        )
         self._check_own_work(decision, item)
         counts = item.counted(decision)
         return self._carry_out(decision, item, after, counts)
 
     def _repeated(self, decision: Decision) -> ReviewEvent | None:
-        """Return the effect of a decision that was already stored under this idempotency key, as an event or as an opinion."""
+        """Return the effect of a decision that was already stored under this idempotency key, as an
+        event or as an opinion.
+        """
         if decision.key is None:
             return None
         known = _known_event(self._connection, decision)
@@ -173,7 +238,11 @@ class _Transaction:
         rules.check_key(decision.assessment, of=opinion.assessment)
         item = self._item(decision)
         undone = isinstance(opinion.body, OpinionWithdrawn)
-        body = OpinionWithdrawn() if decision.verb is Verb.UNDO else _opinion(decision, item.counted(decision))
+        body = (
+            OpinionWithdrawn()
+            if decision.verb is Verb.UNDO
+            else _opinion(decision, item.counted(decision))
+        )
         # Raises `Refused` if the key was used for another opinion.
         self._note(item, decision.reviewer, _opinion_key(decision.key), body)
         outcome = Outcome.FIRST_OPINION
@@ -188,55 +257,89 @@ class _Transaction:
     def _undo(self, decision: Decision, item: _Item, opinions: ItemOpinions) -> ReviewEvent:
         own = opinion_of(decision.reviewer, opinions.standing)
         if item.state is AssessmentState.PENDING and own is not None:
-            # An opinion that awaits a second one has changed no state, so only the opinion is withdrawn.
+            # An opinion that awaits a second one has changed no state, so only the opinion is
+            # withdrawn.
             self._withdraw(decision, item, own, len(opinions.stored))
             return self._without_event(decision, item, Outcome.WITHDRAWN)
         if item.state is AssessmentState.PENDING and opinions.standing:
             problem = "has only another reviewer's opinion, and no decision to undo."
-            raise Refused(item.where, problem, remedy="The reviewer who gave the opinion can withdraw it with undo.")
+            raise Refused(
+                item.where,
+                problem,
+                remedy="The reviewer who gave the opinion can withdraw it with undo.",
+            )
         after = rules.after(decision.verb, item.state, where=item.where)
         if self._last_reviewer(item) != decision.reviewer:
             self._check_own_work(decision, item)
         event = self._carry_out(decision, item, after, None)
-        for number, opinion in enumerate(withdrawn_by_undo(decision.reviewer, opinions.standing), len(opinions.stored)):
+        for number, opinion in enumerate(
+            withdrawn_by_undo(decision.reviewer, opinions.standing), len(opinions.stored)
+        ):
             self._withdraw(decision, item, opinion, number)
         return event
 
     def _check_own_work(self, decision: Decision, item: _Item) -> None:
-        # A person who states another reviewer's name decides in that name, so neither may be the author.
+        # A person who states another reviewer's name decides in that name, so neither may be the
+        # author.
         for person in filter(None, (decision.reviewer, decision.stated_by)):
             if item.of_run.grades_work_of(person, item.graded):
                 raise own_work(person, where=item.where)
 
-    def _carry_out(self, decision: Decision, item: _Item, after: AssessmentState, counts: rules.Grading | None) -> ReviewEvent:
+    def _carry_out(
+        self, decision: Decision, item: _Item, after: AssessmentState, counts: rules.Grading | None
+    ) -> ReviewEvent:
         if item.numbers is None:
-            return append_control_event(self._connection, decision, before=item.state, after=after, at=self._at)
+            return append_control_event(
+                self._connection, decision, before=item.state, after=after, at=self._at
+            )
         if decision.verb is Verb.CORRECT and counts is not None:
             item.numbers.write(counts)
         elif item.state is AssessmentState.CORRECTED:
             _restore(self._connection, run_key=item.run_key, assessment_key=int(item.key))
         table, scores = schema.assessment, schema.score
-        self._connection.execute(update(table).where(table.c.key == int(item.key)).values(state=after.value))
+        self._connection.execute(
+            update(table).where(table.c.key == int(item.key)).values(state=after.value)
+        )
         of_scores = (scores.c.run_key == item.run_key, scores.c.assessment_key == int(item.key))
         self._connection.execute(update(scores).where(*of_scores).values(state=after.value))
         self._tally.move(item.run_key, ASSESSMENT, item.state.value, after.value)
         self._trials.add(item.trial_key)
-        return append_event(self._connection, decision, run_key=item.run_key, before=item.state, after=after, at=self._at)
+        return append_event(
+            self._connection,
+            decision,
+            run_key=item.run_key,
+            before=item.state,
+            after=after,
+            at=self._at,
+        )
 
     def _without_event(self, decision: Decision, item: _Item, outcome: Outcome) -> ReviewEvent:
-        return ReviewEvent(id=0, decision=decision, before=item.state, after=item.state, at=self._at, outcome=outcome)
+        return ReviewEvent(
+            id=0,
+            decision=decision,
+            before=item.state,
+            after=item.state,
+            at=self._at,
+            outcome=outcome,
+        )
 
-    def _note_opinion(self, decision: Decision, item: _Item, given: OpinionGiven, opinions: ItemOpinions) -> None:
+    def _note_opinion(
+        self, decision: Decision, item: _Item, given: OpinionGiven, opinions: ItemOpinions
+    ) -> None:
         key = _opinion_key(decision.key or f"script:{item.key}:{len(opinions.stored)}")
         self._note(item, decision.reviewer, key, given)
         item.of_run.note_opinion()
 
-    def _withdraw(self, decision: Decision, item: _Item, opinion: StandingOpinion, number: int) -> None:
+    def _withdraw(
+        self, decision: Decision, item: _Item, opinion: StandingOpinion, number: int
+    ) -> None:
         own = folded(opinion.reviewer) == folded(decision.reviewer)
         key = decision.key if own and decision.key else f"withdrawn:{item.key}:{number}"
         self._note(item, opinion.reviewer, _opinion_key(key), OpinionWithdrawn())
 
-    def _note(self, item: _Item, reviewer: str, idempotency_key: str, body: ObservationBody) -> None:
+    def _note(
+        self, item: _Item, reviewer: str, idempotency_key: str, body: ObservationBody
+    ) -> None:
         observation = Observation(
             run_id=item.of_run.run_id,
             assessment=item.key,
@@ -249,13 +352,16 @@ class _Transaction:
         note_in(self._connection, observation)
 
     def _last_reviewer(self, item: _Item) -> str | None:
-        table = schema.review_event if item.purpose is AssessmentPurpose.WORK else schema.control_event
+        table = (
+            schema.review_event if item.purpose is AssessmentPurpose.WORK else schema.control_event
+        )
         of_item = table.c.assessment_key == int(item.key)
         last = select(table.c.reviewer).where(of_item).order_by(table.c.id.desc()).limit(1)
         return self._connection.execute(last).scalar_one_or_none()
 
     def _item(self, decision: Decision) -> _Item:
-        # The caller states the kind, so that the command line cannot decide a control item by accident.
+        # The caller states the kind, so that the command line cannot decide a control item by
+        # accident.
         if decision.purpose is AssessmentPurpose.CONTROL:
             control = control_item(self._connection, decision.assessment)
             run_key = run_key_of(self._connection, control.run_id)
@@ -301,7 +407,8 @@ class _Item:
         graded: the real assessment that grades the same responses; for a control item, its source.
         attempts: all attempts at a control item; None for a real assessment.
         judged: scores and grades without corrections.
-        numbers: writes corrected scores of a real assessment; None for a control item, whose scores never count.
+        numbers: writes corrected scores of a real assessment; None for a control item, whose scores
+            never count.
     """
 
     key: AssessmentKey
@@ -338,11 +445,19 @@ class _Numbers:
         scores: dict[str, float | None] = {}
         grades: dict[tuple[str, str], float | None] = {}
         weights: dict[str, float] = {}
-        for key, value in connection.execute(select(score.c.candidate_key, score.c.judged_value).where(*self._scores)):
+        for key, value in connection.execute(
+            select(score.c.candidate_key, score.c.judged_value).where(*self._scores)
+        ):
             self._candidates[names[key]] = key
             scores[names[key]] = value
         for candidate, key, name, weight, value in connection.execute(
-            select(grade.c.candidate_key, grade.c.criterion_key, criterion.c.name, grade.c.weight, grade.c.judged_value)
+            select(
+                grade.c.candidate_key,
+                grade.c.criterion_key,
+                criterion.c.name,
+                grade.c.weight,
+                grade.c.judged_value,
+            )
             .join(criterion, criterion.c.key == grade.c.criterion_key)
             .where(*self._grades)
         ):
@@ -368,7 +483,9 @@ class _Numbers:
 
 
 def _known_event(connection: Connection, decision: Decision) -> ReviewEvent | None:
-    """Return the event with the decision's idempotency key; raises `Refused` if the event decided another item."""
+    """Return the event with the decision's idempotency key; raises `Refused` if the event decided
+    another item.
+    """
     if decision.key is None:
         return None
     known = event_of_key(connection, decision.key) or control_event_of_key(connection, decision.key)
@@ -388,7 +505,9 @@ def _assessment(connection: Connection, decision: Decision) -> Any:
     ).first()
     if row is None:
         raise UnknownName(
-            "assessment", shown_assessment(decision.assessment), remedy=("`assay review list` lists all assessments.")
+            "assessment",
+            shown_assessment(decision.assessment),
+            remedy=("`assay review list` lists all assessments."),
         )
     if row.run_state in SET_ASIDE:
         problem = f"belongs to run {row.run_id}, which was {row.run_state}."

@@ -23,7 +23,9 @@ from assay.store.queries.filters import scope_of
 
 
 class StoreObservations:
-    """Stores and reads observations; may be used from any thread and by several processes at once."""
+    """Stores and reads observations; may be used from any thread and by several processes at
+    once.
+    """
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
@@ -36,7 +38,9 @@ class StoreObservations:
         """
         if not observations:
             return ()
-        return self._writer.call(lambda connection: tuple(note_in(connection, given) for given in observations))
+        return self._writer.call(
+            lambda connection: tuple(note_in(connection, given) for given in observations)
+        )
 
     def read(
         self,
@@ -71,19 +75,27 @@ class StoreObservations:
             return read_in(connection, *where, newest=newest)
 
     def opinions_that_wait(self, selection: Selection, /) -> tuple[Observation, ...]:
-        """Return opinions and withdrawn opinions on a selection's pending assessments, oldest first.
+        """Return opinions and withdrawn opinions on a selection's pending assessments, oldest
+        first.
 
-        Counters show which runs have pending assessments, so opinions in finished runs are not read.
+        Counters show which runs have pending assessments, so opinions in finished runs are not
+        read.
         """
         table, item, tally = schema.observation, schema.assessment, schema.run_tally
         pending = AssessmentState.PENDING.value
         with self._database.reading() as connection:
             scope = scope_of(connection, selection)
             runs = select(tally.c.run_key).where(
-                tally.c.subject == ASSESSMENT, tally.c.state == pending, tally.c.n > 0, *scope.where_run(tally)
+                tally.c.subject == ASSESSMENT,
+                tally.c.state == pending,
+                tally.c.n > 0,
+                *scope.where_run(tally),
             )
             waits = exists().where(
-                item.c.key == table.c.assessment_key, item.c.state == pending, *scope.where(item), *scope.where_grader(item)
+                item.c.key == table.c.assessment_key,
+                item.c.state == pending,
+                *scope.where(item),
+                *scope.where_grader(item),
             )
             keys = connection.execute(runs).scalars().all()
             if not keys:
@@ -94,20 +106,31 @@ class StoreObservations:
     def newest_id(self) -> int:
         """Return the id of the newest observation of all runs; 0 without any."""
         with self._database.reading() as connection:
-            return int(connection.execute(select(func.coalesce(func.max(schema.observation.c.id), 0))).scalar_one())
+            return int(
+                connection.execute(
+                    select(func.coalesce(func.max(schema.observation.c.id), 0))
+                ).scalar_one()
+            )
 
     def decided_since(self, observation: int, /, *, reviewer: str) -> int:
         """Count this reviewer's decisions, in all runs, after the observation with this id."""
         table = schema.observation
-        decisions = (table.c.reviewer == plain(reviewer), table.c.kind == ObservationKind.DECISION.value)
-        statement = select(func.count()).select_from(table).where(*decisions, table.c.id > observation)
+        decisions = (
+            table.c.reviewer == plain(reviewer),
+            table.c.kind == ObservationKind.DECISION.value,
+        )
+        statement = (
+            select(func.count()).select_from(table).where(*decisions, table.c.id > observation)
+        )
         with self._database.asking() as connection:
             return int(connection.execute(statement).scalar_one())
 
 
 def run_key_of(connection: Connection, run: RunId) -> int:
     """Return the key of the run with exactly this id; raises `UnknownName`."""
-    key = connection.execute(select(schema.run.c.key).where(schema.run.c.id == plain(run))).scalar_one_or_none()
+    key = connection.execute(
+        select(schema.run.c.key).where(schema.run.c.id == plain(run))
+    ).scalar_one_or_none()
     if key is None:
         raise UnknownName("run", run, remedy="`assay runs` lists them.")
     return int(key)
@@ -138,15 +161,31 @@ def note_in(connection: Connection, observation: Observation) -> Observation:
 
 def _same_opinion(sent: Observation, stored: Observation) -> bool:
     alike = (sent.run_id, sent.assessment, sent.kind, plain(sent.reviewer), encoded(sent.body))
-    return alike == (stored.run_id, stored.assessment, stored.kind, stored.reviewer, encoded(stored.body))
+    return alike == (
+        stored.run_id,
+        stored.assessment,
+        stored.kind,
+        stored.reviewer,
+        encoded(stored.body),
+    )
 
 
-def read_in(connection: Connection, *where: ColumnElement[bool], newest: int | None = None) -> tuple[Observation, ...]:
-    """Return the observations that match all conditions, oldest first, within the caller's transaction."""
+def read_in(
+    connection: Connection, *where: ColumnElement[bool], newest: int | None = None
+) -> tuple[Observation, ...]:
+    """Return the observations that match all conditions, oldest first, within the caller's
+    transaction.
+    """
     table, run = schema.observation, schema.run
-    statement = select(table, run.c.id.label("run_id")).join(run, run.c.key == table.c.run_key).where(*where)
+    statement = (
+        select(table, run.c.id.label("run_id"))
+        .join(run, run.c.key == table.c.run_key)
+        .where(*where)
+    )
     if newest is None:
-        return tuple(_observation(row) for row in connection.execute(statement.order_by(table.c.id)))
+        return tuple(
+            _observation(row) for row in connection.execute(statement.order_by(table.c.id))
+        )
     rows = connection.execute(statement.order_by(table.c.id.desc()).limit(newest))
     return tuple(_observation(row) for row in reversed(rows.all()))
 

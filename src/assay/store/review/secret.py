@@ -15,7 +15,9 @@ _NAME: Final = "names"
 
 
 class StoreSecret:
-    """Stores the secret for opaque item names and the arena's left-right order; may be used from any thread."""
+    """Stores the secret for opaque item names and the arena's left-right order; may be used from
+    any thread.
+    """
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
@@ -28,14 +30,20 @@ class StoreSecret:
             with self._database.reading() as connection:
                 known = _stored(connection)
             if known is None:
-                known = secrets.token_bytes(16) if self._database.read_only else self._writer.call(_drawn)
+                known = (
+                    secrets.token_bytes(16)
+                    if self._database.read_only
+                    else self._writer.call(_drawn)
+                )
             self._value = known
         return self._value
 
 
 def _stored(connection: Connection) -> bytes | None:
     table = schema.secret
-    return connection.execute(select(table.c.value).where(table.c.name == _NAME)).scalar_one_or_none()
+    return connection.execute(
+        select(table.c.value).where(table.c.name == _NAME)
+    ).scalar_one_or_none()
 
 
 def _drawn(connection: Connection) -> bytes:

@@ -1,7 +1,8 @@
 """Arena votes, which are appended and never edited, and the trials that people vote on.
 
-To withdraw a vote, a row that refers to it is appended. Each row's hash covers the row and the previous hash, which reveals
-later edits. Rows identify candidates by their position in the run, which a rename does not change.
+To withdraw a vote, a row that refers to it is appended. Each row's hash covers the row and the
+previous hash, which reveals later edits. Rows identify candidates by their position in the run,
+which a rename does not change.
 """
 
 from __future__ import annotations
@@ -44,16 +45,18 @@ class StoreArena:
     def cast(self, vote: Vote, /) -> Vote:
         """Store a vote; a repetition with the same idempotency key returns the stored vote.
 
-        Raises UnknownName if the run, trial or candidate does not exist. Raises Refused if this person's earlier vote on this
-        pair still counts, or if another row used the idempotency key.
+        Raises UnknownName if the run, trial or candidate does not exist. Raises Refused if this
+        person's earlier vote on this pair still counts, or if another row used the idempotency key.
         """
         return self._writer.call(lambda connection: self._cast(connection, vote))
 
-    def take_back(self, run: RunId, /, *, reviewer: str, idempotency_key: str, vote: int | None = None) -> Vote:
+    def take_back(
+        self, run: RunId, /, *, reviewer: str, idempotency_key: str, vote: int | None = None
+    ) -> Vote:
         """Withdraw a person's vote, by default the newest one, and return it.
 
-        Raises UnknownName if the run does not exist. Raises Refused if the vote does not exist, is somebody else's or was
-        already withdrawn, or if another row used the idempotency key.
+        Raises UnknownName if the run does not exist. Raises Refused if the vote does not exist, is
+        somebody else's or was already withdrawn, or if another row used the idempotency key.
         """
 
         def take(connection: Connection) -> Vote:
@@ -61,14 +64,19 @@ class StoreArena:
             run_key = _run_key(connection, run)
             seen = _said(connection, idempotency_key)
             if seen is not None:
-                same = seen.choice == UNDO and (seen.run_key, seen.reviewer) == (run_key, plain(reviewer))
+                same = seen.choice == UNDO and (seen.run_key, seen.reviewer) == (
+                    run_key,
+                    plain(reviewer),
+                )
                 if not same or vote not in (None, seen.undoes):
                     raise _taken()
                 return _votes(connection, [_voted().where(table.c.id == seen.undoes)])[0]
             own = [table.c.run_key == run_key, table.c.reviewer == plain(reviewer), *_standing()]
             if vote is not None:
                 own.append(table.c.id == vote)
-            row = connection.execute(select(table).where(*own).order_by(table.c.id.desc()).limit(1)).first()
+            row = connection.execute(
+                select(table).where(*own).order_by(table.c.id.desc()).limit(1)
+            ).first()
             if row is None:
                 raise Refused("vote", "you have no vote to undo.")
             keep = ("run_key", "trial_key", "left_place", "right_place", "telling")
@@ -98,7 +106,9 @@ class StoreArena:
             return tuple(_votes(connection, [_voted().where(*where).order_by(table.c.id)]))
 
     def vote_on(self, run: RunId, pairing: Pairing, /, *, reviewer: str) -> Vote | None:
-        """Return this person's valid vote on these two responses, whichever was on the left, or None."""
+        """Return this person's valid vote on these two responses, whichever was on the left, or
+        None.
+        """
         table, trial = schema.vote, schema.trial
         with self._database.reading() as connection:
             run_key = _run_key(connection, run)
@@ -116,7 +126,8 @@ class StoreArena:
     def counts(self, runs: Collection[RunId], /) -> dict[RunId, int]:
         """Count valid votes by run; runs without valid votes are omitted."""
         table, run = schema.vote, schema.run
-        # An undo has the run and the sides of the vote it takes back, so a signed sum counts standing votes without a join.
+        # An undo has the run and the sides of the vote it takes back, so a signed sum counts
+        # standing votes without a join.
         signed = func.sum(case((table.c.choice == UNDO, -1), else_=1))
         with self._database.reading() as connection:
             rows = connection.execute(
@@ -128,7 +139,9 @@ class StoreArena:
             return {RunId(run_id): int(n) for run_id, n in rows if n}
 
     def by_pair(self, run: RunId, /) -> dict[tuple[int, int], int]:
-        """Count valid votes on each pair of a run's candidates, by their positions (lower first)."""
+        """Count valid votes on each pair of a run's candidates, by their positions (lower
+        first).
+        """
         table = schema.vote
         signed = func.sum(case((table.c.choice == UNDO, -1), else_=1))
         votes: defaultdict[tuple[int, int], int] = defaultdict(int)
@@ -143,23 +156,34 @@ class StoreArena:
         return dict(votes)
 
     def voted(self, run: RunId, /, *, reviewer: str) -> frozenset[tuple[int, int, int, int]]:
-        """Return the items this person has voted on, as (task position, k, lower and higher candidate position)."""
+        """Return the items this person has voted on, as (task position, k, lower and higher
+        candidate position).
+        """
         table, trial = schema.vote, schema.trial
         with self._database.reading() as connection:
             rows = connection.execute(
                 select(trial.c.position, trial.c.k, table.c.left_place, table.c.right_place)
                 .join(trial, trial.c.key == table.c.trial_key)
-                .where(table.c.run_key == _run_key(connection, run), table.c.reviewer == plain(reviewer), *_standing())
+                .where(
+                    table.c.run_key == _run_key(connection, run),
+                    table.c.reviewer == plain(reviewer),
+                    *_standing(),
+                )
             )
             return frozenset((position, k, min(a, b), max(a, b)) for position, k, a, b in rows)
 
     def extent(self, run: RunId, /) -> tuple[int, int]:
-        """Return a run's number of tasks and the highest number of trials of a task; raises `UnknownName`."""
+        """Return a run's number of tasks and the highest number of trials of a task; raises
+        `UnknownName`.
+        """
         table = schema.run_task
         with self._database.reading() as connection:
             run_key = _run_key(connection, run)
             last = connection.execute(
-                select(table.c.position).where(table.c.run_key == run_key).order_by(table.c.position.desc()).limit(1)
+                select(table.c.position)
+                .where(table.c.run_key == run_key)
+                .order_by(table.c.position.desc())
+                .limit(1)
             ).scalar_one_or_none()
             most = connection.execute(
                 select(func.max(schema.trial.c.k)).where(schema.trial.c.run_key == run_key)
@@ -170,7 +194,9 @@ class StoreArena:
         table = schema.run_task
         with self._database.reading() as connection:
             place = connection.execute(
-                select(table.c.position).where(table.c.run_key == _run_key(connection, run), table.c.task_id == plain(task))
+                select(table.c.position).where(
+                    table.c.run_key == _run_key(connection, run), table.c.task_id == plain(task)
+                )
             ).scalar_one_or_none()
         return None if place is None else int(place)
 
@@ -181,7 +207,11 @@ class StoreArena:
             run_key = _run_key(connection, run)
             row = connection.execute(
                 select(table.c.key, planned.c.trials, body.c.content)
-                .join(planned, (planned.c.run_key == table.c.run_key) & (planned.c.position == table.c.position))
+                .join(
+                    planned,
+                    (planned.c.run_key == table.c.run_key)
+                    & (planned.c.position == table.c.position),
+                )
                 .join(body, body.c.key == planned.c.body_key)
                 .where(table.c.run_key == run_key, table.c.position == position, table.c.k == k)
             ).first()
@@ -198,7 +228,9 @@ class StoreArena:
                 judged=_judged(connection, run_key, [row.key]).get(row.key, {}),
             )
 
-    def judged(self, run: RunId, votes: Sequence[Vote], /) -> dict[tuple[int, int], Mapping[str, Mapping[int, Judged]]]:
+    def judged(
+        self, run: RunId, votes: Sequence[Vote], /
+    ) -> dict[tuple[int, int], Mapping[str, Mapping[int, Judged]]]:
         """Return judges' original scores of the trials with votes, by (position, k)."""
         table = schema.trial
         with self._database.reading() as connection:
@@ -211,8 +243,13 @@ class StoreArena:
                         table.c.run_key == run_key, table.c.position.in_(some)
                     )
                 )
-                keys.update({key: (position, k) for key, position, k in rows if (position, k) in places})
-            return {keys[key]: scores for key, scores in _judged(connection, run_key, sorted(keys)).items()}
+                keys.update(
+                    {key: (position, k) for key, position, k in rows if (position, k) in places}
+                )
+            return {
+                keys[key]: scores
+                for key, scores in _judged(connection, run_key, sorted(keys)).items()
+            }
 
     def first_broken(self) -> int | None:
         with self._database.reading() as connection:
@@ -221,11 +258,17 @@ class StoreArena:
     def _cast(self, connection: Connection, vote: Vote) -> Vote:
         table, trial = schema.vote, schema.trial
         run_key = _run_key(connection, vote.run_id)
-        state = connection.execute(select(schema.run.c.state).where(schema.run.c.key == run_key)).scalar_one()
+        state = connection.execute(
+            select(schema.run.c.state).where(schema.run.c.key == run_key)
+        ).scalar_one()
         check_in_use(vote.run_id, RunState(state))
         pairing = vote.pairing
         trial_key = connection.execute(
-            select(trial.c.key).where(trial.c.run_key == run_key, trial.c.position == pairing.position, trial.c.k == pairing.k)
+            select(trial.c.key).where(
+                trial.c.run_key == run_key,
+                trial.c.position == pairing.position,
+                trial.c.k == pairing.k,
+            )
         ).scalar_one_or_none()
         if trial_key is None:
             raise UnknownName("trial", f"{pairing.k}")
@@ -233,7 +276,8 @@ class StoreArena:
         if seen is not None:
             own = (run_key, trial_key, *pairing.pair, plain(vote.reviewer))
             sides = sorted((seen.left_place, seen.right_place))
-            # Such a key was once mistaken for the old vote's key, which undid somebody else's vote or caused a server error.
+            # Such a key was once mistaken for the old vote's key, which undid somebody else's vote
+            # or caused a server error.
             if seen.choice == UNDO or (seen.run_key, seen.trial_key, *sides, seen.reviewer) != own:
                 raise _taken()
             if _preferred(seen.choice, seen.left_place, seen.right_place) != _preferred(
@@ -252,7 +296,9 @@ class StoreArena:
             )
         ).first()
         if standing is not None:
-            raise Refused("vote", "you have already voted on this pair.", remedy="Undo that vote first.")
+            raise Refused(
+                "vote", "you have already voted on this pair.", remedy="Undo that vote first."
+            )
         number = _append(
             connection,
             {
@@ -291,7 +337,9 @@ def vote_hash(values: Mapping[str, Any]) -> str:
 
 def _said(connection: Connection, idempotency_key: str) -> Row[Any] | None:
     """Return the vote or undo with this idempotency key; None if the key is new."""
-    return connection.execute(select(schema.vote).where(schema.vote.c.once == plain(idempotency_key))).first()
+    return connection.execute(
+        select(schema.vote).where(schema.vote.c.once == plain(idempotency_key))
+    ).first()
 
 
 def _preferred(choice: str, left: int, right: int) -> str | int:
@@ -300,12 +348,16 @@ def _preferred(choice: str, left: int, right: int) -> str | int:
 
 
 def _taken() -> Refused:
-    return Refused("key", "was used for another vote.", remedy="Use a different key for every vote and undo.")
+    return Refused(
+        "key", "was used for another vote.", remedy="Use a different key for every vote and undo."
+    )
 
 
 def _append(connection: Connection, values: dict[str, Any]) -> int:
     table = schema.vote
-    last = connection.execute(select(table.c.hash).order_by(table.c.id.desc()).limit(1)).scalar_one_or_none()
+    last = connection.execute(
+        select(table.c.hash).order_by(table.c.id.desc()).limit(1)
+    ).scalar_one_or_none()
     row = {**values, "previous_hash": last or ""}
     row["hash"] = vote_hash(row)
     return int(connection.execute(insert(table).values(**row).returning(table.c.id)).scalar_one())
@@ -335,7 +387,10 @@ def _voted() -> Select[Any]:
     return (
         select(table, *columns)
         .join(trial, trial.c.key == table.c.trial_key)
-        .join(planned, (planned.c.run_key == trial.c.run_key) & (planned.c.position == trial.c.position))
+        .join(
+            planned,
+            (planned.c.run_key == trial.c.run_key) & (planned.c.position == trial.c.position),
+        )
         .join(task, task.c.key == planned.c.task_key)
         .join(run, run.c.key == table.c.run_key)
     )
@@ -364,16 +419,24 @@ def _vote(row: Row[Any]) -> Vote:
 
 def _run_key(connection: Connection, run: str) -> int:
     known = find_run(connection, run)
-    return int(connection.execute(select(schema.run.c.key).where(schema.run.c.id == known)).scalar_one())
+    return int(
+        connection.execute(select(schema.run.c.key).where(schema.run.c.id == known)).scalar_one()
+    )
 
 
 def _places(connection: Connection, run_key: int) -> dict[int, tuple[int, str]]:
     table = schema.run_candidate
-    rows = connection.execute(select(table.c.candidate_key, table.c.position, table.c.name).where(table.c.run_key == run_key))
+    rows = connection.execute(
+        select(table.c.candidate_key, table.c.position, table.c.name).where(
+            table.c.run_key == run_key
+        )
+    )
     return {row.candidate_key: (row.position, row.name) for row in rows}
 
 
-def _responses(connection: Connection, run_key: int, trial_key: int, task: Task) -> dict[int, Response]:
+def _responses(
+    connection: Connection, run_key: int, trial_key: int, task: Task
+) -> dict[int, Response]:
     """Return each candidate's last response or, without one, its snippet, by position."""
     table, body = schema.response, schema.body
     places = _places(connection, run_key)
@@ -390,19 +453,32 @@ def _responses(connection: Connection, run_key: int, trial_key: int, task: Task)
     )
     for row in rows:
         place, name = places[row.candidate_key]
-        responses[place] = Response(candidate=name, text=bytes_text(row.content), truncated=row.truncated)
+        responses[place] = Response(
+            candidate=name, text=bytes_text(row.content), truncated=row.truncated
+        )
     return dict(sorted(responses.items()))
 
 
-def _judged(connection: Connection, run_key: int, trials: Sequence[int]) -> dict[int, dict[str, dict[int, Judged]]]:
+def _judged(
+    connection: Connection, run_key: int, trials: Sequence[int]
+) -> dict[int, dict[str, dict[int, Judged]]]:
     """Return models' original scores in current assessments, by trial, judge and position."""
     table, score, grader = schema.assessment, schema.score, schema.grader
     places = _places(connection, run_key)
     by_trial: dict[int, dict[str, dict[int, Judged]]] = {}
     for some in portions(trials, _AT_ONCE):
         rows = connection.execute(
-            select(table.c.trial_key, table.c.state, grader.c.name, score.c.candidate_key, score.c.judged_value)
-            .join(score, (score.c.run_key == table.c.run_key) & (score.c.assessment_key == table.c.key))
+            select(
+                table.c.trial_key,
+                table.c.state,
+                grader.c.name,
+                score.c.candidate_key,
+                score.c.judged_value,
+            )
+            .join(
+                score,
+                (score.c.run_key == table.c.run_key) & (score.c.assessment_key == table.c.key),
+            )
             .join(grader, grader.c.key == table.c.grader_key)
             .where(
                 table.c.trial_key.in_(some),

@@ -26,7 +26,9 @@ router = APIRouter()
 
 
 class WishBody(Body):
-    """A requested action on a run; `budget` replaces a resumed run's budget, which includes the cost so far."""
+    """A requested action on a run; `budget` replaces a resumed run's budget, which includes the
+    cost so far.
+    """
 
     wish: Literal["pause", "resume", "cancel", "collect"]
     budget: float | None = None
@@ -40,10 +42,11 @@ class RemovalBody(Body):
 
 
 class ExtensionBody(Body):
-    """Additions to a run: more trials per task, trials until enough are approved or pending, or new models.
+    """Additions to a run: more trials per task, trials until enough are approved or pending, or new
+    models.
 
-    `replacing` is the number of human decisions that the caller agrees to discard, because a joint judge must grade
-    every trial again when a candidate joins.
+    `replacing` is the number of human decisions that the caller agrees to discard, because a joint
+    judge must grade every trial again when a candidate joins.
     """
 
     trials: int = 0
@@ -54,7 +57,10 @@ class ExtensionBody(Body):
 
 
 class RegradeBody(Body):
-    """Request to regrade a run's stored answers. `judge` is provider/name, `human`, or None for the run's own judges."""
+    """Request to regrade a run's stored answers.
+
+    `judge` is provider/name, `human`, or None for the run's own judges.
+    """
 
     judge: str | None = Field(default=None, max_length=300)
     only_look: bool = False
@@ -67,19 +73,25 @@ _FIELDS: Final = {
     "--budget": "budget",
     "": "candidates",
 }
-"""Maps the command-line option in an error message to the request field; errors about model references have no option."""
+"""Maps the command-line option in an error message to the request field; errors about model
+references have no option.
+"""
 
 
 @router.post("/api/runs/{run_id}/steer", tags=["runs"])
 def steer(request: Request, run_id: str, body: WishBody) -> Response:
-    """Pause, resume, cancel or collect a run. This server resumes a run only if no other process executes it."""
+    """Pause, resume, cancel or collect a run.
+
+    This server resumes a run only if no other process executes it.
+    """
     rooms = rooms_of(request)
     if body.wish == control.PAUSE:
         control.pause(rooms.workspace, run_id)
     elif body.wish == control.CANCEL:
         cancelled = control.cancel(rooms.workspace, run_id)
         if control.COLLECT in control.moves(cancelled):
-            with suppress(Refused):  # this server is busy; the jobs are cancelled when the run is next collected
+            # this server is busy; the jobs are cancelled when the run is next collected
+            with suppress(Refused):
                 rooms.runner.collect(cancelled.id)
     elif body.wish == control.COLLECT:
         rooms.runner.collect(control.collectable(rooms.workspace, run_id))
@@ -112,22 +124,31 @@ def delete(request: Request, run_id: str, body: RemovalBody) -> Response:
 @router.post("/api/runs/{run_id}/restore", tags=["runs"])
 def restore(request: Request, run_id: str, body: RemovalBody) -> Response:
     """Restore a deleted run, or with `archived` an archived run, with its reviews and files."""
-    event = removal.restore(rooms_of(request).workspace, run_id, reason=body.reason, archived=body.archived)
+    event = removal.restore(
+        rooms_of(request).workspace, run_id, reason=body.reason, archived=body.archived
+    )
     return Answer(removal.events_document([event]))
 
 
 @router.post("/api/runs/{run_id}/extend", tags=["runs"])
 def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
-    """Add trials or candidates to a run and execute them; with `only_look`, only estimate the cost."""
+    """Add trials or candidates to a run and execute them; with `only_look`, only estimate the
+    cost.
+    """
     rooms = rooms_of(request)
     if not (body.trials or body.until_approved or body.candidates):
-        raise InputError("trials", "nothing to add was given.", remedy="Set trials, until_approved or candidates.")
+        raise InputError(
+            "trials",
+            "nothing to add was given.",
+            remedy="Set trials, until_approved or candidates.",
+        )
     estimates: list[CostEstimate] = []
     replaced = extension.decisions_replaced(rooms.workspace, run_id) if body.candidates else 0
     if not body.only_look:
         rooms.runner.check_room()
-        # Without this check, adding a model to a joint run discarded every decision silently. The number must match, so
-        # that decisions made after the confirmation are not discarded with it.
+        # Without this check, adding a model to a joint run discarded every decision silently. The
+        # number must match, so that decisions made after the confirmation are not discarded with
+        # it.
         if replaced > body.replacing:
             decisions = f"{replaced} decision{'s' * (replaced > 1)} on grades given to all candidates together"
             problem = f"has {decisions}. Another candidate requires new grades, which must be reviewed again."

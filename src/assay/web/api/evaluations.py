@@ -37,48 +37,81 @@ class SnippetBody(responses.Body):
 
 
 class SubmissionBody(responses.Body):
-    """An evaluation of a Thing with the candidates' snippets, as in a set file; a suite's task fields are accepted too."""
+    """An evaluation of a Thing with the candidates' snippets, as in a set file; a suite's task
+    fields are accepted too.
+    """
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
-    thing: Annotated[_Name, Field(alias="thingName", description="What is compared; also accepted as `thing`.")]
+    thing: Annotated[
+        _Name, Field(alias="thingName", description="What is compared; also accepted as `thing`.")
+    ]
     snippets: Annotated[
         list[SnippetBody] | dict[str, _Text],
-        Field(description="Each candidate's code or answer: a list of {name, content}, or an object of texts by name."),
+        Field(
+            description="Each candidate's code or answer: a list of {name, content}, or an object of texts by name."
+        ),
     ]
-    id: Annotated[_Name | None, Field(description="The task's id; default: made from the Thing's name.")] = None
+    id: Annotated[
+        _Name | None, Field(description="The task's id; default: made from the Thing's name.")
+    ] = None
     context: Annotated[_Text, Field(description="The rules that apply to the Thing.")] = ""
     language: Annotated[str, Field(max_length=100)] = ""
-    family: Annotated[str, Field(max_length=200, description="The source that the Thing shares with other Things.")] = ""
-    prompt: Annotated[_Text | list[dict[str, Any]] | None, Field(description="What the candidates were asked.")] = None
-    expected: Annotated[str | float | bool | list[Any] | None, Field(description="The correct answer.")] = None
-    ideal: Annotated[_Text | None, Field(description="A model solution.")] = None
-    final_answer: Annotated[str | float | bool | None, Field(description="Only the correct final answer.")] = None
-    score: Annotated[
-        str | dict[str, Any] | None, Field(description="How to score, as in `score` of a suite; default: judge.")
+    family: Annotated[
+        str,
+        Field(max_length=200, description="The source that the Thing shares with other Things."),
+    ] = ""
+    prompt: Annotated[
+        _Text | list[dict[str, Any]] | None, Field(description="What the candidates were asked.")
     ] = None
-    suite: Annotated[str | None, Field(max_length=200, description="The name under which tasks are pooled.")] = None
+    expected: Annotated[
+        str | float | bool | list[Any] | None, Field(description="The correct answer.")
+    ] = None
+    ideal: Annotated[_Text | None, Field(description="A model solution.")] = None
+    final_answer: Annotated[
+        str | float | bool | None, Field(description="Only the correct final answer.")
+    ] = None
+    score: Annotated[
+        str | dict[str, Any] | None,
+        Field(description="How to score, as in `score` of a suite; default: judge."),
+    ] = None
+    suite: Annotated[
+        str | None, Field(max_length=200, description="The name under which tasks are pooled.")
+    ] = None
     trials: Annotated[
         int | None,
-        Field(alias="trialsNeeded", ge=1, le=MOST_TRIALS, description="Number of trials; also accepted as `trials`."),
+        Field(
+            alias="trialsNeeded",
+            ge=1,
+            le=MOST_TRIALS,
+            description="Number of trials; also accepted as `trials`.",
+        ),
     ] = None
     judge: Annotated[
         _Name | list[_Name] | None,
-        Field(description="provider/name, several of them, or `human`; default: the judge in the settings."),
+        Field(
+            description="provider/name, several of them, or `human`; default: the judge in the settings."
+        ),
     ] = None
     mode: Literal["joint", "each", "pairwise"] | None = None
     rubric: Annotated[list[Any] | dict[str, Any] | None, Field(max_length=100)] = None
     review: Annotated[str | None, Field(max_length=40)] = None
     parameters: dict[str, Any] = Field(default_factory=dict)
     batch_id: Annotated[str | None, Field(max_length=200)] = None
-    budget: Annotated[float | None, Field(description="The most this evaluation may cost, in US dollars.")] = None
-    metadata: Annotated[dict[str, Any], Field(description="Any data to store with the evaluation.")] = Field(
-        default_factory=dict
-    )
+    budget: Annotated[
+        float | None, Field(description="The most this evaluation may cost, in US dollars.")
+    ] = None
+    metadata: Annotated[
+        dict[str, Any], Field(description="Any data to store with the evaluation.")
+    ] = Field(default_factory=dict)
 
     def submission(self) -> evaluations.Submission:
         given = self.snippets
-        pairs = given.items() if isinstance(given, dict) else [(snippet.name, snippet.content) for snippet in given]
+        pairs = (
+            given.items()
+            if isinstance(given, dict)
+            else [(snippet.name, snippet.content) for snippet in given]
+        )
         renamed = {"thing", "id", "snippets", "judge", "budget", "metadata"}
         return evaluations.Submission(
             **{name: getattr(self, name) for name in type(self).model_fields.keys() - renamed},
@@ -98,7 +131,9 @@ class SubmissionBody(responses.Body):
 
 
 class ResponseBody(responses.Body):
-    """One model's response to one prompt, with the field names of clients that send single responses."""
+    """One model's response to one prompt, with the field names of clients that send single
+    responses.
+    """
 
     prompt_id: _Name
     prompt_content: _Text
@@ -108,16 +143,21 @@ class ResponseBody(responses.Body):
     model_response_text: Annotated[str, Field(min_length=1, max_length=MOST_CHARS)]
     ideal_response_id: Annotated[str | None, Field(max_length=500)] = None
     ideal_response_text: _Text = ""
-    correct_answer: Annotated[str | float | bool | None, Field(description="The correct final answer.")] = None
-    judge_llm_model: Annotated[_Name | None, Field(description="provider/name; default: the judge in the settings.")] = None
+    correct_answer: Annotated[
+        str | float | bool | None, Field(description="The correct final answer.")
+    ] = None
+    judge_llm_model: Annotated[
+        _Name | None, Field(description="provider/name; default: the judge in the settings.")
+    ] = None
     judge_prompt_version: Annotated[
         str | None, Field(max_length=500, description="A judge prompt from the folder `prompts`.")
     ] = None
     trials: Annotated[int | None, Field(ge=1, le=MOST_TRIALS)] = None
     rubric: Annotated[list[Any] | dict[str, Any] | None, Field(max_length=100)] = None
-    review: Annotated[str | None, Field(max_length=40, description="Which grades need review, as in `review` of a suite.")] = (
-        None
-    )
+    review: Annotated[
+        str | None,
+        Field(max_length=40, description="Which grades need review, as in `review` of a suite."),
+    ] = None
     batch_id: Annotated[str | None, Field(max_length=200)] = None
     budget: float | None = None
 
@@ -134,7 +174,10 @@ class ResponseBody(responses.Body):
             budget_usd=self.budget,
             of_answers=True,
             names=_OF_RESPONSE,
-            kept={"metadata": self.prompt_metadata, **{name: getattr(self, name) for name in _KEPT}},
+            kept={
+                "metadata": self.prompt_metadata,
+                **{name: getattr(self, name) for name in _KEPT},
+            },
         )
 
 
@@ -153,29 +196,43 @@ _TAGS = ("as a Thing", "as one response")
 
 
 def _kind(body: Any) -> str:
-    """Return the tag of the request's type: a response if it has a field that only responses have, otherwise a Thing."""
+    """Return the tag of the request's type: a response if it has a field that only responses have,
+    otherwise a Thing.
+    """
     fields: Mapping[str, Any] = body if isinstance(body, dict) else {}
     own = set(ResponseBody.model_fields) - set(SubmissionBody.model_fields)
     return _TAGS[1] if own & set(fields) else _TAGS[0]
 
 
-AnyBody = Annotated[Annotated[SubmissionBody, Tag(_TAGS[0])] | Annotated[ResponseBody, Tag(_TAGS[1])], Discriminator(_kind)]
+AnyBody = Annotated[
+    Annotated[SubmissionBody, Tag(_TAGS[0])] | Annotated[ResponseBody, Tag(_TAGS[1])],
+    Discriminator(_kind),
+]
 
 EXAMPLES: Final = examples_of("evaluation")
 
 
 @router.post(
-    "/submit_evaluation", status_code=202, response_model=SubmittedDocument, responses=problems(401, 409, 413, 415, 422)
+    "/submit_evaluation",
+    status_code=202,
+    response_model=SubmittedDocument,
+    responses=problems(401, 409, 413, 415, 422),
 )
 def submit_evaluation(
     request: Request,
     body: Annotated[AnyBody, Body(openapi_examples=EXAMPLES)],
     idempotency_key: Annotated[
         str | None,
-        Header(min_length=1, max_length=200, description="A request sent again with the same key is the same evaluation."),
+        Header(
+            min_length=1,
+            max_length=200,
+            description="A request sent again with the same key is the same evaluation.",
+        ),
     ] = None,
 ) -> Response:
-    """Submit candidates' snippets or one response for judging; returns as soon as the run is stored."""
+    """Submit candidates' snippets or one response for judging; returns as soon as the run is
+    stored.
+    """
     rooms = rooms_of(request)
     try:
         submitted = evaluations.submit(rooms.workspace, body.submission(), key=idempotency_key)
@@ -185,21 +242,36 @@ def submit_evaluation(
     except InputError as error:
         return _refused(error)
     if submitted.plan is not None:
-        # Queued, not started directly: a client may submit many at once, and the runs start as slots become free.
+        # Queued, not started directly: a client may submit many at once, and the runs start as
+        # slots become free.
         rooms.runner.queue(submitted.plan)
     known = submitted.again
-    message = "This evaluation was submitted before." if known else "The evaluation was accepted and is stored."
-    document = SubmittedDocument(status="submitted", message=message, evaluation_id=submitted.evaluation_id)
-    return Answer(document, status_code=202, headers={"location": f"/get_evaluation_result/{submitted.evaluation_id}"})
+    message = (
+        "This evaluation was submitted before."
+        if known
+        else "The evaluation was accepted and is stored."
+    )
+    document = SubmittedDocument(
+        status="submitted", message=message, evaluation_id=submitted.evaluation_id
+    )
+    return Answer(
+        document,
+        status_code=202,
+        headers={"location": f"/get_evaluation_result/{submitted.evaluation_id}"},
+    )
 
 
 @router.get(
-    "/get_evaluation_result/{evaluation_id}", response_model=evaluation_result.EvaluationDocument, responses=problems(401, 404)
+    "/get_evaluation_result/{evaluation_id}",
+    response_model=evaluation_result.EvaluationDocument,
+    responses=problems(401, 404),
 )
 def get_evaluation_result(
     request: Request,
     evaluation_id: str,
-    after: Annotated[str | None, Query(max_length=40, description="The value of `next` in the previous answer.")] = None,
+    after: Annotated[
+        str | None, Query(max_length=40, description="The value of `next` in the previous answer.")
+    ] = None,
 ) -> Response:
     """Return an evaluation's state, the scores that count, and the number of pending grades."""
     rooms = rooms_of(request)
@@ -211,7 +283,9 @@ def _listed(judge: str | list[str] | None) -> tuple[str, ...]:
 
 
 def _refused(error: InputError) -> Response:
-    """Return a 422 response with all problems; `error` holds the first one, as in every failed request."""
+    """Return a 422 response with all problems; `error` holds the first one, as in every failed
+    request.
+    """
     each: tuple[SuiteError | InputError, ...] = getattr(error, "errors", (error,))
     problems = [problem_of(problem)["error"] for problem in each]
     return Answer({**problem_of(each[0]), "problems": problems}, status_code=422)

@@ -28,7 +28,9 @@ class SwitchBody(ProtocolBody):
 
 
 class ProtocolStanding(TypedDict):
-    """A run's current protocol, its review work, and the number of decisions before the last switch."""
+    """A run's current protocol, its review work, and the number of decisions before the last
+    switch.
+    """
 
     protocol: dict[str, object]
     numbers: Mapping[str, object]
@@ -47,7 +49,9 @@ def protocol(request: Request, run_id: str) -> Response:
 
 @router.post("/api/runs/{run_id}/protocol", tags=["runs"])
 def switch(request: Request, run_id: str, body: SwitchBody) -> Response:
-    """Change the protocol for the rest of a run's review; with `only_look`, only estimate the review work."""
+    """Change the protocol for the rest of a run's review; with `only_look`, only estimate the
+    review work.
+    """
     workspace = rooms_of(request).workspace
     (summary,) = runs.runs(workspace, Selection(runs=(run_id,)))
     changes = body.model_dump(exclude_none=True, exclude={"only_look", "reviewer"})
@@ -55,7 +59,8 @@ def switch(request: Request, run_id: str, body: SwitchBody) -> Response:
         wished = protocols.wished(workspace, summary.id, changes)
         return Answer({"review": protocols.cost(wished, protocols.load_left(workspace, summary))})
     protocols.switch(workspace, summary.id, changes, reviewer=reviewer_of(request, body.reviewer))
-    # Concealment remembers protocols for a second, and the next request must already follow the new one.
+    # Concealment remembers protocols for a second, and the next request must already follow the new
+    # one.
     rooms_of(request).concealment.forget()
     return Answer(standing(request, str(summary.id)))
 

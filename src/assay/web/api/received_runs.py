@@ -22,7 +22,14 @@ from assay.domain.selection import RunSummary, Selection
 from assay.web.api.schemas import examples_of, problems
 from assay.web.context import rooms_of
 from assay.web.responses import Answer
-from assay.web.run_rows import RunRowDocument, TelemetryDocument, agent_runs, approvals_of_runs, run_row, telemetry
+from assay.web.run_rows import (
+    RunRowDocument,
+    TelemetryDocument,
+    agent_runs,
+    approvals_of_runs,
+    run_row,
+    telemetry,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +63,9 @@ class ListedBatchDocument:
 
 @document
 class RemovedRunDocument:
-    """A run of a batch that was deleted, archived or replaced by a later version of its log; `removal` says which of them."""
+    """A run of a batch that was deleted, archived or replaced by a later version of its log;
+    `removal` says which of them.
+    """
 
     runId: str
     removal: str
@@ -66,9 +75,11 @@ class RemovedRunDocument:
 
 @document
 class BatchDocument(ListedBatchDocument):
-    """A batch with its newest runs, the totals of all runs, and each candidate's mean over the trials that count.
+    """A batch with its newest runs, the totals of all runs, and each candidate's mean over the
+    trials that count.
 
-    `approvals` counts the counted grades that people approved or corrected, by how each decision came about.
+    `approvals` counts the counted grades that people approved or corrected, by how each decision
+    came about.
     """
 
     avgScore: float | None
@@ -106,27 +117,43 @@ class EvaluatorResult(BaseModel):
     model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
 
     evaluator_name: Annotated[str, Field(max_length=200)]
-    score: Annotated[float | None, Field(description="From 0 to maxScore; null if it gave no score.")] = None
+    score: Annotated[
+        float | None, Field(description="From 0 to maxScore; null if it gave no score.")
+    ] = None
     max_score: float = 1.0
-    weight: Annotated[float, Field(description="At least 0. Share in the run's score; 1 for each evaluator by default.")] = 1.0
+    weight: Annotated[
+        float,
+        Field(description="At least 0. Share in the run's score; 1 for each evaluator by default."),
+    ] = 1.0
     details: Any = None
     graded_by: Annotated[
-        str | None, Field(description="model, rule or person; if absent, `judge`, `llm` or `ai` in the name means model.")
+        str | None,
+        Field(
+            description="model, rule or person; if absent, `judge`, `llm` or `ai` in the name means model."
+        ),
     ] = None
 
 
 class FinishedRun(BaseModel):
-    """A finished run of another harness. Unknown fields are kept, and names may be in snake_case, such as `run_id`."""
+    """A finished run of another harness.
+
+    Unknown fields are kept, and names may be in snake_case, such as `run_id`.
+    """
 
     model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
 
     suite: Annotated[str, Field(max_length=200)]
     scenario: Annotated[str, Field(max_length=500)]
     agent: Annotated[str, Field(max_length=200)]
-    run_id: Annotated[str | None, Field(max_length=200, description="Kept if it is a plain name.")] = None
+    run_id: Annotated[
+        str | None, Field(max_length=200, description="Kept if it is a plain name.")
+    ] = None
     batch_id: Annotated[str | None, Field(max_length=200)] = None
     tier: Annotated[str | None, Field(max_length=40)] = None
-    family: Annotated[str | None, Field(max_length=200, description="The source that it shares with other scenarios.")] = None
+    family: Annotated[
+        str | None,
+        Field(max_length=200, description="The source that it shares with other scenarios."),
+    ] = None
     model: Annotated[str | None, Field(max_length=200)] = None
     status: Annotated[str | None, Field(max_length=40)] = None
     started_at: str | int | float | None = None
@@ -154,7 +181,9 @@ async def _sent(request: Request) -> bytes:
     status_code=201,
     response_model=ReceivedRunDocument,
     responses=problems(400, 401, 409, 413, 415, 422)
-    | {200: {"model": ReceivedRunDocument, "description": "The same content was already imported."}},
+    | {
+        200: {"model": ReceivedRunDocument, "description": "The same content was already imported."}
+    },
 )
 def receive_run(
     request: Request,
@@ -164,7 +193,11 @@ def receive_run(
 ) -> Response:
     """Import a finished run from another program; scores given by models await review."""
     received = received_runs.receive(rooms_of(request).workspace, content)
-    message = "This run was already imported; nothing was changed." if received.again else "The run was imported."
+    message = (
+        "This run was already imported; nothing was changed."
+        if received.again
+        else "The run was imported."
+    )
     answer = ReceivedRunDocument(run_id=received.run_id, runId=received.run_id, message=message)
     headers = {"location": f"/api/runs/{received.run_id}"}
     return Answer(answer, status_code=200 if received.again else 201, headers=headers)
@@ -178,10 +211,16 @@ def batches(request: Request, limit: Annotated[int, Query(ge=1, le=1000)] = 20) 
         if run.batch_id is not None and (run.batch_id in by_name or len(by_name) < limit):
             by_name.setdefault(run.batch_id, []).append(run)
     workspace = rooms_of(request).workspace
-    return Answer(BatchListDocument(batches=tuple(_listed(workspace, name, of_batch) for name, of_batch in by_name.items())))
+    return Answer(
+        BatchListDocument(
+            batches=tuple(_listed(workspace, name, of_batch) for name, of_batch in by_name.items())
+        )
+    )
 
 
-def _listed(workspace: Workspace, name: str, summaries: Sequence[RunSummary]) -> ListedBatchDocument:
+def _listed(
+    workspace: Workspace, name: str, summaries: Sequence[RunSummary]
+) -> ListedBatchDocument:
     return ListedBatchDocument(
         batch_id=name,
         batchId=name,
@@ -194,30 +233,41 @@ def _listed(workspace: Workspace, name: str, summaries: Sequence[RunSummary]) ->
 
 
 def _completed(summaries: Sequence[RunSummary]) -> str | None:
-    """Return the time at which the last run of a batch finished; None while any of its runs is open."""
+    """Return the time at which the last run of a batch finished; None while any of its runs is
+    open.
+    """
     if any(summary.finished is None for summary in summaries):
         return None
     return max(summary.finished or "" for summary in summaries)
 
 
 @router.get("/api/batches/{batch_id}", response_model=BatchDocument, responses=problems(401, 404))
-def batch(request: Request, batch_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 200) -> Response:
-    """Return a batch with its newest runs, the totals of all runs, and each candidate's mean over the trials that count."""
+def batch(
+    request: Request, batch_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 200
+) -> Response:
+    """Return a batch with its newest runs, the totals of all runs, and each candidate's mean over
+    the trials that count.
+    """
     rooms = rooms_of(request)
-    # A batch may hold runs with different rubrics; the document then has the warning `pooled_anyway`, and not an error.
+    # A batch may hold runs with different rubrics; the document then has the warning
+    # `pooled_anyway`, and not an error.
     selection = Selection(batch_ids=(batch_id,), pool_anyway=True)
     summaries = runs.runs(rooms.workspace, selection)
     return Answer(_document(rooms.workspace, summaries, rooms.overviews.of(selection), limit))
 
 
-def _document(workspace: Workspace, summaries: Sequence[RunSummary], overview: StatisticsOverview, limit: int) -> BatchDocument:
+def _document(
+    workspace: Workspace, summaries: Sequence[RunSummary], overview: StatisticsOverview, limit: int
+) -> BatchDocument:
     trials: Counter[str] = Counter()
     assessments: Counter[str] = Counter()
     for run in summaries:
         trials.update({str(state): n for state, n in run.trials.items()})
         assessments.update({str(state): n for state, n in run.assessments.items()})
     by_run, estimates = approvals_of_runs(workspace, summaries), overview.report.estimates
-    weighed = [(estimate.mean, estimate.n_trials) for estimate in estimates if estimate.mean is not None]
+    weighed = [
+        (estimate.mean, estimate.n_trials) for estimate in estimates if estimate.mean is not None
+    ]
     n = sum(count for _, count in weighed)
     return fill(
         BatchDocument,
@@ -225,18 +275,27 @@ def _document(workspace: Workspace, summaries: Sequence[RunSummary], overview: S
         avgScore=float(sum(Fraction(mean) * count for mean, count in weighed) / n) if n else None,
         approvals=overview.approvals,
         runs=tuple(
-            fill(BatchRunDocument, run_row(run, by_run[run.id]), run_id=run.id, runId=run.id) for run in summaries[:limit]
+            fill(BatchRunDocument, run_row(run, by_run[run.id]), run_id=run.id, runId=run.id)
+            for run in summaries[:limit]
         ),
-        trials={"total": sum(trials.values()), **{str(state): trials.get(str(state), 0) for state in TrialState}},
+        trials={
+            "total": sum(trials.values()),
+            **{str(state): trials.get(str(state), 0) for state in TrialState},
+        },
         assessments={str(state): assessments.get(str(state), 0) for state in AssessmentState},
         candidates=tuple(fill(MeanDocument, estimate) for estimate in estimates),
         excluded=fill(ExcludedDocument, overview.excluded),
         warnings=tuple(fill(WarningDocument, caution) for caution in overview.cautions),
         telemetry=telemetry(summaries),
-        agentRuns=tuple(islice((row for run in summaries for row in agent_runs(workspace, run)), limit)),
+        agentRuns=tuple(
+            islice((row for run in summaries for row in agent_runs(workspace, run)), limit)
+        ),
         removedRuns=tuple(
             RemovedRunDocument(
-                runId=event.run_id, removal=removal.REMOVALS[event.verb], removedAt=event.at, replacedBy=event.replaced_by
+                runId=event.run_id,
+                removal=removal.REMOVALS[event.verb],
+                removedAt=event.at,
+                replacedBy=event.replaced_by,
             )
             for event in removal.of_batch(workspace, summaries[0].batch_id or "")
         ),

@@ -20,7 +20,15 @@ from assay.web.context import Rooms, reviewer_of, rooms_of, sender_of
 from assay.web.errors import problem_of
 from assay.web.jobs.reruns import RerunRequest
 from assay.web.responses import Answer, Body
-from assay.web.review_state import as_named, by_its_name, is_sealed, key_of, on_the_desk, selection_of, shown
+from assay.web.review_state import (
+    as_named,
+    by_its_name,
+    is_sealed,
+    key_of,
+    on_the_desk,
+    selection_of,
+    shown,
+)
 from assay.web.security.access import visitor_of
 
 if TYPE_CHECKING:
@@ -37,7 +45,8 @@ _ROUNDS = 4  # rounds of leasing to find enough items that do not wait for anoth
 class CorrectionBody(Body):
     """One score, from 0 to 1 or as a word of the scale such as `Yes`.
 
-    `pane` is the candidate's position on the page, from 0; without a criterion, this is its overall score.
+    `pane` is the candidate's position on the page, from 0; without a criterion, this is its overall
+    score.
     """
 
     pane: int = Field(ge=0, le=10_000)
@@ -48,8 +57,8 @@ class CorrectionBody(Body):
 class AboutOne(Body):
     """A request about one item. `key` is the idempotency key.
 
-    If `run` is given (a full id), the item must belong to that run, otherwise the request fails, because another store may use the
-    same ids.
+    If `run` is given (a full id), the item must belong to that run, otherwise the request fails,
+    because another store may use the same ids.
     """
 
     key: str = Field(min_length=8, max_length=80)
@@ -75,13 +84,18 @@ class VerdictBody(AboutOne):
 
 
 class SecondBody(AboutOne):
-    """A request that two people decide an item; with `withdraw`, the reviewer takes their request back."""
+    """A request that two people decide an item; with `withdraw`, the reviewer takes their request
+    back.
+    """
 
     withdraw: bool = False
 
 
 class DecisionsBody(Body):
-    """Decisions in order, each independent. `run`, `suite`, `task`, `judge`: filters of the returned progress."""
+    """Decisions in order, each independent.
+
+    `run`, `suite`, `task`, `judge`: filters of the returned progress.
+    """
 
     decisions: list[DecisionBody] = Field(min_length=1, max_length=MOST_AT_ONCE)
     run: str | None = None
@@ -122,23 +136,37 @@ def review_next(
 ) -> Response:
     """Return the next pending assessments, leased to a desk (a browser tab) for five minutes.
 
-    `after` lists the ids that the desk still holds, separated by commas; `first` is an id that it wants back after a reload.
+    `after` lists the ids that the desk still holds, separated by commas; `first` is an id that it
+    wants back after a reload.
     """
-    rooms, selection, reviewer = rooms_of(request), selection_of(run, suite, task, judge), reviewer_of(request)
+    rooms, selection, reviewer = (
+        rooms_of(request),
+        selection_of(run, suite, task, judge),
+        reviewer_of(request),
+    )
     held = [key_of(request, text) for text in after.split(",") if text]
     waiting = rooms.review.control_items.waiting(selection, reviewer=reviewer)
-    # A control item replaces a real one, because the number of items in a response must not reveal it.
-    lying = [key for key in rooms.queue.lies_on(desk) if key not in held] if waiting or first else []
+    # A control item replaces a real one, because the number of items in a response must not reveal
+    # it.
+    lying = (
+        [key for key in rooms.queue.lies_on(desk) if key not in held] if waiting or first else []
+    )
     control = _wanted_back(rooms, first, key_of(request, first), desk=desk) if first else None
     if control is None:
         control = _control_item(rooms, waiting, lying, held=held, desk=desk, limit=limit)
     left = limit - (control is not None)
     holding = [*held, *([] if control is None else [control])]
-    taken = _taken(rooms, selection, desk=desk, reviewer=reviewer, holding=holding, limit=left) if left else []
+    taken = (
+        _taken(rooms, selection, desk=desk, reviewer=reviewer, holding=holding, limit=left)
+        if left
+        else []
+    )
     if control is None and not taken:
-        control = _control_item(rooms, waiting, lying, held=held, desk=desk, limit=limit, any_left=False)
-    # After a reload, the items must come back in the same order, otherwise the one that moved would give itself away as the control
-    # item.
+        control = _control_item(
+            rooms, waiting, lying, held=held, desk=desk, limit=limit, any_left=False
+        )
+    # After a reload, the items must come back in the same order, otherwise the one that moved would
+    # give itself away as the control item.
     place = lying.index(control) if control in lying else None
     keys = rooms.placement.mixed(taken, control, limit=limit, place=place)
     if control is not None:
@@ -173,13 +201,19 @@ def review_leave(request: Request, body: DeskBody) -> Response:
 
 @router.get("/api/assessments/{assessment_id}", tags=["review"])
 def assessment(request: Request, assessment_id: str, whole: bool = False) -> Response:
-    """Return one assessment, without names while it is pending; with `whole`, with responses in full length."""
+    """Return one assessment, without names while it is pending; with `whole`, with responses in
+    full length.
+    """
     return Answer(shown(request, assessment_id, whole=whole))
 
 
 @router.get("/api/assessments/{assessment_id}/panes/{pane}", tags=["review"])
-def response_of(request: Request, assessment_id: str, pane: Annotated[int, Path(ge=0, le=999)]) -> Response:
-    """Return one response of an assessment in full length, without names while the assessment is pending."""
+def response_of(
+    request: Request, assessment_id: str, pane: Annotated[int, Path(ge=0, le=999)]
+) -> Response:
+    """Return one response of an assessment in full length, without names while the assessment is
+    pending.
+    """
     rooms = rooms_of(request)
     key = key_of(request, assessment_id)
     with by_its_name(assessment_id, key):
@@ -188,13 +222,17 @@ def response_of(request: Request, assessment_id: str, pane: Annotated[int, Path(
 
 @router.get("/api/assessments/{assessment_id}/drawn", tags=["review"])
 def drawn_responses(request: Request, assessment_id: str, whole: bool = False) -> Response:
-    """Return the responses of an assessment for display: Markdown as a tree of elements, and the colours of code."""
+    """Return the responses of an assessment for display: Markdown as a tree of elements, and the
+    colours of code.
+    """
     return Answer(drawn(shown(request, assessment_id, whole=whole)))
 
 
 @router.post("/api/review/verdict", tags=["review"])
 def review_verdict(request: Request, body: VerdictBody) -> Response:
-    """Record a reviewer's own scores of a blind item, and return the item with the judge's grades."""
+    """Record a reviewer's own scores of a blind item, and return the item with the judge's
+    grades.
+    """
     rooms, reviewer = rooms_of(request), reviewer_of(request, body.reviewer)
     key = key_of(request, body.id)
     scores = _scores_of(request, key, body.scores)
@@ -210,26 +248,34 @@ def review_second(request: Request, body: SecondBody) -> Response:
     key = key_of(request, body.id)
     with by_its_name(body.id, key):
         rooms.review.check_run(key, body.run)
-        rooms.review.ask_second(key, reviewer=reviewer, idempotency_key=body.key, withdrawn=body.withdraw)
+        rooms.review.ask_second(
+            key, reviewer=reviewer, idempotency_key=body.key, withdrawn=body.withdraw
+        )
     return Answer({"ok": True})
 
 
 @router.post("/api/decisions", tags=["review"])
 def decisions(request: Request, body: DecisionsBody) -> Response:
-    """Apply decisions one by one. Each has its own result, and a refused decision does not stop the others."""
+    """Apply decisions one by one.
+
+    Each has its own result, and a refused decision does not stop the others.
+    """
     rooms = rooms_of(request)
     if body.judge is not None and not visitor_of(request).may_filter_by("judge"):
         problem = "is not a filter for reviewers, because it would confirm who graded an item."
         raise InputError("judge", problem, remedy="Leave it out.")
     selection = selection_of(body.run, body.suite, body.task, body.judge)
     if selection != Selection():
-        rooms.workspace.archive.assessments.tally(selection)  # checks every name before anything is applied
+        # checks every name before anything is applied
+        rooms.workspace.archive.assessments.tally(selection)
     results: list[Mapping[str, object]] = []
     for decision in body.decisions:
         try:
             state = decide(request, decision)
         except InputError as error:
-            results.append({"key": decision.key, "id": decision.id, "ok": False, **problem_of(error)})
+            results.append(
+                {"key": decision.key, "id": decision.id, "ok": False, **problem_of(error)}
+            )
         else:
             results.append({"key": decision.key, "id": decision.id, "ok": True, "state": state})
     who = visitor_of(request).name or reviewer_of(request, body.decisions[-1].reviewer)
@@ -238,7 +284,9 @@ def decisions(request: Request, body: DecisionsBody) -> Response:
 
 @router.post("/api/rerun", tags=["review"], status_code=202)
 async def rerun(request: Request, body: RerunBody) -> Response:
-    """Start judging a trial again, or return the state: repeat the same request until `status` is not `running`."""
+    """Start judging a trial again, or return the state: repeat the same request until `status` is
+    not `running`.
+    """
     rooms, sender = rooms_of(request), sender_of(request, body.reviewer)
     # The store blocks, so calling it in the event loop would delay every stream.
     key = await asyncio.to_thread(key_of, request, body.id)
@@ -259,7 +307,10 @@ async def rerun(request: Request, body: RerunBody) -> Response:
 
 
 def _wanted_back(rooms: Rooms, name: str, key: AssessmentKey, *, desk: str) -> AssessmentKey | None:
-    """Lease an item again to the desk (browser tab) that held it. Returns its key if it is a control item, which no queue lists."""
+    """Lease an item again to the desk (browser tab) that held it.
+
+    Returns its key if it is a control item, which no queue lists.
+    """
     with by_its_name(name, key):
         row = rooms.review.control_items.detail(key).row
     leased = row.state is AssessmentState.PENDING and rooms.queue.claim(key, desk=desk)
@@ -276,7 +327,9 @@ def _control_item(
     limit: int,
     any_left: bool = True,
 ) -> AssessmentKey | None:
-    """Lease a control item to the desk: the item that the desk held before a reload, otherwise a newly chosen item."""
+    """Lease a control item to the desk: the item that the desk held before a reload, otherwise a
+    newly chosen item.
+    """
     if not waiting:
         return None
     chosen = [key for key in waiting if key in lying]
@@ -285,13 +338,23 @@ def _control_item(
 
 
 def _taken(
-    rooms: Rooms, selection: Selection, *, desk: str, reviewer: str, holding: list[AssessmentKey], limit: int
+    rooms: Rooms,
+    selection: Selection,
+    *,
+    desk: str,
+    reviewer: str,
+    holding: list[AssessmentKey],
+    limit: int,
 ) -> list[AssessmentKey]:
     """Lease the next items to a desk, except items that need another person's opinion."""
     given: list[AssessmentKey] = []
     for _ in range(_ROUNDS):
-        keys = rooms.queue.take(selection, desk=desk, holding=(*holding, *given), limit=limit - len(given))
-        others = rooms.review.opinions.not_decidable_by(keys, reviewer=reviewer) if keys else frozenset()
+        keys = rooms.queue.take(
+            selection, desk=desk, holding=(*holding, *given), limit=limit - len(given)
+        )
+        others = (
+            rooms.review.opinions.not_decidable_by(keys, reviewer=reviewer) if keys else frozenset()
+        )
         for key in others:
             rooms.queue.put_back(key, desk=desk)
         given += [key for key in keys if key not in others]
@@ -302,7 +365,11 @@ def _taken(
 
 def decide(request: Request, body: DecisionBody) -> str:
     """Apply one decision and return the new state; raises `InputError` if it is refused."""
-    rooms, sender, key = rooms_of(request), sender_of(request, body.reviewer), key_of(request, body.id)
+    rooms, sender, key = (
+        rooms_of(request),
+        sender_of(request, body.reviewer),
+        key_of(request, body.id),
+    )
     submitted = SubmittedDecision(
         verb=Verb(body.verb),
         **attributes(sender, "reviewer", "signed_in", "via"),
@@ -311,17 +378,25 @@ def decide(request: Request, body: DecisionBody) -> str:
         corrections=tuple(_scores_of(request, key, body.corrections)),
     )
     with by_its_name(body.id, key):
-        # Without this check, a decision during a rerun was accepted and then replaced by the new attempt.
+        # Without this check, a decision during a rerun was accepted and then replaced by the new
+        # attempt.
         rooms.reruns.refuse_meanwhile(key, reviewer=sender.reviewer, idempotency_key=body.key)
         state = rooms.review.decide(key, submitted)
     rooms.queue.done_with(key)
     return str(state)
 
 
-def _scores_of(request: Request, key: AssessmentKey, given: Sequence[CorrectionBody]) -> list[tuple[int, str | None, float]]:
-    """Return scores by pane and criterion as numbers; words are read only if one is given, because that reads the plan."""
+def _scores_of(
+    request: Request, key: AssessmentKey, given: Sequence[CorrectionBody]
+) -> list[tuple[int, str | None, float]]:
+    """Return scores by pane and criterion as numbers; words are read only if one is given, because
+    that reads the plan.
+    """
     words: ScaleWords = {}
     if any(isinstance(score.score, str) for score in given):
         workspace = rooms_of(request).workspace
         words = scale_words(workspace, workspace.archive.assessments.detail(key).row)
-    return [(score.pane, score.criterion, score_of(score.score, score.criterion, words, where="score")) for score in given]
+    return [
+        (score.pane, score.criterion, score_of(score.score, score.criterion, words, where="score"))
+        for score in given
+    ]

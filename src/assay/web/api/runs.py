@@ -27,7 +27,9 @@ from assay.web.run_rows import (
 router = APIRouter()
 
 
-@router.get("/api/runs", tags=["runs"], response_model=RunListDocument, responses=problems(401, 404))
+@router.get(
+    "/api/runs", tags=["runs"], response_model=RunListDocument, responses=problems(401, 404)
+)
 def runs(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
@@ -36,16 +38,30 @@ def runs(
     status: RunState | None = None,
 ) -> Response:
     """List runs, newest first; `status` filters by run state."""
-    selection = Selection(suites=(suite,) if suite else (), batch_ids=(batch_id,) if batch_id else ())
+    selection = Selection(
+        suites=(suite,) if suite else (), batch_ids=(batch_id,) if batch_id else ()
+    )
     rooms = rooms_of(request)
     summaries = registry.runs_in_state(rooms.workspace, selection, status, limit=limit)
     by_run = approvals_of_runs(rooms.workspace, summaries)
-    rows = tuple(fill(ListedRunDocument, run_row(run, by_run[run.id]), run_id=run.id) for run in summaries)
+    rows = tuple(
+        fill(ListedRunDocument, run_row(run, by_run[run.id]), run_id=run.id) for run in summaries
+    )
     return Answer(RunListDocument(runs=rows))
 
 
-@router.get("/api/runs/{run_id}", tags=["runs"], response_model=RunWithEvaluationsDocument, responses=problems(401, 404))
-def run(request: Request, run_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 200, after: str | None = None) -> Response:
+@router.get(
+    "/api/runs/{run_id}",
+    tags=["runs"],
+    response_model=RunWithEvaluationsDocument,
+    responses=problems(401, 404),
+)
+def run(
+    request: Request,
+    run_id: str,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+    after: str | None = None,
+) -> Response:
     """Return a run with its evaluations and telemetry; pending assessments have no scores."""
     rooms = rooms_of(request)
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(run_id,)))
@@ -54,9 +70,15 @@ def run(request: Request, run_id: str, limit: Annotated[int, Query(ge=1, le=1000
 
 @router.get("/api/live", tags=["runs"])
 async def live(request: Request) -> Response:
-    """Stream runs as server-sent events when they change; if too many clients listen, answer 503, then poll `/queue.json`."""
+    """Stream runs as server-sent events when they change; if too many clients listen, answer 503,
+    then poll `/queue.json`.
+    """
     if not rooms_of(request).live.has_room:
-        return problem_response(request.scope, 503, "live", "too many pages are connected.", remedy="Try again later.")
+        return problem_response(
+            request.scope, 503, "live", "too many pages are connected.", remedy="Try again later."
+        )
     # Without this header nginx holds events back until its buffer is full.
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return StreamingResponse(rooms_of(request).live.listen(), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(
+        rooms_of(request).live.listen(), media_type="text/event-stream", headers=headers
+    )

@@ -20,7 +20,9 @@ class ProblemDocument:
 
 @document
 class RefusalDocument:
-    """The body of every failed request; `problems` lists all of them when a request can have several."""
+    """The body of every failed request; `problems` lists all of them when a request can have
+    several.
+    """
 
     error: ProblemDocument
     problems: tuple[ProblemDocument, ...] | Absent = optional()
@@ -48,7 +50,9 @@ _MEANINGS: Final = {
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI descriptions of a route's failure statuses."""
-    return {status: {"model": RefusalDocument, "description": _MEANINGS[status]} for status in statuses}
+    return {
+        status: {"model": RefusalDocument, "description": _MEANINGS[status]} for status in statuses
+    }
 
 
 def examples_of(endpoint: str) -> Any:

@@ -40,22 +40,38 @@ def reviewer(request: Request, body: NameBody) -> Response:
     name = checked_name(body.name)
     answer = Answer({"reviewer": name})
     # Quoted, because cookies hold ASCII only.
-    answer.set_cookie(REVIEWER_COOKIE, quote(name), max_age=365 * 86400, httponly=True, samesite="strict", path="/")
+    answer.set_cookie(
+        REVIEWER_COOKIE,
+        quote(name),
+        max_age=365 * 86400,
+        httponly=True,
+        samesite="strict",
+        path="/",
+    )
     return answer
 
 
 @router.post("/api/signin", tags=["server"])
 async def sign_in_with_token(request: Request, body: TokenBody) -> Response:
-    """Exchange a token for a session cookie, and return the page to start on. Wrong tokens are delayed."""
+    """Exchange a token for a session cookie, and return the page to start on.
+
+    Wrong tokens are delayed.
+    """
     entrance = rooms_of(request).entrance
     grant = await entrance.grant(body.token)
     session = None if grant is None else await entrance.sessions.begin(grant)
     if grant is None or session is None:
         if not await entrance.wrong.delay(request.client.host if request.client else ""):
             return problem_response(request.scope, 429, *TOO_OFTEN, remedy="Try again in a minute.")
-        problem = "is wrong." if grant is None else "was used before; the link of an invitation works once."
+        problem = (
+            "is wrong."
+            if grant is None
+            else "was used before; the link of an invitation works once."
+        )
         remedy = "Enter the server's token, or the token of a new invitation."
-        return Answer({"error": {"where": "token", "problem": problem, "remedy": remedy}}, status_code=401)
+        return Answer(
+            {"error": {"where": "token", "problem": problem, "remedy": remedy}}, status_code=401
+        )
     before = session_cookie(request.headers)
     if before is not None:
         await entrance.sessions.end(before)

@@ -35,7 +35,9 @@ class ParametersBody(Body):
 
 
 class ProtocolBody(Body):
-    """A run's review protocol: shares between 0 and 1, and the distance of a repeat from its item; see `domain.protocol`."""
+    """A run's review protocol: shares between 0 and 1, and the distance of a repeat from its item;
+    see `domain.protocol`.
+    """
 
     blind: float | None = None
     plants: float | None = None
@@ -71,7 +73,9 @@ class StartBody(Body):
             path=self.suite,
             candidates=tuple(self.candidates),
             judges=tuple(self.judges),
-            changes=self.model_dump(exclude_none=True, include={"review", "protocol", "parameters", "rubric"}),
+            changes=self.model_dump(
+                exclude_none=True, include={"review", "protocol", "parameters", "rubric"}
+            ),
             budget_usd=self.budget,
             **{name: getattr(self, name) for name in names},
         )
@@ -85,7 +89,8 @@ class DemoBody(Body):
 
 @router.post("/api/start/look", tags=["start"])
 def look(request: Request, body: StartBody) -> Response:
-    """Estimate a run's calls, cost and reviews without calling a model; list the models with and without a batch API.
+    """Estimate a run's calls, cost and reviews without calling a model; list the models with and
+    without a batch API.
 
     `problems` lists the reasons that prevent a start, each with its field.
     """
@@ -113,7 +118,10 @@ def look(request: Request, body: StartBody) -> Response:
 
 @router.post("/api/start", tags=["start"], status_code=201)
 def start(request: Request, body: StartBody) -> Response:
-    """Start a run in this server, or submit it as a provider batch. A repeated request with the same `key` returns the same run."""
+    """Start a run in this server, or submit it as a provider batch.
+
+    A repeated request with the same `key` returns the same run.
+    """
     rooms = rooms_of(request)
 
     def begin() -> str:
@@ -135,7 +143,10 @@ def start(request: Request, body: StartBody) -> Response:
 
 @router.post("/api/demo", tags=["start"], status_code=201)
 def start_demo(request: Request, body: DemoBody) -> Response:
-    """Start the demo run in a store without runs. The judge's replies are pre-recorded, so no model is called."""
+    """Start the demo run in a store without runs.
+
+    The judge's replies are pre-recorded, so no model is called.
+    """
     rooms = rooms_of(request)
 
     def begin() -> str:
@@ -148,7 +159,10 @@ def start_demo(request: Request, body: DemoBody) -> Response:
 
 
 class PastedBody(Body):
-    """Pasted texts that people will grade. `rubric` is written as in a suite file; if missing, the default criteria apply."""
+    """Pasted texts that people will grade.
+
+    `rubric` is written as in a suite file; if missing, the default criteria apply.
+    """
 
     thing: str = Field(max_length=200)
     context: str = Field(default="", max_length=200_000)
@@ -161,7 +175,10 @@ class PastedBody(Body):
 def pasted(request: Request, body: PastedBody) -> Response:
     """Save pasted texts as a suite and start a run that people grade, without model calls."""
     try:
-        run = grade_pasted(rooms_of(request).workspace, **attributes(body, "thing", "context", "snippets", "trials", "rubric"))
+        run = grade_pasted(
+            rooms_of(request).workspace,
+            **attributes(body, "thing", "context", "snippets", "trials", "rubric"),
+        )
     except InputError as error:
         return _refused(error, PLACE)
     return Answer({"run_id": run.summary.id}, status_code=201)

@@ -28,8 +28,8 @@ router = APIRouter()
 class FileBody(Body):
     """A set or suite file from the browser; with `only_look`, it is checked and not saved.
 
-    `title` is the set's name if a file name cannot contain all its characters. With `as_version`, an existing file of this name
-    is kept, and the new one is saved under the next free number.
+    `title` is the set's name if a file name cannot contain all its characters. With `as_version`,
+    an existing file of this name is kept, and the new one is saved under the next free number.
     """
 
     name: str = Field(min_length=1, max_length=210)
@@ -76,7 +76,9 @@ class SuiteForm(TypedDict):
 def suites(request: Request) -> Response:
     """List the suite and set files in the server's folder, and known models."""
     workspace = rooms_of(request).workspace
-    models = [{"ref": model.ref, "from": model.origin} for model in starting.known_models(workspace)]
+    models = [
+        {"ref": model.ref, "from": model.origin} for model in starting.known_models(workspace)
+    ]
     return Answer({"suites": list(suite_files.suite_files(workspace)), "models": models})
 
 
@@ -94,17 +96,24 @@ def suite(request: Request, path: Annotated[str, Query(max_length=1_000)]) -> Re
 
 @router.post("/api/suites", tags=["start"])
 def save(request: Request, body: FileBody) -> Response:
-    """Save a set or suite in the server's folder, or return its problems. Existing files are not overwritten."""
+    """Save a set or suite in the server's folder, or return its problems.
+
+    Existing files are not overwritten.
+    """
     workspace = rooms_of(request).workspace
     try:
         where, wrong = suite_files.check(workspace, body.name, body.text)
         if not wrong and not body.only_look:
-            saved = suite_files.save(workspace, body.name, body.text, title=body.title, as_version=body.as_version)
+            saved = suite_files.save(
+                workspace, body.name, body.text, title=body.title, as_version=body.as_version
+            )
             return Answer({"suite": saved, "problems": []}, status_code=201)
     except InputError as error:
         return _refused(error, "")
     problems = [_problem(each, where.as_posix()) for each in wrong]
-    return Answer({"suite": where.as_posix(), "problems": problems}, status_code=422 if wrong else 200)
+    return Answer(
+        {"suite": where.as_posix(), "problems": problems}, status_code=422 if wrong else 200
+    )
 
 
 def suite_document(workspace: Workspace, path: str) -> SuiteForm:
@@ -127,13 +136,17 @@ def _document(suite: Suite) -> SuiteChoices:
         "tasks": len(tasks),
         "things": [task.thing for task in tasks[:5]],
         "judged": any(task.scoring.method == "judge" for task in tasks),
-        "asks": any(task.prompt or task.turns for task in tasks) or any(candidate.model for candidate in suite.candidates),
+        "asks": any(task.prompt or task.turns for task in tasks)
+        or any(candidate.model for candidate in suite.candidates),
         "trials": suite.trials or next((task.trials for task in tasks if task.trials), None),
         "candidates": [
             {"name": candidate.name, "model": candidate.model.ref if candidate.model else None}
             for candidate in suite.candidates
         ],
-        "judges": [{"ref": judge.model.ref, "name": judge.name, "mode": str(judge.mode)} for judge in suite.judges],
+        "judges": [
+            {"ref": judge.model.ref, "name": judge.name, "mode": str(judge.mode)}
+            for judge in suite.judges
+        ],
         "review": str(suite.review),
         "protocol": protocols.numbers(suite.protocol),
         "parameters": suite.parameters.as_json(),

@@ -32,11 +32,15 @@ class UploadBody(Body):
 
 @router.post("/api/uploads/look", tags=["start"])
 def look(request: Request, body: UploadBody) -> Response:
-    """Describe the contents of files (results of any harness, suites, sets, tables), and store nothing."""
+    """Describe the contents of files (results of any harness, suites, sets, tables), and store
+    nothing.
+    """
     return Answer(uploads.look(rooms_of(request).workspace, body.pairs()))
 
 
 @router.post("/api/uploads", tags=["start"], status_code=201)
 def keep(request: Request, body: UploadBody) -> Response:
-    """Import the results and save the suites from these files; results that are already stored are not imported again."""
+    """Import the results and save the suites from these files; results that are already stored are
+    not imported again.
+    """
     return Answer(uploads.keep(rooms_of(request).workspace, body.pairs()), status_code=201)

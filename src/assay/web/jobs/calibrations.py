@@ -1,6 +1,7 @@
 """Calibrations started on a page, which a thread of this process executes one after another.
 
-If a calibration or the server is stopped, every paid answer is kept, and the same calibration continues from there.
+If a calibration or the server is stopped, every paid answer is kept, and the same calibration
+continues from there.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ GOES_ON: Final = frozenset({"waiting", "measuring"})
 
 @dataclass(slots=True)
 class Job:
-    """One calibration: `done` out of `of` answers have arrived. `state`: waiting, measuring, done, stopped or failed."""
+    """One calibration: `done` out of `of` answers have arrived.
+
+    `state`: waiting, measuring, done, stopped or failed.
+    """
 
     id: str
     wanted: Wanted
@@ -61,24 +65,33 @@ class Measuring:
             return tuple(reversed(self._jobs.values()))
 
     def begin(self, key: str, wanted: Sequence[Wanted]) -> tuple[Job, ...]:
-        """Measure these judges, one after the other. A repeated key returns the jobs that it started before."""
+        """Measure these judges, one after the other.
+
+        A repeated key returns the jobs that it started before.
+        """
         with self._lock:
             known = tuple(job for name, job in self._jobs.items() if name.rpartition("/")[0] == key)
             if known:
                 return known
             if self._stopped:
                 raise Refused("calibrate", "cannot start: the server is stopping.")
-            if sum(job.state in GOES_ON for job in self._jobs.values()) + len(wanted) > MOST_WAITING:
+            if (
+                sum(job.state in GOES_ON for job in self._jobs.values()) + len(wanted)
+                > MOST_WAITING
+            ):
                 problem = f"may have at most {MOST_WAITING} judges waiting."
                 raise Refused("calibrate", problem, remedy="Wait until some of them are done.")
             made = [
-                Job(id=f"{key}/{place}", wanted=request, stopper=stopper_.Stopper()) for place, request in enumerate(wanted)
+                Job(id=f"{key}/{place}", wanted=request, stopper=stopper_.Stopper())
+                for place, request in enumerate(wanted)
             ]
             self._jobs.update((job.id, job) for job in made)
             while len(self._jobs) > _REMEMBERED:
                 self._jobs.popitem(last=False)
             if self._worker is None:
-                self._worker = threading.Thread(target=self._work, name="assay-calibrate", daemon=True)
+                self._worker = threading.Thread(
+                    target=self._work, name="assay-calibrate", daemon=True
+                )
                 self._worker.start()
             return tuple(made)
 
@@ -109,9 +122,17 @@ class Measuring:
     def _work(self) -> None:
         while True:
             with self._lock:
-                job = next((candidate for candidate in self._jobs.values() if candidate.state == "waiting"), None)
+                job = next(
+                    (
+                        candidate
+                        for candidate in self._jobs.values()
+                        if candidate.state == "waiting"
+                    ),
+                    None,
+                )
                 if job is None:
-                    # Under the lock, so that `begin` either sees that no thread runs, or this thread sees the new job.
+                    # Under the lock, so that `begin` either sees that no thread runs, or this
+                    # thread sees the new job.
                     self._worker = None
                     return
                 job.state = "measuring"
@@ -124,7 +145,11 @@ class Measuring:
         beside = self._workspace.beside()
         try:
             calibrated = measure.calibrate(
-                beside, job.wanted.model, **records.arguments(beside, job.wanted), stopper=job.stopper, answered=answered
+                beside,
+                job.wanted.model,
+                **records.arguments(beside, job.wanted),
+                stopper=job.stopper,
+                answered=answered,
             )
         except Interrupted:
             job.state, job.problem = "stopped", ""
@@ -132,7 +157,10 @@ class Measuring:
             job.state, job.problem = "failed", str(error)
         except Exception:
             _log.exception("calibration of %s failed", job.wanted.model)
-            job.state, job.problem = "failed", "It failed because of an internal error; see the server's log."
+            job.state, job.problem = (
+                "failed",
+                "It failed because of an internal error; see the server's log.",
+            )
         else:
             records.forget_pasted(beside, job.wanted)
             job.number, job.tier = calibrated.record.number, calibrated.trust.tier.words

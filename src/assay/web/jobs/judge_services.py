@@ -1,4 +1,6 @@
-"""Services shared by the pages about judges, created once per server: models, rubrics and calibrations."""
+"""Services shared by the pages about judges, created once per server: models, rubrics and
+calibrations.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 """Reruns that reviewers request on a page, executed in the background.
 
-The page repeats its request until it gets the outcome, so a restarted server starts the rerun again. The attempt number in the
-request prevents two reruns for one request.
+The page repeats its request until it gets the outcome, so a restarted server starts the rerun
+again. The attempt number in the request prevents two reruns for one request.
 
-The rerun of a control item (planted check) calls no model, but looks like a real one: it takes as long as judging usually
-takes, returns another attempt, and is refused if a real item would be refused. If the last real rerun of this process failed,
-it fails with the same error; before the first real rerun, it succeeds.
+The rerun of a control item (planted check) calls no model, but looks like a real one: it takes as
+long as judging usually takes, returns another attempt, and is refused if a real item would be
+refused. If the last real rerun of this process failed, it fails with the same error; before the
+first real rerun, it succeeds.
 """
 
 from __future__ import annotations
@@ -45,9 +46,11 @@ _AROUND_S: Final = 0.2  # time a rerun takes besides the judge's answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerunRequest:
-    """A requested rerun of the item `name` that replaces `attempt`; with `sealed`, the new attempt's id is opaque too.
+    """A requested rerun of the item `name` that replaces `attempt`; with `sealed`, the new
+    attempt's id is opaque too.
 
-    `via`, `displayed`: as in the decision that the request becomes. `signed_in`: the person whose sign-in sent the request.
+    `via`, `displayed`: as in the decision that the request becomes. `signed_in`: the person whose
+    sign-in sent the request.
     """
 
     key: str
@@ -65,7 +68,9 @@ class RerunRequest:
     @property
     def stated_by(self) -> str:
         """The person who stated the reviewer's name; empty if the name speaks for itself."""
-        return stated_by(self.reviewer, signed_in=self.signed_in, via=self.via, displayed=self.displayed)
+        return stated_by(
+            self.reviewer, signed_in=self.signed_in, via=self.via, displayed=self.displayed
+        )
 
 
 class RerunOutcome(TypedDict):
@@ -81,7 +86,13 @@ class RerunOutcome(TypedDict):
 class Reruns:
     """The reruns of this process. Runs in the server's event loop."""
 
-    def __init__(self, workspace: Workspace, queue: ReviewQueue, review: ReviewService, concealment: Concealment) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        queue: ReviewQueue,
+        review: ReviewService,
+        concealment: Concealment,
+    ) -> None:
         self._workspace = workspace
         self._queue = queue
         self._review = review
@@ -93,20 +104,30 @@ class Reruns:
         self._under_way: dict[asyncio.Task[None], RerunRequest] = {}
 
     async def ask(self, request_: RerunRequest) -> RerunOutcome:
-        """Start a rerun if it is new, and return its state. Raises UnknownName if the assessment does not exist.
+        """Start a rerun if it is new, and return its state.
 
-        Raises Refused if the assessment is in dispute, lacks this attempt or is being judged again, or if the key was used for
-        another assessment.
+        Raises UnknownName if the assessment does not exist.
+
+        Raises Refused if the assessment is in dispute, lacks this attempt or is being judged again,
+        or if the key was used for another assessment.
         """
         known = self._outcomes.get(request_.key)
         if known is not None:
-            rules.check_key(request_.assessment, of=await asyncio.to_thread(self._concealment.key_of, known["id"]))
+            rules.check_key(
+                request_.assessment,
+                of=await asyncio.to_thread(self._concealment.key_of, known["id"]),
+            )
             return known
-        # Without this check, a key that was sent again for another item returned the outcome of the first.
-        await asyncio.to_thread(self._review.check_key, request_.assessment, idempotency_key=request_.key)
+        # Without this check, a key that was sent again for another item returned the outcome of the
+        # first.
+        await asyncio.to_thread(
+            self._review.check_key, request_.assessment, idempotency_key=request_.key
+        )
         detail = await asyncio.to_thread(self._review.control_items.detail, request_.assessment)
         if len(detail.attempts) > request_.attempt:
-            return await self._done(request_, detail, detail.attempts[-1], attempt=len(detail.attempts))
+            return await self._done(
+                request_, detail, detail.attempts[-1], attempt=len(detail.attempts)
+            )
         if len(detail.attempts) < request_.attempt:
             raise Refused(
                 request_.name,
@@ -116,8 +137,11 @@ class Reruns:
         await asyncio.to_thread(self._review.opinions.refuse_disputed, detail)
         if request_.key in self._outcomes:  # a concurrent request with the same key was faster
             return await self.ask(request_)
-        self._refuse(self._asked_by(request_.assessment), reviewer=request_.reviewer, called=request_.name)
-        # Marked before the work begins, because requests of two people for one item once shared a rerun.
+        self._refuse(
+            self._asked_by(request_.assessment), reviewer=request_.reviewer, called=request_.name
+        )
+        # Marked before the work begins, because requests of two people for one item once shared a
+        # rerun.
         self._outcomes[request_.key] = {"status": "running", "id": request_.name}
         while len(self._outcomes) > _REMEMBERED:
             self._outcomes.popitem(last=False)
@@ -126,8 +150,11 @@ class Reruns:
         task.add_done_callback(self._under_way.pop)
         return self._outcomes[request_.key]
 
-    def refuse_meanwhile(self, assessment: AssessmentKey, *, reviewer: str, idempotency_key: str) -> None:
-        """Raise `Refused` while this item is being judged again, because the new attempt would replace the decision.
+    def refuse_meanwhile(
+        self, assessment: AssessmentKey, *, reviewer: str, idempotency_key: str
+    ) -> None:
+        """Raise `Refused` while this item is being judged again, because the new attempt would
+        replace the decision.
 
         A decision that is already stored and only sent again is accepted.
         """
@@ -136,7 +163,8 @@ class Reruns:
             self._refuse(asked_by, reviewer=reviewer, called=shown_assessment(assessment))
 
     def _asked_by(self, assessment: AssessmentKey) -> list[str]:
-        requests = list(self._under_way.values())  # copied, because requests are handled in several threads
+        # copied, because requests are handled in several threads
+        requests = list(self._under_way.values())
         return [request_.reviewer for request_ in requests if request_.assessment == assessment]
 
     @staticmethod
@@ -156,7 +184,11 @@ class Reruns:
     async def _carry_out(self, request_: RerunRequest, detail: AssessmentDetail) -> None:
         try:
             async with self._slots:
-                new, failure = await (self._control(request_, detail) if _is_control(detail) else self._judged(request_))
+                new, failure = await (
+                    self._control(request_, detail)
+                    if _is_control(detail)
+                    else self._judged(request_)
+                )
         except (Refused, UnknownName, _NoGrades) as error:
             if error.where == shown_assessment(request_.assessment):
                 error.where = request_.name
@@ -167,14 +199,20 @@ class Reruns:
             self._outcomes.pop(request_.key, None)
             raise
         except Exception as error:  # the waiting page must learn of any failure
-            refusal = Refused("rerun", f"failed unexpectedly ({type(error).__name__}).", remedy="See the server's log.")
+            refusal = Refused(
+                "rerun",
+                f"failed unexpectedly ({type(error).__name__}).",
+                remedy="See the server's log.",
+            )
             self._outcomes[request_.key] = _failed(request_, refusal)
             raise
         else:
             if new is None:
                 self._outcomes[request_.key] = _failed(request_, _why(failure))
             else:
-                self._outcomes[request_.key] = await self._done(request_, detail, new, attempt=request_.attempt + 1)
+                self._outcomes[request_.key] = await self._done(
+                    request_, detail, new, attempt=request_.attempt + 1
+                )
 
     async def _judged(self, request_: RerunRequest) -> tuple[AssessmentKey | None, Failure | None]:
         began = monotonic()
@@ -182,7 +220,9 @@ class Reruns:
             outcome = await rerun.rerun(
                 self._workspace,
                 request_.assessment,
-                **attributes(request_, "reason", "note", "reviewer", "stated_by", "via", "displayed"),
+                **attributes(
+                    request_, "reason", "note", "reviewer", "stated_by", "via", "displayed"
+                ),
                 idempotency_key=request_.key,
             )
         except AssayError as error:
@@ -195,7 +235,9 @@ class Reruns:
         self._broken = None if new is not None else _why(failure)
         return outcome
 
-    async def _control(self, request_: RerunRequest, detail: AssessmentDetail) -> tuple[AssessmentKey | None, Failure | None]:
+    async def _control(
+        self, request_: RerunRequest, detail: AssessmentDetail
+    ) -> tuple[AssessmentKey | None, Failure | None]:
         """Wait for as long as judging takes, then return another attempt of a control item."""
         rerun.check_rerun(detail.row)
         broken = self._broken
@@ -204,19 +246,24 @@ class Reruns:
             raise broken
         decision = Decision(
             verb=Verb.RERUN,
-            **attributes(request_, "assessment", "reviewer", "stated_by", "via", "displayed", "note", "key"),
+            **attributes(
+                request_, "assessment", "reviewer", "stated_by", "via", "displayed", "note", "key"
+            ),
             reason=request_.reason or request_.note,
             purpose=AssessmentPurpose.CONTROL,
         )
         return await asyncio.to_thread(self._review.rerun_control, decision), None
 
     def _takes_s(self, detail: AssessmentDetail) -> float:
-        """Return the seconds for a control item's rerun, taken from a recent real rerun or from the original judge call."""
+        """Return the seconds for a control item's rerun, taken from a recent real rerun or from the
+        original judge call.
+        """
         if self._took:
             return secrets.choice(self._took)
         latency_s = detail.call.get("latency_s")
         asked = float(latency_s) if isinstance(latency_s, int | float) else 0.0
-        # 0.8 to 1.2 times as long, because a rerun that always takes the same time would reveal a control item.
+        # 0.8 to 1.2 times as long, because a rerun that always takes the same time would reveal a
+        # control item.
         return min(asked * (0.8 + secrets.randbelow(400) / 1000), _LONGEST_S) + _AROUND_S
 
     async def _done(
@@ -226,9 +273,16 @@ class Reruns:
         if not _is_control(detail):
             self._queue.soon(new)
             await asyncio.to_thread(
-                self._review.note_rerun, request_.assessment, reviewer=request_.reviewer, idempotency_key=request_.key
+                self._review.note_rerun,
+                request_.assessment,
+                reviewer=request_.reviewer,
+                idempotency_key=request_.key,
             )
-        name = await asyncio.to_thread(self._concealment.sealed, new) if request_.sealed else shown_assessment(new)
+        name = (
+            await asyncio.to_thread(self._concealment.sealed, new)
+            if request_.sealed
+            else shown_assessment(new)
+        )
         return {"status": "done", "id": request_.name, "new_id": name, "attempt": attempt}
 
 
@@ -245,7 +299,11 @@ class _NoGrades(AssayError):
 
 
 def _why(failure: Failure | None) -> _NoGrades:
-    """Return the error for a judge that gave no new grades, without details because these may name the judge."""
+    """Return the error for a judge that gave no new grades, without details because these may name
+    the judge.
+    """
     kind = f" ({failure.kind})" if failure else ""
     remedy = "Try again later; on the command line, `assay review rerun` shows what went wrong."
-    return _NoGrades("rerun", f"the judge gave no new grades{kind}; the earlier grades remain.", remedy=remedy)
+    return _NoGrades(
+        "rerun", f"the judge gave no new grades{kind}; the earlier grades remain.", remedy=remedy
+    )

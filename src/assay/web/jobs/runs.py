@@ -1,7 +1,9 @@
-"""Runs started or resumed on a page, each of which has its own thread and event loop in this process.
+"""Runs started or resumed on a page, each of which has its own thread and event loop in this
+process.
 
-Each run has its own providers and workers, and shares the store with the pages. Stopping the server stops its runs like
-Ctrl-C in a terminal: finished work is kept, and any process can resume the runs.
+Each run has its own providers and workers, and shares the store with the pages. Stopping the server
+stops its runs like Ctrl-C in a terminal: finished work is kept, and any process can resume the
+runs.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ class Runner:
             self._check_room()
 
     def begin(self, plan: RunPlan) -> None:
-        """Execute a run that was just stored or extended; raises `Refused` if this process executes it already."""
+        """Execute a run that was just stored or extended; raises `Refused` if this process executes
+        it already.
+        """
         self._start(
             plan.id,
             lambda beside, stopper: execution.carry_out(
@@ -60,7 +64,9 @@ class Runner:
         )
 
     def queue(self, plan: RunPlan) -> None:
-        """Execute a stored run as soon as a slot is free; does nothing if the run already waits or is executing."""
+        """Execute a stored run as soon as a slot is free; does nothing if the run already waits or
+        is executing.
+        """
         with self._lock:
             if plan.id in self._runs or any(waiting.id == plan.id for waiting in self._waiting):
                 return
@@ -68,17 +74,30 @@ class Runner:
         self._begin_waiting()
 
     def resume(self, run: RunId, *, budget_usd: float | None = None) -> None:
-        """Execute the rest of a run; raises an error if its models cannot be called or the budget is too small."""
+        """Execute the rest of a run; raises an error if its models cannot be called or the budget
+        is too small.
+        """
         plan = execution.resumable(self._workspace, run)
-        with_budget(self._workspace, plan, execution.result_of(self._workspace, run).summary, budget_usd)
-        self._start(run, lambda beside, stopper: execution.resume(beside, run, budget_usd=budget_usd, stopper=stopper))
+        with_budget(
+            self._workspace, plan, execution.result_of(self._workspace, run).summary, budget_usd
+        )
+        self._start(
+            run,
+            lambda beside, stopper: execution.resume(
+                beside, run, budget_usd=budget_usd, stopper=stopper
+            ),
+        )
 
     def submit(self, plan: RunPlan, tasks: Iterable[PlannedTask]) -> None:
-        """Store a run and submit its first requests, as `assay batch submit` does; raises an error if it cannot be stored."""
+        """Store a run and submit its first requests, as `assay batch submit` does; raises an error
+        if it cannot be stored.
+        """
         self.collect(plan.id, batch.begin(self._workspace.beside(), plan, tasks))
 
     def collect(self, run: RunId, first: Callable[[], batch.BatchResult] | None = None) -> None:
-        """Collect the answers to a run's batches and submit the next requests; `first` submits a new run's first requests."""
+        """Collect the answers to a run's batches and submit the next requests; `first` submits a
+        new run's first requests.
+        """
 
         def collect(beside: Workspace, _: stopper_.Stopper) -> None:
             troubles = (batch.collect(beside, run) if first is None else first()).collected.troubles
@@ -104,7 +123,9 @@ class Runner:
 
     def _start(self, run: RunId, what: Callable[[Workspace, stopper_.Stopper], object]) -> None:
         stopper = stopper_.Stopper()
-        thread = threading.Thread(target=self._carry_out, args=(run, what, stopper), name=f"assay-run-{run}", daemon=True)
+        thread = threading.Thread(
+            target=self._carry_out, args=(run, what, stopper), name=f"assay-run-{run}", daemon=True
+        )
         with self._lock:
             ending = self._runs.get(run)
         if ending is not None and not self._workspace.journal.is_carried_out(run):
@@ -117,7 +138,8 @@ class Runner:
             self._check_room()
             self._troubles.pop(run, None)
             self._runs[run] = (thread, stopper)
-            thread.start()  # within the lock, so that `stop` never joins a thread that was not started
+            # within the lock, so that `stop` never joins a thread that was not started
+            thread.start()
 
     def _begin_waiting(self) -> None:
         while True:
@@ -143,9 +165,16 @@ class Runner:
     def _check_room(self) -> None:
         if len(self._runs) >= MOST_AT_ONCE:
             problem = f"is already executing {MOST_AT_ONCE} runs."
-            raise Refused("the server", problem, remedy="Wait until one of them ends, or use `assay run`.")
+            raise Refused(
+                "the server", problem, remedy="Wait until one of them ends, or use `assay run`."
+            )
 
-    def _carry_out(self, run: RunId, what: Callable[[Workspace, stopper_.Stopper], object], stopper: stopper_.Stopper) -> None:
+    def _carry_out(
+        self,
+        run: RunId,
+        what: Callable[[Workspace, stopper_.Stopper], object],
+        stopper: stopper_.Stopper,
+    ) -> None:
         try:
             # With its own providers, because a run closes its connections when it ends.
             what(self._workspace.beside(), stopper)
@@ -157,7 +186,9 @@ class Runner:
         except Exception:
             _log.exception("run %s broke off", run)
             with self._lock:
-                self._troubles[run] = Refused(run, "failed because of an internal error; see the server's log.")
+                self._troubles[run] = Refused(
+                    run, "failed because of an internal error; see the server's log."
+                )
         finally:
             with self._lock:
                 self._runs.pop(run, None)
@@ -166,7 +197,10 @@ class Runner:
 
 @dataclass(slots=True)
 class Starts:
-    """Started runs by idempotency key, so that a repeated request starts no second run. Thread-safe."""
+    """Started runs by idempotency key, so that a repeated request starts no second run.
+
+    Thread-safe.
+    """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     runs: OrderedDict[str, str] = field(default_factory=OrderedDict)

@@ -1,4 +1,6 @@
-"""Pages that compare answers: choose runs and candidates, read their answers row by row, and see who agrees."""
+"""Pages that compare answers: choose runs and candidates, read their answers row by row, and see
+who agrees.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from urllib.parse import quote, unquote, urlencode
 from fastapi import APIRouter, Request, Response
 
 from assay.app.comparison import answers
-from assay.app.comparison.answers import Agreement, AnswerFilter, AnswerQuery, AnswersPage, ShownAnswers
+from assay.app.comparison.answers import (
+    Agreement,
+    AnswerFilter,
+    AnswerQuery,
+    AnswersPage,
+    ShownAnswers,
+)
 from assay.app.provenance import calls_of
 from assay.app.registry import runs as registry
 from assay.app.text_diff import Part, document_of, field_rows, marked, too_long
@@ -54,7 +62,8 @@ router = APIRouter(include_in_schema=False)
 class OfferedCandidate:
     """A candidate that can be chosen as a column, with the totals of its calls.
 
-    `success`: share of requests with an answer, from 0 to 1; None without requests. `tokens`: tokens sent and received.
+    `success`: share of requests with an answer, from 0 to 1; None without requests. `tokens`:
+    tokens sent and received.
     """
 
     name: str
@@ -85,10 +94,18 @@ class Sides:
         query = request.query_params
         self.columns = tuple(dict.fromkeys(map(_column, query.getlist("col"))))
         if len(self.columns) > MOST_COLUMNS:
-            raise InputError("col", f"names {len(self.columns)} columns.", remedy=f"Choose {MOST_COLUMNS} at most.")
+            raise InputError(
+                "col",
+                f"names {len(self.columns)} columns.",
+                remedy=f"Choose {MOST_COLUMNS} at most.",
+            )
         self.read, self.labels = query.get("read", "").strip(), query.get("labels", "").strip()
         self.title, self.search = query.get("title", "").strip(), query.get("q", "").strip()
-        self.only = one_of("only", query.get("only") or "all", [answer_filter.value for answer_filter in AnswerFilter])
+        self.only = one_of(
+            "only",
+            query.get("only") or "all",
+            [answer_filter.value for answer_filter in AnswerFilter],
+        )
         self.by = one_of("by", query.get("by") or "auto", DIFFERENCES)
         self.task = query.get("task", "")
         self.together = one_of("together", query.get("together") or "yes", ["yes", "no"])
@@ -119,9 +136,15 @@ class Sides:
         )
 
     def address(self, path: str, *, after: tuple[int, int] | None = None, **other: str) -> str:
-        values = {"q": self.search, **attributes(self, "only", "by", "read", "labels", "title", "together"), **other}
+        values = {
+            "q": self.search,
+            **attributes(self, "only", "by", "read", "labels", "title", "together"),
+            **other,
+        }
         pairs = [("col", shown_column(column)) for column in self.columns]
-        pairs += [(name, value) for name, value in values.items() if value and (name, value) not in _PLAIN]
+        pairs += [
+            (name, value) for name, value in values.items() if value and (name, value) not in _PLAIN
+        ]
         pairs += [("after", f"{after[0]}.{after[1]}")] if after else []
         return path + (f"?{urlencode(pairs)}" if pairs else "")
 
@@ -137,12 +160,16 @@ def _column(text: str) -> AnswerColumn:
     run, _, rest = text.partition("~")
     candidate, _, k = rest.partition("~")
     if not run or not candidate or (k and not re.fullmatch(r"[1-9]\d{0,5}", k)):
-        raise InputError("col", f"is {text!r}.", remedy="Write RUN~CANDIDATE, or RUN~CANDIDATE~TRIAL.")
+        raise InputError(
+            "col", f"is {text!r}.", remedy="Write RUN~CANDIDATE, or RUN~CANDIDATE~TRIAL."
+        )
     return AnswerColumn(run=RunId(run), candidate=unquote(candidate), k=int(k or 1))
 
 
 def _field(name: str, text: str, labels: tuple[str, ...] = ()) -> Field:
-    """Parse an extraction rule: a method (`$.a.b`, `last_line`, `final_answer`, …), otherwise a regular expression."""
+    """Parse an extraction rule: a method (`$.a.b`, `last_line`, `final_answer`, …), otherwise a
+    regular expression.
+    """
     is_method = text.startswith("$") or re.fullmatch(r"\w+", text) is not None
     if is_method and not any(True for _ in way_problems(text)):
         return Field(name=name, path=text, labels=labels)
@@ -156,7 +183,9 @@ def _field(name: str, text: str, labels: tuple[str, ...] = ()) -> Field:
 @router.get("/compare")
 @reads(*READS, "task")
 def compare_page(request: Request) -> Response:
-    """Show answers side by side; if the address names no columns, show runs and candidates to choose from."""
+    """Show answers side by side; if the address names no columns, show runs and candidates to
+    choose from.
+    """
     sides, workspace = Sides(request), rooms_of(request).workspace
     wrong, find = sides.drop_invalid(), request.query_params.get("find", "").strip()
     offered = _offered(workspace, find)
@@ -210,12 +239,18 @@ def compare_page(request: Request) -> Response:
 
 
 def _shown(rows: Sequence[ShownAnswers], task: str) -> ShownAnswers | None:
-    """Return a task's row, or the first row if no task is requested; raises `InputError` for an unknown task."""
+    """Return a task's row, or the first row if no task is requested; raises `InputError` for an
+    unknown task.
+    """
     if not task:
         return next(iter(rows), None)
     shown = next((row for row in rows if row.row.task.id == task), None)
     if shown is None:
-        raise InputError("task", f"{task!r} is not in the list.", remedy="Choose a task from the list on the left.")
+        raise InputError(
+            "task",
+            f"{task!r} is not in the list.",
+            remedy="Choose a task from the list on the left.",
+        )
     return shown
 
 
@@ -234,7 +269,13 @@ def compare_twin(request: Request) -> Response:
 def agreement_twin(request: Request) -> Response:
     sides, workspace = Sides(request), rooms_of(request).workspace
     if len(sides.columns) < 2:
-        return Answer({"columns": [shown_column(column) for column in sides.columns], "tasks": 0, "whole": True})
+        return Answer(
+            {
+                "columns": [shown_column(column) for column in sides.columns],
+                "tasks": 0,
+                "whole": True,
+            }
+        )
     return Answer(_agreement(sides, answers.agreement(workspace, _wanted(workspace, sides))))
 
 
@@ -248,7 +289,9 @@ def agreement_page(request: Request) -> Response:
         request,
         "compare/agreement.html",
         twin=sides.address("/compare/agreement.json"),
-        found=None if few else _agreement(sides, answers.agreement(workspace, _wanted(workspace, sides))),
+        found=None
+        if few
+        else _agreement(sides, answers.agreement(workspace, _wanted(workspace, sides))),
         columns=_columns(sides),
         back=sides.address("/compare"),
         odd_ones=sides.address("/compare", only="disagree"),
@@ -256,7 +299,9 @@ def agreement_page(request: Request) -> Response:
 
 
 def _offered(workspace: Workspace, find: str = "") -> list[OfferedRun]:
-    """Return the newest runs whose suite, id, batch or candidates contain `find`, with totals of each candidate's calls."""
+    """Return the newest runs whose suite, id, batch or candidates contain `find`, with totals of
+    each candidate's calls.
+    """
     runs: list[OfferedRun] = []
     needle = find.casefold()
     for summary in registry.newest_first(workspace):
@@ -270,7 +315,9 @@ def _offered(workspace: Workspace, find: str = "") -> list[OfferedRun]:
             continue  # a table of scores
         candidates = []
         for name in summary.candidates:
-            calls = [total for total in of_run.totals if total.role == "candidate" and total.name == name]
+            calls = [
+                total for total in of_run.totals if total.role == "candidate" and total.name == name
+            ]
             n, failed = sum(call.calls for call in calls), sum(call.failed for call in calls)
             output = sum(call.output_tokens for call in calls)
             costs = [call.cost_usd for call in calls if call.cost_usd is not None]
@@ -287,12 +334,21 @@ def _offered(workspace: Workspace, find: str = "") -> list[OfferedRun]:
                     requests_per_s=of_run.per_s(n),
                 )
             )
-        runs.append(OfferedRun(id=summary.id, suite=summary.suite, started=summary.started, candidates=tuple(candidates)))
+        runs.append(
+            OfferedRun(
+                id=summary.id,
+                suite=summary.suite,
+                started=summary.started,
+                candidates=tuple(candidates),
+            )
+        )
     return runs
 
 
 def _answered(summary: RunSummary, calls: int, failed: int) -> float | None:
-    """Return the share of calls with an answer, or for an import with one candidate, the share of trials that did not fail."""
+    """Return the share of calls with an answer, or for an import with one candidate, the share of
+    trials that did not fail.
+    """
     total = sum(summary.trials.values())
     if summary.imported and len(summary.candidates) == 1 and total:
         return (total - summary.trials.get(TrialState.FAILED, 0)) / total
@@ -316,7 +372,12 @@ def _columns(sides: Sides) -> list[Mapping[str, object]]:
 def _criteria(plans: tuple[RunPlan, ...]) -> list[Mapping[str, object]]:
     by_name = {c.name: c for plan in reversed(plans) if plan.rubric for c in plan.rubric.criteria}
     return [
-        {"name": c.name, "weight": c.weight, "scale": scale_in_words(c.low, c.high), "guidance": c.guidance}
+        {
+            "name": c.name,
+            "weight": c.weight,
+            "scale": scale_in_words(c.low, c.high),
+            "guidance": c.guidance,
+        }
         for c in by_name.values()
     ]
 
@@ -340,14 +401,19 @@ def _row(shown: ShownAnswers, sides: Sides) -> Mapping[str, object]:
         if place == base and len(answered) > 2:
             against = None  # the other answers are compared with this one
         differs = text is not None and against is not None and text != against
-        trial = None if answer.trial is None else f"/runs/{quote(sides.columns[place].run)}/trials/t{answer.trial}"
+        trial = (
+            None
+            if answer.trial is None
+            else f"/runs/{quote(sides.columns[place].run)}/trials/t{answer.trial}"
+        )
         panes.append(
             {
                 "state": each.state.value,
                 "lines": _lines(_parts(text, against, sides)),
                 "size": len(text or ""),
                 "whole": f"{trial}/answers" if trial and len(text or "") > MOST_SHOWN else None,
-                "undone": differs and too_long(text or "", against or "", by_line=sides.by == "line"),
+                "undone": differs
+                and too_long(text or "", against or "", by_line=sides.by == "line"),
                 "truncated": answer.truncated,
                 "value": each.value if each.read else None,
                 "more": [*each.read.items()][1:],
@@ -358,7 +424,11 @@ def _row(shown: ShownAnswers, sides: Sides) -> Mapping[str, object]:
             }
         )
     asked = answers.input_of(row)
-    fields = field_rows(documents, answered) if sum(document is not None for document in documents) > 1 else ()
+    fields = (
+        field_rows(documents, answered)
+        if sum(document is not None for document in documents) > 1
+        else ()
+    )
     return {
         "task": visible(row.task.id),
         "title": visible(shown.title),
@@ -376,7 +446,9 @@ def _parts(text: str | None, against: str | None, sides: Sides) -> list[Part]:
         return []
     other = text if against is None or sides.by == "off" else against
     parts = marked(text, other, by_line=sides.by == "line")
-    if sides.by == "auto" and sum(len(part.text) for part in parts if not part.changed) < _SIMILAR * len(text):
+    if sides.by == "auto" and sum(
+        len(part.text) for part in parts if not part.changed
+    ) < _SIMILAR * len(text):
         parts = (Part(text),)
     shown: list[Part] = []
     room = MOST_SHOWN
@@ -419,7 +491,9 @@ def _document(sides: Sides, answers_page: AnswersPage) -> Mapping[str, object]:
             }
             for shown in answers_page.rows
         ],
-        "next": sides.address("/compare.json", after=answers_page.after) if answers_page.after else None,
+        "next": sides.address("/compare.json", after=answers_page.after)
+        if answers_page.after
+        else None,
     }
 
 
@@ -431,5 +505,7 @@ def _agreement(sides: Sides, agreement: Agreement) -> Mapping[str, object]:
         "matrix": [[None if a == b else agreement.share(a, b) for b in n] for a in n],
         "both": [[None if a == b else agreement.both[min(a, b), max(a, b)] for b in n] for a in n],
         "odd": agreement.odd,
-        "states": [{state.value: count for state, count in state.items()} for state in agreement.states],
+        "states": [
+            {state.value: count for state, count in state.items()} for state in agreement.states
+        ],
     }

@@ -11,7 +11,14 @@ from markupsafe import Markup
 from pydantic import Field
 from starlette.responses import RedirectResponse
 
-from assay.app.arena.ranking import ArenaRanking, chart_of, pairs_csv, standing, standing_document, votes_csv
+from assay.app.arena.ranking import (
+    ArenaRanking,
+    chart_of,
+    pairs_csv,
+    standing,
+    standing_document,
+    votes_csv,
+)
 from assay.app.registry import runs
 from assay.app.runs import start
 from assay.app.statistics import charts
@@ -37,7 +44,12 @@ RUNS_SHOWN: Final = 20
 MOST_SHOWN: Final = 200_000
 """Maximum characters of a response; a longer one is cut, with a note."""
 
-CHOICES: Final = {"a": Choice.LEFT, "b": Choice.RIGHT, "equal": Choice.EQUAL, "both_bad": Choice.BOTH_BAD}
+CHOICES: Final = {
+    "a": Choice.LEFT,
+    "b": Choice.RIGHT,
+    "equal": Choice.EQUAL,
+    "both_bad": Choice.BOTH_BAD,
+}
 SAID: Final = {choice: word for word, choice in CHOICES.items()}
 
 router = APIRouter()
@@ -91,7 +103,10 @@ def arena_of(request: Request) -> ArenaServices:
 def arena_page(request: Request, before: str | None = None) -> Response:
     """Show the runs that people can vote on, and a form that starts a new one."""
     data = _list(request, before)
-    models = [{"ref": model.ref, "from": model.origin} for model in start.known_models(rooms_of(request).workspace)]
+    models = [
+        {"ref": model.ref, "from": model.origin}
+        for model in start.known_models(rooms_of(request).workspace)
+    ]
     twin = "/arena.json" + (f"?{urlencode({'before': before})}" if before else "")
     return page_of(request, "arena/arena.html", twin=twin, **data, models=models, before=before)
 
@@ -104,7 +119,11 @@ def arena_twin(request: Request, before: str | None = None) -> Response:
 # Declared before the page's route, which would treat `.json` as part of the run id.
 @router.get("/arena/{run_id}.json", include_in_schema=False)
 def bout_twin(
-    request: Request, run_id: str, task: str | None = None, trial: int | None = None, pair: str | None = None
+    request: Request,
+    run_id: str,
+    task: str | None = None,
+    trial: int | None = None,
+    pair: str | None = None,
 ) -> Response:
     """Return a pair as JSON; if the address names no pair, return the next one."""
     voting, reviewer = arena_of(request).voting, reviewer_of(request)
@@ -119,7 +138,11 @@ def bout_twin(
 
 @router.get("/arena/{run_id}", include_in_schema=False)
 def bout_page(
-    request: Request, run_id: str, task: str | None = None, trial: int | None = None, pair: str | None = None
+    request: Request,
+    run_id: str,
+    task: str | None = None,
+    trial: int | None = None,
+    pair: str | None = None,
 ) -> Response:
     """Show a pair; if the address names no pair, redirect to the next one."""
     voting, reviewer = arena_of(request).voting, reviewer_of(request)
@@ -141,7 +164,9 @@ def ranking_twin(request: Request, run_id: str) -> Response:
 
 @router.get("/arena/{run_id}/ranking", include_in_schema=False)
 def ranking_page(request: Request, run_id: str) -> Response:
-    """Show the ranking by votes: strengths, pairs, side bias, and agreement of judges with people."""
+    """Show the ranking by votes: strengths, pairs, side bias, and agreement of judges with
+    people.
+    """
     ranking = _standing(request, run_id)
     path = f"/arena/{quote(ranking.summary.id)}"
     chart = chart_of(ranking)
@@ -197,13 +222,16 @@ def next_pair(
 
 @router.post("/api/arena/{run_id}/votes", tags=["arena"], status_code=201)
 def vote(request: Request, run_id: str, body: VoteBody) -> Response:
-    """Record a vote, and return the authors' names and, if names in the responses were hidden, the full responses.
+    """Record a vote, and return the authors' names and, if names in the responses were hidden, the
+    full responses.
 
     `key` is the idempotency key: a vote sent again is not counted twice.
     """
     voting = arena_of(request).voting
     bout = voting.bout(run_id, body.task, body.trial, body.pair, body.reviewer)
-    reveal = voting.cast(bout, CHOICES[body.choice], idempotency_key=body.key, active_ms=body.active_ms)
+    reveal = voting.cast(
+        bout, CHOICES[body.choice], idempotency_key=body.key, active_ms=body.active_ms
+    )
     hid = any(map(bout.names_somebody, (0, 1)))
     panes = {"panes": _panes(replace(bout, hides=None))} if hid else {}
     return Answer({"reveal": reveal_document(reveal), **panes}, status_code=201)
@@ -212,7 +240,9 @@ def vote(request: Request, run_id: str, body: VoteBody) -> Response:
 @router.post("/api/arena/{run_id}/undo", tags=["arena"])
 def undo(request: Request, run_id: str, body: UndoBody) -> Response:
     """Undo a vote by adding an event, and return its pair, which can be voted on again."""
-    bout = arena_of(request).voting.take_back(run_id, body.reviewer, idempotency_key=body.key, vote=body.vote)
+    bout = arena_of(request).voting.take_back(
+        run_id, body.reviewer, idempotency_key=body.key, vote=body.vote
+    )
     return Answer({"pair": bout_document(bout)})
 
 
@@ -259,7 +289,10 @@ def bout_document(bout: Bout) -> Mapping[str, object]:
         "pair": bout.pair,
         "address": _address(bout),
         "context": contest.task.context,
-        "prompt": [{"role": str(message.role), "content": message.content} for message in contest.task.prompt],
+        "prompt": [
+            {"role": str(message.role), "content": message.content}
+            for message in contest.task.prompt
+        ],
         "panes": _panes(bout),
         "reviewer": bout.reviewer,
         "reveal": None if bout.reveal is None else reveal_document(bout.reveal),
@@ -305,7 +338,10 @@ def _pane(bout: Bout, side: int) -> Mapping[str, object]:
 
 
 def _next(
-    voting: ArenaVoting, summary: RunSummary, reviewer: str, beside: tuple[int, int, int, int] | None
+    voting: ArenaVoting,
+    summary: RunSummary,
+    reviewer: str,
+    beside: tuple[int, int, int, int] | None,
 ) -> Mapping[str, object]:
     bout = voting.next(summary, reviewer, beside=beside)
     return {"pair": None if bout is None else bout_document(bout)}
@@ -344,7 +380,9 @@ def _bout_page(request: Request, summary: RunSummary, bout: Bout | None) -> Resp
 
 def _list(request: Request, before: str | None) -> Mapping[str, Any]:
     if before is not None:
-        before = runs.runs(rooms_of(request).workspace, Selection(runs=(before,)))[0].id  # 404 if unknown
+        before = runs.runs(rooms_of(request).workspace, Selection(runs=(before,)))[
+            0
+        ].id  # 404 if unknown
     offers, more = arena_of(request).voting.offers(before=before, limit=RUNS_SHOWN)
     return {"runs": [_offer(offer) for offer in offers], "next": more}
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 FILTERS: Final = ("run", "reviewer", "verb", "via", "item", "day")
 KINDS: Final = {"csv": CSV, "jsonl": "application/x-ndjson"}
 
-# A larger number overflows the database's 64-bit integers, which its driver would report as an internal error.
+# A larger number overflows the database's 64-bit integers, which its driver would report as an
+# internal error.
 Number = Annotated[int | None, Query(ge=0, lt=2**62)]
 
 router = APIRouter(include_in_schema=False)
@@ -53,9 +54,13 @@ class AuditQuery:
             given["item"] = decisions.assessment_key(given["item"])
         return audit_log.log_filter(**given)
 
-    def address(self, path: str = "/audit", *, before: int | None = None, but: str = "", **other: str) -> str:
+    def address(
+        self, path: str = "/audit", *, before: int | None = None, but: str = "", **other: str
+    ) -> str:
         """Return a path with these filters except `but`; `other` replaces some of them."""
-        pairs: dict[str, str | int] = {name: value for name, value in {**self.filters, **other}.items() if name != but}
+        pairs: dict[str, str | int] = {
+            name: value for name, value in {**self.filters, **other}.items() if name != but
+        }
         if before is not None:
             pairs["before"] = before
         return path + (f"?{urlencode(pairs)}" if pairs else "")
@@ -63,8 +68,12 @@ class AuditQuery:
 
 @router.get("/audit")
 @reads(*FILTERS)
-def audit_page(request: Request, before: Number = None, check: Number = None, n: Number = None) -> Response:
-    """Show the log, newest first; with `check`, verify the hash chain from that event on, after `n` events verified earlier."""
+def audit_page(
+    request: Request, before: Number = None, check: Number = None, n: Number = None
+) -> Response:
+    """Show the log, newest first; with `check`, verify the hash chain from that event on, after `n`
+    events verified earlier.
+    """
     wanted, workspace = AuditQuery(request), rooms_of(request).workspace
     log_page = _found(request, wanted, before)
     newest = workspace.event_log.newest()
@@ -84,8 +93,13 @@ def audit_page(request: Request, before: Number = None, check: Number = None, n:
         ],
         older=None if log_page.next_before is None else wanted.address(before=log_page.next_before),
         first=wanted.address() if before is not None else None,
-        files=[{"name": kind.upper(), "open": wanted.address(f"/audit/events.{kind}")} for kind in KINDS],
-        run_events=[_run_row(event) for event in _run_events(workspace, wanted)] if before is None else [],
+        files=[
+            {"name": kind.upper(), "open": wanted.address(f"/audit/events.{kind}")}
+            for kind in KINDS
+        ],
+        run_events=[_run_row(event) for event in _run_events(workspace, wanted)]
+        if before is None
+        else [],
         newest=newest,
         empty=newest[0] == 0,
         chain=None if chain is None else _progress(chain, n or 0),
@@ -98,7 +112,9 @@ def audit_page(request: Request, before: Number = None, check: Number = None, n:
 @reads(*FILTERS)
 def audit_twin(request: Request, before: Number = None) -> Response:
     wanted, workspace = AuditQuery(request), rooms_of(request).workspace
-    return Answer(_document(wanted, _found(request, wanted, before), _run_events(workspace, wanted)))
+    return Answer(
+        _document(wanted, _found(request, wanted, before), _run_events(workspace, wanted))
+    )
 
 
 def _found(request: Request, wanted: AuditQuery, before: int | None) -> LogPage:
@@ -112,8 +128,13 @@ def _found(request: Request, wanted: AuditQuery, before: int | None) -> LogPage:
 
 @router.get("/audit/check.json")
 def check_twin(request: Request, after: Annotated[int, Query(ge=0, lt=2**62)] = 0) -> Response:
-    """Verify a part of the hash chain. If `ended` is false, call again with `after` set to the last intact event."""
-    return Answer(fill(audit_log.ChainDocument, audit_log.check(rooms_of(request).workspace, after=after)))
+    """Verify a part of the hash chain.
+
+    If `ended` is false, call again with `after` set to the last intact event.
+    """
+    return Answer(
+        fill(audit_log.ChainDocument, audit_log.check(rooms_of(request).workspace, after=after))
+    )
 
 
 @router.get("/audit/events.{kind}")
@@ -124,22 +145,32 @@ def events_file(request: Request, kind: str) -> Response:
         raise UnknownName("format", kind, KINDS)
     workspace, wanted = rooms_of(request).workspace, AuditQuery(request).filter
     _found(request, AuditQuery(request), None)
-    workspace.event_log.portion(wanted, limit=1)  # reports invalid filters before the response starts
+    # reports invalid filters before the response starts
+    workspace.event_log.portion(wanted, limit=1)
     events = audit_log.everything(workspace, wanted)
     lines = audit_log.as_csv(events) if kind == "csv" else audit_log.as_jsonl(events)
-    headers = {"content-disposition": f'attachment; filename="assay-audit.{kind}"', "cache-control": "no-store"}
-    return StreamingResponse((line.encode("utf-8", "replace") for line in lines), media_type=KINDS[kind], headers=headers)
+    headers = {
+        "content-disposition": f'attachment; filename="assay-audit.{kind}"',
+        "cache-control": "no-store",
+    }
+    return StreamingResponse(
+        (line.encode("utf-8", "replace") for line in lines), media_type=KINDS[kind], headers=headers
+    )
 
 
 def _run_events(workspace: Workspace, wanted: AuditQuery) -> list[RunEvent]:
-    """Return the events of deleted, archived, replaced and restored runs that match the filters, newest first."""
+    """Return the events of deleted, archived, replaced and restored runs that match the filters,
+    newest first.
+    """
     if wanted.filters.keys() - {"run", "reviewer", "day"}:
         return []
     run, reviewer, day = (wanted.filters.get(name, "") for name in ("run", "reviewer", "day"))
     return [
         event
         for event in reversed(removal.events(workspace))
-        if event.run_id.startswith(run) and event.reviewer == (reviewer or event.reviewer) and event.at.startswith(day)
+        if event.run_id.startswith(run)
+        and event.reviewer == (reviewer or event.reviewer)
+        and event.at.startswith(day)
     ]
 
 
@@ -154,7 +185,9 @@ def _run_row(event: RunEvent) -> Mapping[str, object]:
     }
 
 
-def _document(wanted: AuditQuery, log_page: LogPage, run_events: list[RunEvent]) -> Mapping[str, object]:
+def _document(
+    wanted: AuditQuery, log_page: LogPage, run_events: list[RunEvent]
+) -> Mapping[str, object]:
     before = log_page.next_before
     return {
         "filters": wanted.filters,
@@ -179,14 +212,19 @@ def _row(logged: LoggedEvent, wanted: AuditQuery) -> Mapping[str, object]:
         "suite": visible(event.suite),
         "reason": visible(event.reason),
         "note": visible(event.note),
-        "scores": [{"name": visible(name), "value": f"{100 * value:.1f}"} for name, value in (event.corrections or {}).items()],
+        "scores": [
+            {"name": visible(name), "value": f"{100 * value:.1f}"}
+            for name, value in (event.corrections or {}).items()
+        ],
         "open": f"/assessments/{event.id}",
         "run_page": f"/runs/{quote(event.run_id, safe='')}",
     }
 
 
 def _progress(chain: Chain, before: int) -> str:
-    """Describe the progress of the chain check in a sentence; `before` is the number of events checked earlier."""
+    """Describe the progress of the chain check in a sentence; `before` is the number of events
+    checked earlier.
+    """
     if chain.broken is not None:
         return t("audit.broken", broken=chain.broken)
     n = before + chain.checked

@@ -1,4 +1,6 @@
-"""The page of a batch: its runs, their totals, and the matrix of its tasks by trials or candidates."""
+"""The page of a batch: its runs, their totals, and the matrix of its tasks by trials or
+candidates.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ class BatchQuery:
         query = request.query_params
         self._batch = batch
         self.suite, self.candidate = query.get("suite", "").strip(), query.get("candidate", "")
-        self.across = Across(one_of("across", query.get("across") or "trials", [across.value for across in Across]))
+        self.across = Across(
+            one_of("across", query.get("across") or "trials", [across.value for across in Across])
+        )
         self.first_run = whole("runs", query.get("runs") or "0", high=100_000)
         self.after = place_of("after", query.get("after", "").strip())
 
@@ -66,12 +70,17 @@ class BatchQuery:
             "after": _shown(self.after),
             **other,
         }
-        kept = {name: value for name, value in values.items() if value and (name, value) != ("across", "trials")}
+        kept = {
+            name: value
+            for name, value in values.items()
+            if value and (name, value) != ("across", "trials")
+        }
         path = f"/batches/{quote(self._batch, safe='')}{'.json' if twin else ''}"
         return path + (f"?{urlencode(kept)}" if kept else "")
 
 
-# Declared before the page's route, which accepts any path and would treat `.json` as part of the batch id.
+# Declared before the page's route, which accepts any path and would treat `.json` as part of the
+# batch id.
 @router.get("/batches/{batch_id:path}.json")
 @reads(*READS)
 def batch_twin(request: Request, batch_id: str) -> Response:
@@ -88,7 +97,9 @@ def batch_twin(request: Request, batch_id: str) -> Response:
                 "runs": [{"run_id": each.id} for each, _ in matrix.runs],
                 "differences": matrix.differences,
                 "tasks": [_document(line) for line in matrix.lines],
-                "next": None if matrix.after is None else wanted.address(twin=True, after=_shown(matrix.after)),
+                "next": None
+                if matrix.after is None
+                else wanted.address(twin=True, after=_shown(matrix.after)),
             },
         }
     )
@@ -108,7 +119,10 @@ def batch_page(request: Request, batch_id: str) -> Response:
         title=f"Batch {visible(batch_id)}",
         twin=wanted.address(twin=True),
         batch=visible(batch_id),
-        rows=[replace(run_row(summary, by_run[summary.id]), suite=visible(summary.suite)) for summary in summaries],
+        rows=[
+            replace(run_row(summary, by_run[summary.id]), suite=visible(summary.suite))
+            for summary in summaries
+        ],
         approvals={run: wording.approvals_cell(given) for run, given in by_run.items()},
         together=_together(summaries, by_run),
         all_approvals=wording.approvals_cell(Approvals.sum(by_run.values())),
@@ -135,7 +149,12 @@ def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, ob
     names, runs = matrix.candidates, batch_matrix.RUNS
     newer = wanted.address(runs=str(max(0, wanted.first_run - runs) or ""), after="")
     trials = [
-        RunColumn(id=summary.id, open=f"/runs/{quote(summary.id, safe='')}", started=summary.started, width=width)
+        RunColumn(
+            id=summary.id,
+            open=f"/runs/{quote(summary.id, safe='')}",
+            started=summary.started,
+            width=width,
+        )
         for summary, width in matrix.runs
         if width
     ]
@@ -153,8 +172,11 @@ def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, ob
             {
                 "thing": visible(line.thing),
                 "task": visible(line.task),
-                "open": "/statistics/trials?" + urlencode({"batch_id": batch_id, "task": line.task}),
-                "cells": _trial_cells(line, trials) if by_trial else _candidate_cells(line, names, batch_id),
+                "open": "/statistics/trials?"
+                + urlencode({"batch_id": batch_id, "task": line.task}),
+                "cells": _trial_cells(line, trials)
+                if by_trial
+                else _candidate_cells(line, names, batch_id),
             }
             for line in matrix.lines
         ],
@@ -163,7 +185,9 @@ def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, ob
         "first": wanted.address(after="") if wanted.after else None,
         "later": None if matrix.after is None else wanted.address(after=_shown(matrix.after)),
         "newer": newer if wanted.first_run else None,
-        "older": wanted.address(runs=str(wanted.first_run + runs), after="") if matrix.earlier_runs else None,
+        "older": wanted.address(runs=str(wanted.first_run + runs), after="")
+        if matrix.earlier_runs
+        else None,
     }
 
 
@@ -171,7 +195,10 @@ def _trial_cells(line: Line, runs: list[RunColumn]) -> list[Mapping[str, object]
     cells: list[Mapping[str, object] | None] = []
     for run in runs:
         by_trial = {cell.trial.k: cell for cell in line.cells.get(run.id, ())}
-        cells += [_trial_cell(line, run, by_trial[k]) if k in by_trial else None for k in range(1, run.width + 1)]
+        cells += [
+            _trial_cell(line, run, by_trial[k]) if k in by_trial else None
+            for k in range(1, run.width + 1)
+        ]
     return cells
 
 
@@ -191,7 +218,9 @@ def _trial_cell(line: Line, run: RunColumn, cell: MatrixCell) -> Mapping[str, ob
     }
 
 
-def _candidate_cells(line: Line, names: tuple[str, ...], batch_id: str) -> list[Mapping[str, object] | None]:
+def _candidate_cells(
+    line: Line, names: tuple[str, ...], batch_id: str
+) -> list[Mapping[str, object] | None]:
     cells: list[Mapping[str, object] | None] = []
     for name in names:
         if name not in line.means:
@@ -227,11 +256,15 @@ def _document(line: Line) -> Mapping[str, object]:
             for run, run_cells in line.cells.items()
             for cell in run_cells
         ],
-        "candidates": {name: {"mean": mean, "n_trials": n} for name, (mean, n) in line.means.items()},
+        "candidates": {
+            name: {"mean": mean, "n_trials": n} for name, (mean, n) in line.means.items()
+        },
     }
 
 
-def _together(summaries: tuple[RunSummary, ...], by_run: Mapping[RunId, Approvals]) -> Mapping[str, object]:
+def _together(
+    summaries: tuple[RunSummary, ...], by_run: Mapping[RunId, Approvals]
+) -> Mapping[str, object]:
     rows = [run_row(summary, by_run[summary.id]) for summary in summaries]
     costs = [summary.cost_usd for summary in summaries if summary.cost_usd is not None]
     return {

@@ -1,4 +1,6 @@
-"""Calibration pages: show what `app.calibration` has stored, and measure a judge from the browser."""
+"""Calibration pages: show what `app.calibration` has stored, and measure a judge from the
+browser.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,10 @@ _NEVER_JUDGES: Final = frozenset({"echo", "human"})
 
 
 class MeasureBody(Body):
-    """Judges to measure. `pasted` is JSON, and `samples` is a file; if both are missing, the built-in samples are used."""
+    """Judges to measure.
+
+    `pasted` is JSON, and `samples` is a file; if both are missing, the built-in samples are used.
+    """
 
     models: list[str] = Field(min_length=1, max_length=10)
     samples: str | None = Field(default=None, max_length=1_000)
@@ -88,9 +93,15 @@ class StopBody(Body):
 
 
 @router.get("/calibration.json", include_in_schema=False)
-def calibrations_twin(request: Request, before: Annotated[int | None, Query(ge=1, lt=2**62)] = None) -> Response:
+def calibrations_twin(
+    request: Request, before: Annotated[int | None, Query(ge=1, lt=2**62)] = None
+) -> Response:
     records = judging_of(request).calibrations.some(before=before, limit=SHOWN + 1)
-    older = f"/calibration.json?before={records[SHOWN - 1].record.number}" if len(records) > SHOWN else None
+    older = (
+        f"/calibration.json?before={records[SHOWN - 1].record.number}"
+        if len(records) > SHOWN
+        else None
+    )
     return Answer(
         {
             "calibrations": [{**_standing(record), **_brief(record)} for record in records[:SHOWN]],
@@ -101,13 +112,19 @@ def calibrations_twin(request: Request, before: Annotated[int | None, Query(ge=1
 
 
 @router.get("/calibration", include_in_schema=False)
-def calibrations_page(request: Request, before: Annotated[int | None, Query(ge=1, lt=2**62)] = None) -> Response:
+def calibrations_page(
+    request: Request, before: Annotated[int | None, Query(ge=1, lt=2**62)] = None
+) -> Response:
     """Show all calibrations, newest first, and the form for a new one."""
     rooms = rooms_of(request)
     records = judging_of(request).calibrations.some(before=before, limit=SHOWN + 1)
-    older = f"/calibration?before={records[SHOWN - 1].record.number}" if len(records) > SHOWN else None
+    older = (
+        f"/calibration?before={records[SHOWN - 1].record.number}" if len(records) > SHOWN else None
+    )
     query = f"?before={before}" if before else ""
-    models = [model for model in start.known_models(rooms.workspace) if model.ref not in _NEVER_JUDGES]
+    models = [
+        model for model in start.known_models(rooms.workspace) if model.ref not in _NEVER_JUDGES
+    ]
     return page_of(
         request,
         "judges/calibrations.html",
@@ -144,7 +161,10 @@ def calibration_page(request: Request, number: int) -> Response:
     chart = judging_of(request).calibrations.chart(number)
     samples = document.get("samples", [])
     cost = money(document.get("cost_usd"))
-    criteria = [{"name": name, **_figure("bias", biases)} for name, biases in document.get("by_criterion", {}).items()]
+    criteria = [
+        {"name": name, **_figure("bias", biases)}
+        for name, biases in document.get("by_criterion", {}).items()
+    ]
     return page_of(
         request,
         "judges/calibration.html",
@@ -153,8 +173,16 @@ def calibration_page(request: Request, number: int) -> Response:
         one=_row(record),
         model=_model_of(request, record),
         rubric=_rubric(request, record.record.identity.rubric),
-        asked=plural(document.get("calls", 0), f"1 answer, {cost}", f"{count(document.get('calls', 0))} answers, {cost}"),
-        figures=[{"name": title, **_figure(name, document[name])} for name, title in _FIGURE_NAMES.items() if name in document],
+        asked=plural(
+            document.get("calls", 0),
+            f"1 answer, {cost}",
+            f"{count(document.get('calls', 0))} answers, {cost}",
+        ),
+        figures=[
+            {"name": title, **_figure(name, document[name])}
+            for name, title in _FIGURE_NAMES.items()
+            if name in document
+        ],
         criteria=criteria,
         no_criteria="The judge gave no usable grade for any reference in this record."
         if "by_criterion" in document
@@ -166,18 +194,25 @@ def calibration_page(request: Request, number: int) -> Response:
             **attributes(chart, "kind", "title", "about"),
             "rows": len(chart.rows),
             "drawing": Markup(charts.drawn(chart)),
-            "files": [(ending.upper(), f"/calibration/{number}/chart.{ending}") for ending in charts.endings()],
+            "files": [
+                (ending.upper(), f"/calibration/{number}/chart.{ending}")
+                for ending in charts.endings()
+            ],
         },
     )
 
 
 @router.post("/api/calibrations/look", tags=["calibration"])
 def look(request: Request, body: MeasureBody) -> Response:
-    """Estimate a calibration's calls and cost without calling a model; raises any error that prevents the calibration."""
+    """Estimate a calibration's calls and cost without calling a model; raises any error that
+    prevents the calibration.
+    """
     workspace = rooms_of(request).workspace
     try:
         plans = [verbs.look(workspace, wanted) for wanted in body.wanted()]
-    except SettingsError as error:  # 422 instead of 500, because the user of this page can choose another model
+    except (
+        SettingsError
+    ) as error:  # 422 instead of 500, because the user of this page can choose another model
         return Answer(problem_of(error), status_code=422)
     waiting = verbs.runs_under_review(workspace)
     return Answer(
@@ -205,7 +240,9 @@ def measure(request: Request, body: MeasureBody) -> Response:
     try:
         for request_ in wanted:
             verbs.look(workspace, request_)
-        judging_of(request).measuring.begin(body.key or workspace.nonce() + workspace.nonce(), wanted)
+        judging_of(request).measuring.begin(
+            body.key or workspace.nonce() + workspace.nonce(), wanted
+        )
     except InputError as error:
         return Answer(problem_of(error), status_code=409 if isinstance(error, Refused) else 422)
     return Answer({"jobs": _jobs(request)}, status_code=201)
@@ -253,7 +290,11 @@ def _standing(listed: Listed) -> Mapping[str, object]:
 
 def _brief(listed: Listed) -> Mapping[str, object]:
     document: Any = record_document(listed.record)
-    return {name: value for name, value in document.items() if name not in ("samples", "pairs", "failed_tries")}
+    return {
+        name: value
+        for name, value in document.items()
+        if name not in ("samples", "pairs", "failed_tries")
+    }
 
 
 def _model_of(request: Request, listed: Listed) -> str | None:
@@ -273,16 +314,22 @@ def _row(listed: Listed) -> Mapping[str, object]:
         "model": record.identity.model,
         "tier": record.tier.words,
         "good": record.tier.value in ("good", "excellent"),
-        "face": f"{str(face).replace('_', ' ')} ignoring uncertainty" if face and face != record.tier.value else None,
+        "face": f"{str(face).replace('_', ' ')} ignoring uncertainty"
+        if face and face != record.tier.value
+        else None,
         "state": listed.state,
         "said": _said(listed),
         "by": f"/calibration/{listed.by}" if listed.by else None,
         "n": count(int(document.get("n", 0))),
-        "corrected": plural(corrected, "including 1 corrected grade", f"including {corrected} corrected grades")
+        "corrected": plural(
+            corrected, "including 1 corrected grade", f"including {corrected} corrected grades"
+        )
         if corrected
         else None,
         "mae": _figure("mae", document["mae"]) if "mae" in document else None,
-        "pass_rate": _figure("pass_rate", document["pass_rate"]) if "pass_rate" in document else None,
+        "pass_rate": _figure("pass_rate", document["pass_rate"])
+        if "pass_rate" in document
+        else None,
         "as_in": f"graded as in {document.get('settings_of', '')}",
         "at": time_element(record.at),
         "version": f"version {record.version}",
@@ -297,12 +344,19 @@ def _said(listed: Listed) -> str:
 
 def _figure(name: str, figure: Any) -> Mapping[str, object]:
     if figure["value"] is None:
-        return {"value": None, "reason": _REASONS.get(figure["reason"], "not measured"), "range": "", "n": ""}
+        return {
+            "value": None,
+            "reason": _REASONS.get(figure["reason"], "not measured"),
+            "range": "",
+            "n": "",
+        }
     ranged = figure["ci95"]
     bare = _number(name, figure["value"])
     return {
         "value": bare if name in _SHARES or name in _RATIOS else f"{bare} points",
-        "range": "no range" if ranged is None else f"95% range {_number(name, ranged[0])} to {_number(name, ranged[1])}",
+        "range": "no range"
+        if ranged is None
+        else f"95% range {_number(name, ranged[0])} to {_number(name, ranged[1])}",
         "n": f"of {figure['n']}",
         "reason": "",
     }
@@ -314,7 +368,9 @@ def _number(name: str, value: float) -> str:
     if name in _RATIOS:
         return f"{value:.2f}".replace("-", "−")
     points = round(100 * value, 1)
-    return f"{points:.1f}" if name in _UNSIGNED or not points else f"{points:+.1f}".replace("-", "−")
+    return (
+        f"{points:.1f}" if name in _UNSIGNED or not points else f"{points:+.1f}".replace("-", "−")
+    )
 
 
 def _sample(sample: Any) -> Mapping[str, object]:
@@ -325,10 +381,16 @@ def _sample(sample: Any) -> Mapping[str, object]:
     return {
         "id": sample["id"],
         "href": f"/assessments/{sample['id']}" if sample["source"] == "correction" else None,
-        "kind": "A person corrected it" if sample["source"] == "correction" else str(sample["kind"]).replace("_", " "),
+        "kind": "A person corrected it"
+        if sample["source"] == "correction"
+        else str(sample["kind"]).replace("_", " "),
         "deserves": f"{100 * sample['expected']:.0f}",
         "given": given,
-        "error": "" if error is None else f"{round(100 * error):+d}".replace("-", "−") if round(100 * error) else "0",
+        "error": ""
+        if error is None
+        else f"{round(100 * error):+d}".replace("-", "−")
+        if round(100 * error)
+        else "0",
         "passed": None if sample["bypassed"] else sample["passed"],
         "texts": [(title, sample[name]) for name, title in _TEXTS.items() if sample.get(name)],
     }

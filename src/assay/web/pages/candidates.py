@@ -80,7 +80,8 @@ def candidates_page(request: Request) -> Response:
     )
 
 
-# Declared before the page's route, which accepts any path because names of candidates contain slashes.
+# Declared before the page's route, which accepts any path because names of candidates contain
+# slashes.
 @router.get("/candidates/{name:path}.json")
 def candidate_twin(request: Request, name: str) -> Response:
     return Answer(_candidate(request, name))
@@ -88,7 +89,9 @@ def candidate_twin(request: Request, name: str) -> Response:
 
 @router.get("/candidates/{name:path}")
 def candidate_page(request: Request, name: str) -> Response:
-    """Show one candidate with its runs, its names in them, and its mean in the newest run of each suite."""
+    """Show one candidate with its runs, its names in them, and its mean in the newest run of each
+    suite.
+    """
     candidate = _candidate(request, name)
     shown = visible(candidate.candidate)
     return page_of(
@@ -147,14 +150,20 @@ def _name_change(event: NameEvent) -> str:
     source, target = visible(event.source), visible(event.target)
     if event.verb == "undo":
         return f"event {event.undoes} undone: {target} is separate again"
-    return f"{source} renamed to {target}" if event.verb == "rename" else f"{source} merged into {target}"
+    return (
+        f"{source} renamed to {target}"
+        if event.verb == "rename"
+        else f"{source} merged into {target}"
+    )
 
 
 def _candidates(request: Request) -> tuple[Any, Any]:
     workspace = rooms_of(request).workspace
     candidates = tuple(workspace.register.candidates())
     known = {name for candidate in candidates for name in (candidate.name, *candidate.written)}
-    return candidates, tuple(event for event in names.events(workspace) if {event.source, event.target} & known)
+    return candidates, tuple(
+        event for event in names.events(workspace) if {event.source, event.target} & known
+    )
 
 
 def _candidate(request: Request, name: str) -> CandidateRuns:
@@ -166,7 +175,10 @@ def _candidate(request: Request, name: str) -> CandidateRuns:
         runs=[
             {
                 "run_id": summary.id,
-                **{field: getattr(summary, field) for field in ("suite", "state", "started", "finished", "batch_id")},
+                **{
+                    field: getattr(summary, field)
+                    for field in ("suite", "state", "started", "finished", "batch_id")
+                },
                 "waiting": summary.assessments.get(AssessmentState.PENDING, 0),
                 "trials": trial_counts(summary),
                 "named": own if own != called else None,
@@ -179,7 +191,10 @@ def _candidate(request: Request, name: str) -> CandidateRuns:
                 "suite": standing.suite,
                 "runs": standing.runs,
                 "of": standing.of,
-                **{field: getattr(standing.estimate, field, None) for field in ("mean", "ci95", "n_trials", "n_tasks")},
+                **{
+                    field: getattr(standing.estimate, field, None)
+                    for field in ("mean", "ci95", "n_trials", "n_tasks")
+                },
                 "too_large": standing.too_large,
                 "open": f"/results?{urlencode({'run': standing.runs}, doseq=True)}",
                 "trend": f"/results/trend?{urlencode({'suite': standing.suite, 'candidate': called})}",

@@ -1,4 +1,6 @@
-"""Pages that compare grades: several judges, attempts, or judge and person, criterion by criterion."""
+"""Pages that compare grades: several judges, attempts, or judge and person, criterion by
+criterion.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,19 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.statistics.agreement import Alpha
 
-_STATE: Final = ("by", "beside", "judge", "task", "candidate", "criterion", "apart", "only", "sort", "diff", "from")
+_STATE: Final = (
+    "by",
+    "beside",
+    "judge",
+    "task",
+    "candidate",
+    "criterion",
+    "apart",
+    "only",
+    "sort",
+    "diff",
+    "from",
+)
 READS: Final = ("run", *_STATE, "after", "together")
 DIFFS: Final = ("word", "line", "off")
 RUNS_OFFERED: Final = 100
@@ -60,7 +74,9 @@ class GradesQuery:
             candidate=query.get("candidate", ""),
             criterion=query.get("criterion", "").strip(),
             apart=self.points / 100,
-            only=GradeFilter(one_of("only", query.get("only") or "all", [by.value for by in GradeFilter])),
+            only=GradeFilter(
+                one_of("only", query.get("only") or "all", [by.value for by in GradeFilter])
+            ),
             by_gap=one_of("sort", query.get("sort") or "gap", ("gap", "run")) == "gap",
         )
 
@@ -80,7 +96,14 @@ class GradesQuery:
             "together": self.together,
             **other,
         }
-        usual = {"by": "judges", "only": "all", "apart": "5", "sort": "gap", "diff": "word", "together": "yes"}
+        usual = {
+            "by": "judges",
+            "only": "all",
+            "apart": "5",
+            "sort": "gap",
+            "diff": "word",
+            "together": "yes",
+        }
         kept = {name: value for name, value in values.items() if value and usual.get(name) != value}
         return path + (f"?{urlencode(kept)}" if kept else "")
 
@@ -135,7 +158,8 @@ def grades_page(request: Request) -> Response:
         return page_of(request, "compare/grades.html", twin=twin, found=None, **shared)
     page = _page_of_rows(request, asked)
     boot["diffs"] = {diff: asked.address("/compare/grades", diff=diff) for diff in DIFFS}
-    # The figures of a large run are computed in a thread, and the script polls this address until they are ready.
+    # The figures of a large run are computed in a thread, and the script polls this address until
+    # they are ready.
     boot["reading"] = asked.address("/compare/grades.json") if page.figures is None else None
     first = asked.address("/compare/grades", **{"from": "", "after": ""})
     return page_of(
@@ -186,7 +210,9 @@ def _said_of(page: GradesPage, asked: GradesQuery) -> list[str]:
         trials = plural(page.looked_at, "1 trial was", f"{count(page.looked_at)} trials were")
         sentences.append(f"{trials} checked. The next page continues from there.")
     if figures.since:
-        decisions = plural(figures.since, "1 decision was", f"{count(figures.since)} decisions were")
+        decisions = plural(
+            figures.since, "1 decision was", f"{count(figures.since)} decisions were"
+        )
         sentences.append(f"{decisions} made after this summary was computed.")
     return sentences
 
@@ -197,7 +223,10 @@ def _page_of_rows(request: Request, asked: GradesQuery) -> GradesPage:
 
 def _offered(workspace: Workspace) -> list[dict[str, str]]:
     judged = (summary for summary in registry.newest_first(workspace) if summary.judges)
-    return [{"id": summary.id, "suite": summary.suite, "started": summary.started} for summary in islice(judged, RUNS_OFFERED)]
+    return [
+        {"id": summary.id, "suite": summary.suite, "started": summary.started}
+        for summary in islice(judged, RUNS_OFFERED)
+    ]
 
 
 def _panes(page: GradesPage) -> list[str]:
@@ -223,19 +252,30 @@ def _nothing(page: GradesPage, asked: GradesQuery) -> str:
 
 
 def _row(row: GradesRow, asked: GradesQuery) -> Mapping[str, object]:
-    names = list(dict.fromkeys(grade.criterion for sheet in row.sheets if sheet for grade in sheet.grades))
-    by_pane = [{grade.criterion: grade for grade in sheet.grades} if sheet else {} for sheet in row.sheets]
+    names = list(
+        dict.fromkeys(grade.criterion for sheet in row.sheets if sheet for grade in sheet.grades)
+    )
+    by_pane = [
+        {grade.criterion: grade for grade in sheet.grades} if sheet else {} for sheet in row.sheets
+    ]
     criteria = []
     for name in names:
         scores = [grades[name].score if name in grades else None for grades in by_pane]
-        criteria.append({"name": name, "scores": [_hundred(score) for score in scores], **_gap(scores)})
+        criteria.append(
+            {"name": name, "scores": [_hundred(score) for score in scores], **_gap(scores)}
+        )
     return {
         "thing": row.task.thing,
         "task": row.task.task,
         "k": row.k,
         "candidate": row.candidate,
-        # In floating point, 0.55 - 0.5 is slightly more than 0.05, which must still be within the limit of 5 points.
-        "state": "none" if row.gap is None else "agree" if row.gap <= asked.wanted.apart + 1e-9 else "differ",
+        # In floating point, 0.55 - 0.5 is slightly more than 0.05, which must still be within the
+        # limit of 5 points.
+        "state": "none"
+        if row.gap is None
+        else "agree"
+        if row.gap <= asked.wanted.apart + 1e-9
+        else "differ",
         "gap": None if row.gap is None else f"{100 * row.gap:.0f}",
         "criteria": criteria,
         "total": [_hundred(sheet.score) if sheet else None for sheet in row.sheets],
@@ -247,19 +287,35 @@ def _row(row: GradesRow, asked: GradesQuery) -> Mapping[str, object]:
 def _pane(row: GradesRow, place: int, names: list[str], diff: str) -> Mapping[str, object]:
     sheet = row.sheets[place]
     if sheet is None:
-        return {"id": None, "state": "missing", "words": [], "who": "", "said": "", "report": [], "cut": False}
-    other = next((each for at, each in enumerate(row.sheets) if at != place and each is not None), None)
+        return {
+            "id": None,
+            "state": "missing",
+            "words": [],
+            "who": "",
+            "said": "",
+            "report": [],
+            "cut": False,
+        }
+    other = next(
+        (each for at, each in enumerate(row.sheets) if at != place and each is not None), None
+    )
     other_grades = {grade.criterion: grade for grade in other.grades} if other else {}
     words, cut = [], False
     for name in names:
         grade = next((each for each in sheet.grades if each.criterion == name), None)
         if grade is None or not (grade.reason or grade.evidence):
             continue
-        # A person gives no reasons. Compared with an empty text, the judge's whole reason would be marked.
+        # A person gives no reasons. Compared with an empty text, the judge's whole reason would be
+        # marked.
         against = (other_grades[name].reason or None) if name in other_grades else None
-        reason, evidence = grade.reason[:MOST_SHOWN], [visible(each[:MOST_SHOWN]) for each in grade.evidence]
+        reason, evidence = (
+            grade.reason[:MOST_SHOWN],
+            [visible(each[:MOST_SHOWN]) for each in grade.evidence],
+        )
         cut |= len(grade.reason) > MOST_SHOWN
-        words.append({"criterion": name, "parts": _parts(reason, against, diff), "evidence": evidence})
+        words.append(
+            {"criterion": name, "parts": _parts(reason, against, diff), "evidence": evidence}
+        )
     report, other_report = sheet.report[:MOST_SHOWN], other.report if other else None
     return {
         "id": shown_assessment(sheet.assessment),
@@ -276,7 +332,10 @@ def _pane(row: GradesRow, place: int, names: list[str], diff: str) -> Mapping[st
 def _parts(text: str, other: str | None, diff: str) -> list[Part]:
     if other is None or diff == "off":
         return [Part(visible(text))]
-    return [replace(part, text=visible(part.text)) for part in marked(text, other[:MOST_SHOWN], by_line=diff == "line")]
+    return [
+        replace(part, text=visible(part.text))
+        for part in marked(text, other[:MOST_SHOWN], by_line=diff == "line")
+    ]
 
 
 def _hundred(score: float | None) -> str | None:
@@ -284,12 +343,18 @@ def _hundred(score: float | None) -> str | None:
 
 
 def _gap(scores: list[float | None]) -> Mapping[str, object]:
-    """Return the difference between the highest and lowest score in points, with the start and width of its bar."""
+    """Return the difference between the highest and lowest score in points, with the start and
+    width of its bar.
+    """
     given = [score for score in scores if score is not None]
     if len(given) < 2:
         return {"gap": None, "low": 0, "wide": 0}
     low, high = min(given), max(given)
-    return {"gap": f"{100 * (high - low):.0f}", "low": round(100 * low, 1), "wide": round(100 * (high - low), 1)}
+    return {
+        "gap": f"{100 * (high - low):.0f}",
+        "low": round(100 * low, 1),
+        "wide": round(100 * (high - low), 1),
+    }
 
 
 def _summary(page: GradesPage, asked: GradesQuery) -> list[tuple[str, str, str]]:
@@ -299,15 +364,27 @@ def _summary(page: GradesPage, asked: GradesQuery) -> list[tuple[str, str, str]]
     lines = [("Rows with both scores", count(summary.n), "")]
     if summary.alike is not None and summary.alike_ci95 is not None:
         low, high = (f"{100 * end:.0f}%" for end in summary.alike_ci95)
-        lines.append((f"At most {asked.points:g} points apart", f"{100 * summary.alike:.0f}%", f"{low} to {high}"))
+        lines.append(
+            (
+                f"At most {asked.points:g} points apart",
+                f"{100 * summary.alike:.0f}%",
+                f"{low} to {high}",
+            )
+        )
     if summary.gap is not None and summary.distance is not None:
         gap = f"{100 * summary.gap:+.1f} points".replace("-", "\u2212")
         lines.append((f"Mean difference, {names[1]} minus {names[0]}", gap, ""))
         lines.append(("Mean absolute difference", f"{100 * summary.distance:.1f} points", ""))
     if summary.alpha is not None:
         figure, remark = _said(summary.alpha)
-        sampled = "" if summary.sampled is None else f"From a random sample of {count(summary.sampled)} rows"
-        lines.append(("Agreement (Krippendorff's alpha)", figure, ". ".join(filter(None, (remark, sampled)))))
+        sampled = (
+            ""
+            if summary.sampled is None
+            else f"From a random sample of {count(summary.sampled)} rows"
+        )
+        lines.append(
+            ("Agreement (Krippendorff's alpha)", figure, ". ".join(filter(None, (remark, sampled))))
+        )
     if summary.accepted is not None and summary.accepted[1]:
         k, n = summary.accepted
         of = plural(n, "1 decided assessment", f"{count(n)} decided assessments")
@@ -342,14 +419,17 @@ def _summary_document(grade_summary: GradeSummary) -> Mapping[str, object]:
         "alpha_sampled": grade_summary.sampled,
         "blind": _alpha_document(grade_summary.blind),
         "n_blind": grade_summary.n_blind,
-        "accepted": grade_summary.accepted and dict(zip(("n", "of"), grade_summary.accepted, strict=True)),
+        "accepted": grade_summary.accepted
+        and dict(zip(("n", "of"), grade_summary.accepted, strict=True)),
     }
 
 
 def _alpha_document(alpha: Alpha | None) -> Mapping[str, object] | None:
     if alpha is None:
         return None
-    return {name: getattr(alpha, name) for name in ("alpha", "ci95", "reading", "reason", "n_units")}
+    return {
+        name: getattr(alpha, name) for name in ("alpha", "ci95", "reading", "reason", "n_units")
+    }
 
 
 def _row_document(row: GradesRow) -> Mapping[str, object]:
@@ -374,7 +454,10 @@ def _sheet_document(sheet: PaneGrades | None) -> Mapping[str, object] | None:
         "reviewer": sheet.who or None,
         "reason": sheet.reason or None,
         "grades": [
-            {name: getattr(grade, name) for name in ("criterion", "score", "raw_score", "reason", "evidence")}
+            {
+                name: getattr(grade, name)
+                for name in ("criterion", "score", "raw_score", "reason", "evidence")
+            }
             for grade in sheet.grades
         ],
     }

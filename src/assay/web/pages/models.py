@@ -1,4 +1,6 @@
-"""Pages of models with their access, price, usage and failures, and the endpoint that checks a model by one small call."""
+"""Pages of models with their access, price, usage and failures, and the endpoint that checks a
+model by one small call.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,12 @@ def models_page(request: Request) -> Response:
     """Show judges and candidates with their access, price and usage."""
     models = judging_of(request).models.all()
     groups = [(role, [row(model) for model in models if model.role == role]) for role in ROLES]
-    return page_of(request, "judges/models.html", twin="/models.json", groups=[(role, rows) for role, rows in groups if rows])
+    return page_of(
+        request,
+        "judges/models.html",
+        twin="/models.json",
+        groups=[(role, rows) for role, rows in groups if rows],
+    )
 
 
 # Declared before the page's route, which accepts any path because names of models contain slashes.
@@ -102,7 +109,11 @@ def model_page(request: Request, ref: str) -> Response:
             for failure in model.failures
         ],
         latencies=[
-            {"role": latency.role, "n": latency.n, "figures": [(name, seconds(getattr(latency, name))) for name in _LATENCIES]}
+            {
+                "role": latency.role,
+                "n": latency.n,
+                "figures": [(name, seconds(getattr(latency, name))) for name in _LATENCIES],
+            }
             for latency in model.latencies
         ],
         calibrations=[
@@ -132,7 +143,9 @@ def row(model: Model) -> Mapping[str, object]:
         "href": address(model.ref),
         "role": model.role,
         "place": _place(model),
-        "context": f"context {count(model.context_tokens)}" if model.context_tokens else "context unknown",
+        "context": f"context {count(model.context_tokens)}"
+        if model.context_tokens
+        else "context unknown",
         "reach": "blocked" if access.blocked else "no" if access.problem else "yes",
         "problem": access.problem,
         "remedy": access.remedy,
@@ -146,7 +159,9 @@ def row(model: Model) -> Mapping[str, object]:
         "last": time_element(model.last.started) if model.last else None,
         "error": model.last_error,
         "can_check": model.can_check,
-        "check_cost": "of unknown price" if model.check_costs is None else f"at most {money(model.check_costs)}",
+        "check_cost": "of unknown price"
+        if model.check_costs is None
+        else f"at most {money(model.check_costs)}",
         "check_of": f"Check {model.ref}: one small call, at most {money(model.check_costs)}",
         "checked": None if model.checked is None else said_of(model.checked),
         "checked_at": None if model.checked is None else time_element(model.checked.at),
@@ -157,7 +172,9 @@ def row(model: Model) -> Mapping[str, object]:
 
 
 def used(usage: Used) -> Mapping[str, object]:
-    """Return calls, tokens and cost as texts; calls without a known price are mentioned separately."""
+    """Return calls, tokens and cost as texts; calls without a known price are mentioned
+    separately.
+    """
     spent, apart = money(usage.cost_usd), None
     if usage.unpriced and not usage.cost_usd:
         spent, apart = "unknown", "no call has a price"
@@ -167,7 +184,9 @@ def used(usage: Used) -> Mapping[str, object]:
     return {
         "calls": count(usage.calls),
         "failed": usage.failed,
-        "unanswered": f"{usage.unanswered} {requests} without an answer" if usage.unanswered else None,
+        "unanswered": f"{usage.unanswered} {requests} without an answer"
+        if usage.unanswered
+        else None,
         "tokens": f"{count(usage.input_tokens)}, {count(usage.output_tokens)}",
         "spent": spent,
         "unpriced": apart,
@@ -194,7 +213,11 @@ def address(ref: str) -> str:
 def _place(model: Model) -> str:
     if model.access.place is None:
         return "no network"
-    return f"{model.access.place}, on this machine or network" if model.access.local else model.access.place
+    return (
+        f"{model.access.place}, on this machine or network"
+        if model.access.local
+        else model.access.place
+    )
 
 
 def _key(model: Model) -> str | None:
@@ -204,7 +227,9 @@ def _key(model: Model) -> str | None:
     if access.key_set:
         return "key set"
     needed = access.problem and not access.blocked
-    return f"{access.key_variable} not set" if needed else f"{access.key_variable} not set (optional)"
+    return (
+        f"{access.key_variable} not set" if needed else f"{access.key_variable} not set (optional)"
+    )
 
 
 def _takes(model: Model) -> list[tuple[str, str]]:
@@ -225,7 +250,13 @@ def _whole(model_in_full: ModelInFull) -> Mapping[str, object]:
         "model": model_in_full.ref,
         "roles": list(map(asdict, model_in_full.roles)),
         "runs": [
-            {"run_id": run.run.id, "suite": run.run.suite, "started": run.run.started, "role": run.role, **asdict(run.used)}
+            {
+                "run_id": run.run.id,
+                "suite": run.run.suite,
+                "started": run.run.started,
+                "role": run.role,
+                **asdict(run.used),
+            }
             for run in model_in_full.runs
         ],
         "runs_left_out": {"older": model_in_full.more_runs},

@@ -1,4 +1,6 @@
-"""The page `/docs`: every endpoint of the HTTP interface, from the same description as `/openapi.json`."""
+"""The page `/docs`: every endpoint of the HTTP interface, from the same description as
+`/openapi.json`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ router = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedEndpoint:
-    """One endpoint: its `parameters` (name, location, and True if required) and the fields of its JSON `body`."""
+    """One endpoint: its `parameters` (name, location, and True if required) and the fields of its
+    JSON `body`.
+    """
 
     id: str
     method: str
@@ -44,14 +48,18 @@ def _endpoints(description: Mapping[str, Any]) -> Iterator[ListedEndpoint]:
                 method=method.upper(),
                 path=path,
                 about=str(operation.get("description") or operation.get("summary", "")),
-                parameters=tuple((each["name"], each["in"], bool(each.get("required"))) for each in parameters),
+                parameters=tuple(
+                    (each["name"], each["in"], bool(each.get("required"))) for each in parameters
+                ),
                 body=tuple(_fields(description, operation)),
                 answers=tuple(operation["responses"]),
             )
 
 
 def _fields(description: Mapping[str, Any], operation: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the fields of a body that is one record; only `/openapi.json` describes other bodies."""
+    """Yield the fields of a body that is one record; only `/openapi.json` describes other
+    bodies.
+    """
     content = operation.get("requestBody", {}).get("content", {})
     reference = content.get("application/json", {}).get("schema", {}).get("$ref", "")
     schemas = description.get("components", {}).get("schemas", {})

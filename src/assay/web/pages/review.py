@@ -38,17 +38,29 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/runs/{run_id}/trials/{trial_id}")
 def trial_page(
-    request: Request, run_id: str, trial_id: str, candidate: str | None = None, judge: str | None = None
+    request: Request,
+    run_id: str,
+    trial_id: str,
+    candidate: str | None = None,
+    judge: str | None = None,
 ) -> Response:
-    """Redirect to the assessment of a trial, of one candidate or judge if given; a pending one is preferred."""
+    """Redirect to the assessment of a trial, of one candidate or judge if given; a pending one is
+    preferred.
+    """
     if visitor_of(request).role is VisitorRole.VIEWER:  # a viewer may not open pages for decisions
         return _answers(run_id, trial_id)
     key = decisions.trial_key(trial_id)
     archive, of_run = rooms_of(request).workspace.archive, Selection(runs=(run_id,))
-    rows = [] if key is None else [row for row in archive.assessments.matching(of_run, trial=key) if row.current]
+    rows = (
+        []
+        if key is None
+        else [row for row in archive.assessments.matching(of_run, trial=key) if row.current]
+    )
     if not rows:  # ungraded or failed: show its answers instead
         return _answers(run_id, trial_id)
-    rows = [row for row in rows if candidate in {None, *row.candidates} and judge in {None, row.grader}]
+    rows = [
+        row for row in rows if candidate in {None, *row.candidates} and judge in {None, row.grader}
+    ]
     if not rows:
         raise UnknownName("trial", f"{trial_id} of {candidate or judge}")
     best = next((row for row in rows if row.state is AssessmentState.PENDING), rows[0])
@@ -61,7 +73,9 @@ def _answers(run_id: str, trial_id: str) -> Response:
 
 
 def _check_review(request: Request, selection: Selection) -> None:
-    """Raise `UnknownName` or `InputError` if the address names an unknown filter, item, candidate or criterion."""
+    """Raise `UnknownName` or `InputError` if the address names an unknown filter, item, candidate
+    or criterion.
+    """
     if selection.tasks or selection.judges:  # progress checks runs and suites itself
         rooms_of(request).workspace.archive.assessments.tally(selection)
     query = request.query_params
@@ -91,7 +105,9 @@ def review_twin(
 
 
 def _waiting(rooms: Rooms, selection: Selection) -> list[str]:
-    """Return the ids of the first pending items, except in runs with control items, because gaps would reveal these."""
+    """Return the ids of the first pending items, except in runs with control items, because gaps
+    would reveal these.
+    """
     pending = frozenset({AssessmentState.PENDING})
     rows = decisions.assessments(rooms.workspace, selection, states=pending, limit=50)
     return [shown_assessment(row.key) for row in rows if not rooms.concealment.covers(row.run_id)]
@@ -107,7 +123,9 @@ def review_page(
     judge: str | None = None,
     item: str | None = None,
 ) -> Response:
-    """Show the review page, which presents one pending assessment after another; 404 for an unknown name in the address."""
+    """Show the review page, which presents one pending assessment after another; 404 for an unknown
+    name in the address.
+    """
     rooms, selection = rooms_of(request), selection_of(run, suite, task, judge)
     if selection != Selection():
         rooms.workspace.archive.assessments.tally(selection)  # checks every name
@@ -124,7 +142,16 @@ def review_page(
     boot = _review_boot(filters, None)
     if not (far["waiting"] or far["decided"]):
         boot["texts"]["review.done.lead"] = t("review.done.never")
-    return page_of(request, "review/review.html", twin=twin, run=summary, single=None, grades=None, past=(), boot=boot)
+    return page_of(
+        request,
+        "review/review.html",
+        twin=twin,
+        run=summary,
+        single=None,
+        grades=None,
+        past=(),
+        boot=boot,
+    )
 
 
 @router.get("/assessments/{assessment_id}.json")
@@ -168,7 +195,9 @@ def sign_in_page(request: Request) -> Response:
 
 
 def _grades_beside(workspace: Workspace, summary: RunSummary, item: Item) -> str | None:
-    """Return the address that compares a decided assessment's grades; None if there is nothing to compare."""
+    """Return the address that compares a decided assessment's grades; None if there is nothing to
+    compare.
+    """
     if item.state == AssessmentState.PENDING or not item.by_model:
         return None
     ways = _grades_of(workspace, summary)
@@ -177,7 +206,9 @@ def _grades_beside(workspace: Workspace, summary: RunSummary, item: Item) -> str
 
 
 def _same_trial(rooms: Rooms, key: AssessmentKey) -> list[dict[str, str]]:
-    """List other graders' assessments of the same trial; their names are empty while the run has pending assessments."""
+    """List other graders' assessments of the same trial; their names are empty while the run has
+    pending assessments.
+    """
     row = rooms.review.control_items.detail(key).row
     of_run = Selection(runs=(row.run_id,))
     (summary,) = runs.runs(rooms.workspace, of_run)

@@ -1,4 +1,6 @@
-"""Pages about reviewers: statistics of their reviews, and the settlement of disputes between two reviewers."""
+"""Pages about reviewers: statistics of their reviews, and the settlement of disputes between two
+reviewers.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,19 @@ _PLAIN: Final = frozenset({"sensitivity", "caution"})
 _GROUPS: Final = (
     ("checks", ("catch_rate", "false_alarms", "sensitivity", "caution")),
     ("self", ("self_alike", "self_alpha", "self_distance")),
-    ("judge", ("acceptance", "anchoring", "apart_blind", "apart_assisted", "toward", "away", "judge_alpha", "judge_distance")),
+    (
+        "judge",
+        (
+            "acceptance",
+            "anchoring",
+            "apart_blind",
+            "apart_assisted",
+            "toward",
+            "away",
+            "judge_alpha",
+            "judge_distance",
+        ),
+    ),
     ("others", ("others_alike", "others_alpha")),
     ("habits", ("rejections", "reruns", "position")),
     ("pace", ("active_s", "pace", "hasty", "drift")),
@@ -76,10 +90,18 @@ class AdjudicationBody(Body):
 @router.get("/reviewers.json", include_in_schema=False)
 def reviewers_twin(request: Request, run: str | None = None) -> Response:
     workspace, run_id = rooms_of(request).workspace, _run(request, run)
-    by_name, stated = verbs.reviewers(workspace, run=run_id), verbs.stated_reviewers(workspace, run=run_id)
-    documents = [verbs.document(name, reviewer, stated.get(name, {})) for name, reviewer in by_name.items()]
+    by_name, stated = (
+        verbs.reviewers(workspace, run=run_id),
+        verbs.stated_reviewers(workspace, run=run_id),
+    )
+    documents = [
+        verbs.document(name, reviewer, stated.get(name, {})) for name, reviewer in by_name.items()
+    ]
     signs = _attention(request, run_id)
-    named = [{"reviewer": name, **to_json(attention.attention_document(own))} for name, own in signs.items()]
+    named = [
+        {"reviewer": name, **to_json(attention.attention_document(own))}
+        for name, own in signs.items()
+    ]
     return Answer({"reviewers": documents, "attention": named})
 
 
@@ -88,7 +110,10 @@ def reviewers_page(request: Request, run: str | None = None) -> Response:
     """Show all reviewers with statistics of their reviews."""
     run = _run(request, run)
     workspace = rooms_of(request).workspace
-    by_name, stated = verbs.reviewers(workspace, run=run), verbs.stated_reviewers(workspace, run=run)
+    by_name, stated = (
+        verbs.reviewers(workspace, run=run),
+        verbs.stated_reviewers(workspace, run=run),
+    )
     query = f"?{urlencode({'run': run})}" if run else ""
     rows = [
         {
@@ -101,22 +126,39 @@ def reviewers_page(request: Request, run: str | None = None) -> Response:
         for name, reviewer in by_name.items()
     ]
     signs = [(name, wording.attention(own)) for name, own in _attention(request, run).items()]
-    return page_of(request, "reviewers/reviewers.html", twin=f"/reviewers.json{query}", rows=rows, signs=signs, run=run)
+    return page_of(
+        request,
+        "reviewers/reviewers.html",
+        twin=f"/reviewers.json{query}",
+        rows=rows,
+        signs=signs,
+        run=run,
+    )
 
 
 def _attention(request: Request, run: RunId | None) -> Mapping[str, Attention]:
-    """Return the signs of careless reviewing by reviewer, in one run or in all; empty unless the owner asks."""
+    """Return the signs of careless reviewing by reviewer, in one run or in all; empty unless the
+    owner asks.
+    """
     if visitor_of(request).role is not VisitorRole.OWNER:
         return {}
     workspace = rooms_of(request).workspace
-    listed = [run] if run else [summary.id for summary in workspace.archive.runs.matching(Selection())]
+    listed = (
+        [run] if run else [summary.id for summary in workspace.archive.runs.matching(Selection())]
+    )
     return attention.by_reviewer(workspace, listed)
 
 
 @router.get("/reviewers/{name}/decisions.json", include_in_schema=False)
 def decisions_twin(request: Request, name: str, before: Before = None) -> Response:
     rows, older = _decisions(request, name, before)
-    return Answer({"reviewer": name, "decisions": rows, "next": older and f"{_own_page(name)}.json?before={older}"})
+    return Answer(
+        {
+            "reviewer": name,
+            "decisions": rows,
+            "next": older and f"{_own_page(name)}.json?before={older}",
+        }
+    )
 
 
 @router.get("/reviewers/{name}/decisions", include_in_schema=False)
@@ -140,12 +182,18 @@ def _own_page(name: str) -> str:
     return f"/reviewers/{quote(name, safe='')}/decisions"
 
 
-def _decisions(request: Request, name: str, before: int | None) -> tuple[list[OwnDecision], int | None]:
-    """Return a page of decisions with the item ids that the visitor may see, and the start of the next page."""
+def _decisions(
+    request: Request, name: str, before: int | None
+) -> tuple[list[OwnDecision], int | None]:
+    """Return a page of decisions with the item ids that the visitor may see, and the start of the
+    next page.
+    """
     rooms = rooms_of(request)
     as_id = rooms.concealment.sealed if is_sealed(request) else shown_assessment
     items = rooms.review.control_items
-    rows, older = own_decisions(rooms.workspace, items, rooms.showcase, name, as_id=as_id, before=before)
+    rows, older = own_decisions(
+        rooms.workspace, items, rooms.showcase, name, as_id=as_id, before=before
+    )
     if not rows and name != reviewer_of(request):
         known("reviewer", name, verbs.reviewers(rooms.workspace))
     return rows, older
@@ -183,7 +231,9 @@ class EndBody(Body):
 @router.post("/api/review/end", tags=["review"])
 def end(request: Request, body: EndBody) -> Response:
     """End a reviewer's session. The outcomes of its planted checks may be shown afterwards."""
-    verbs.end_session(rooms_of(request).workspace, reviewer_of(request, body.reviewer), idempotency_key=body.key)
+    verbs.end_session(
+        rooms_of(request).workspace, reviewer_of(request, body.reviewer), idempotency_key=body.key
+    )
     return Answer({"ok": True})
 
 
@@ -200,7 +250,10 @@ def reviewer_page(request: Request, name: str, run: str | None = None) -> Respon
     run = _run(request, run)
     reviewer = _reviewer(request, name, run)
     query = f"?{urlencode({'run': run})}" if run else ""
-    groups = [(group, [{"key": key, **said(key, getattr(reviewer, key))} for key in keys]) for group, keys in _GROUPS]
+    groups = [
+        (group, [{"key": key, **said(key, getattr(reviewer, key))} for key in keys])
+        for group, keys in _GROUPS
+    ]
     return page_of(
         request,
         "reviewers/reviewer.html",
@@ -266,7 +319,8 @@ def adjudicate(request: Request, body: AdjudicationBody) -> Response:
 
 def _reviewer(request: Request, name: str, run: RunId | None) -> Reviewer:
     rooms = rooms_of(request)
-    # Otherwise a reviewer could learn from a change of their own figures that an item was a planted check.
+    # Otherwise a reviewer could learn from a change of their own figures that an item was a planted
+    # check.
     covered = rooms.concealment.covered() if is_sealed(request) else frozenset()
     return verbs.reviewer(rooms.workspace, name, run=run, covered=covered)
 
@@ -274,7 +328,12 @@ def _reviewer(request: Request, name: str, run: RunId | None) -> Reviewer:
 def said(key: str, figure: Figure) -> Mapping[str, object]:
     """Return a figure's value, range and count as texts, or the reason if it has no value."""
     if figure.value is None:
-        return {"value": None, "range": None, "n": figure.n, "reason": _REASONS[figure.reason or "nothing_yet"]}
+        return {
+            "value": None,
+            "range": None,
+            "n": figure.n,
+            "reason": _REASONS[figure.reason or "nothing_yet"],
+        }
     shown = _range(key, figure.ci95)
     return {"value": _number(key, figure.value), "range": shown, "n": figure.n, "reason": None}
 
@@ -289,7 +348,11 @@ def _number(key: str, value: float) -> str:
     shown = round(100 * value)
     if key in _DIFFERENCES:
         return f"{'+' if shown > 0 else '−' if shown < 0 else ''}{abs(shown)} points"
-    return f"{100 * value:.1f} points" if key.endswith("distance") or key.startswith("apart") else f"{shown}%"
+    return (
+        f"{100 * value:.1f} points"
+        if key.endswith("distance") or key.startswith("apart")
+        else f"{shown}%"
+    )
 
 
 def _range(key: str, ci95: tuple[float, float] | None) -> str | None:
@@ -300,11 +363,16 @@ def _range(key: str, ci95: tuple[float, float] | None) -> str | None:
 
 
 def _kinds(reviewer: Reviewer) -> list[Mapping[str, object]]:
-    return [{"kind": _ALTERATIONS[kind], "caught": k, "n": n} for kind, (k, n) in reviewer.caught_by_kind.items()]
+    return [
+        {"kind": _ALTERATIONS[kind], "caught": k, "n": n}
+        for kind, (k, n) in reviewer.caught_by_kind.items()
+    ]
 
 
 def _stamp(reviewer: Reviewer) -> Mapping[str, object]:
-    """Return the signs that a reviewer approves without reading, and `raised`, which is true if all signs are present."""
+    """Return the signs that a reviewer approves without reading, and `raised`, which is true if all
+    signs are present.
+    """
     signs = [(sign, _ANSWERS[getattr(reviewer.stamp, name)]) for name, sign in _SIGNS.items()]
     return {"raised": reviewer.stamp.raised, "signs": signs}
 
@@ -313,7 +381,9 @@ _ANSWERS: Final = {True: "yes", False: "no", None: "unknown"}
 
 
 def _watch(reviewer: Reviewer) -> Mapping[str, object] | None:
-    """Return the moving average of blind verdicts, in points, as lines of a chart and as table rows."""
+    """Return the moving average of blind verdicts, in points, as lines of a chart and as table
+    rows.
+    """
     watch = reviewer.watch
     if watch is None:
         return None
@@ -329,7 +399,10 @@ def _watch(reviewer: Reviewer) -> Mapping[str, object] | None:
     every = max(1, len(watch.points) // 12)
     names = ("average", "low", "high")
     rows = [
-        {"at": BASE + place + 1, **{name: f"{100 * value:+.1f}" for name, value in zip(names, point, strict=True)}}
+        {
+            "at": BASE + place + 1,
+            **{name: f"{100 * value:+.1f}" for name, value in zip(names, point, strict=True)},
+        }
         for place, point in enumerate(watch.points)
         if (place + 1) % every == 0 or place + 1 == len(watch.points)
     ]
@@ -354,18 +427,36 @@ def _checks(request: Request, name: str, run: RunId | None) -> list[Mapping[str,
         label = rooms.showcase.labels(row)
         changes = {
             part: [
-                {"candidate": label.get(who, ""), "criterion": criterion, "was": was, "shown": shown}
+                {
+                    "candidate": label.get(who, ""),
+                    "criterion": criterion,
+                    "was": was,
+                    "shown": shown,
+                }
                 for who, criterion, was, shown in cells
             ]
             for part, cells in (("changed", check.changed), ("words", check.words))
         }
         document = {name: getattr(check, name) for name in ("how", "verb", "right", "at")}
-        rows.append({"id": as_id(row.key), "thing": row.thing, "k": row.k, "of": row.of, **document, **changes})
+        rows.append(
+            {
+                "id": as_id(row.key),
+                "thing": row.thing,
+                "k": row.k,
+                "of": row.of,
+                **document,
+                **changes,
+            }
+        )
     return rows
 
 
 def _run(request: Request, run: str | None) -> RunId | None:
-    return None if run is None else runs.runs(rooms_of(request).workspace, Selection(runs=(run,)))[0].id
+    return (
+        None
+        if run is None
+        else runs.runs(rooms_of(request).workspace, Selection(runs=(run,)))[0].id
+    )
 
 
 def _settled(request: Request) -> dict[str, dict[str, int]]:
@@ -376,7 +467,9 @@ def _disputes(request: Request) -> list[Mapping[str, object]]:
     rooms = rooms_of(request)
     rows: list[Mapping[str, object]] = []
     disputes = adjudication.disputes(rooms.workspace, rooms.review)
-    rooms.review.note_served([dispute.detail.row.key for dispute in disputes], reviewer=reviewer_of(request))
+    rooms.review.note_served(
+        [dispute.detail.row.key for dispute in disputes], reviewer=reviewer_of(request)
+    )
     for dispute in disputes:
         row, order = dispute.detail.row, panes_of(dispute.detail.row)
         labels = [*rooms.showcase.labels(row).values()]
@@ -392,7 +485,11 @@ def _disputes(request: Request) -> list[Mapping[str, object]]:
                         "note": opinion.given.note,
                         "scores": [opinion.given.result.get(name) for name in order],
                         "set": [
-                            {"candidate": labels[order.index(name)], "criterion": criterion, "score": value}
+                            {
+                                "candidate": labels[order.index(name)],
+                                "criterion": criterion,
+                                "score": value,
+                            }
                             for (name, criterion), value in opinion.given.corrections.items()
                             if name in order
                         ],

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.analysis.figures import Figure
-    from assay.app.registry.rubrics import Criteria, CriterionInFull, Example, RubricInFull, RubricInUse
+    from assay.app.registry.rubrics import (
+        Criteria,
+        CriterionInFull,
+        Example,
+        RubricInFull,
+        RubricInUse,
+    )
 
 router = APIRouter(include_in_schema=False)
 
@@ -42,7 +48,9 @@ _HIGH, _WIDE = 60, 300  # size of the drawing in its own units
 
 
 @router.get("/criteria.json")
-def criteria_twin(request: Request, start: Annotated[int, Query(ge=0, alias="from")] = 0) -> Response:
+def criteria_twin(
+    request: Request, start: Annotated[int, Query(ge=0, alias="from")] = 0
+) -> Response:
     rubrics = judging_of(request).criteria.all()
     after = within("from", start, len(rubrics)) + RUBRICS_SHOWN
     return Answer(
@@ -54,10 +62,15 @@ def criteria_twin(request: Request, start: Annotated[int, Query(ge=0, alias="fro
 
 
 @router.get("/criteria")
-def criteria_page(request: Request, start: Annotated[int, Query(ge=0, alias="from")] = 0) -> Response:
+def criteria_page(
+    request: Request, start: Annotated[int, Query(ge=0, alias="from")] = 0
+) -> Response:
     """Show every rubric with its criteria and the runs that used it."""
     rubrics = judging_of(request).criteria.all()
-    after, before = within("from", start, len(rubrics)) + RUBRICS_SHOWN, max(start - RUBRICS_SHOWN, 0)
+    after, before = (
+        within("from", start, len(rubrics)) + RUBRICS_SHOWN,
+        max(start - RUBRICS_SHOWN, 0),
+    )
     return page_of(
         request,
         "judges/rubrics.html",
@@ -100,7 +113,9 @@ def grades_csv(request: Request, name: str) -> Response:
 
 @router.get("/criteria/{name}")
 def rubric_page(request: Request, name: str, against: str | None = None) -> Response:
-    """Show one rubric: its text, its versions and their differences, and statistics of each criterion."""
+    """Show one rubric: its text, its versions and their differences, and statistics of each
+    criterion.
+    """
     criteria = judging_of(request).criteria
     use = criteria.one(name)
     query = f"?{urlencode({'against': against})}" if against else ""
@@ -130,10 +145,18 @@ def _card(rubric_in_use: RubricInUse) -> Mapping[str, object]:
         "name": _name(rubric_in_use),
         "versions": [f"{v.suite}, version {v.number}" for v in rubric_in_use.versions],
         "criteria": [
-            {"name": c.name, "weight": f"{c.weight:g}", "scale": scale_of(c), "guidance": c.guidance}
+            {
+                "name": c.name,
+                "weight": f"{c.weight:g}",
+                "scale": scale_of(c),
+                "guidance": c.guidance,
+            }
             for c in rubric_in_use.rubric.criteria
         ],
-        "runs": [{"id": run.run_id, "at": time_element(run.started)} for run in rubric_in_use.runs[:RUNS_SHOWN]],
+        "runs": [
+            {"id": run.run_id, "at": time_element(run.started)}
+            for run in rubric_in_use.runs[:RUNS_SHOWN]
+        ],
         "more": len(rubric_in_use.runs) - RUNS_SHOWN,
         "n": len(rubric_in_use.runs),
     }
@@ -155,7 +178,9 @@ def _versions(rubric_in_full: RubricInFull, against: str | None) -> list[Mapping
     ]
 
 
-def _compared(criteria: Criteria, use: RubricInUse, against: str | None) -> Mapping[str, object] | None:
+def _compared(
+    criteria: Criteria, use: RubricInUse, against: str | None
+) -> Mapping[str, object] | None:
     """Compare two rubrics; the one that was used first comes first."""
     if against is None:
         return None
@@ -163,7 +188,10 @@ def _compared(criteria: Criteria, use: RubricInUse, against: str | None) -> Mapp
     differences = changes(before.rubric, after.rubric)
     return {
         "title": f"From {_name(before)} to {_name(after)}",
-        "changes": [{**asdict(change), "word": _CHANGE_WORDS.get(change.how, change.how)} for change in differences],
+        "changes": [
+            {**asdict(change), "word": _CHANGE_WORDS.get(change.how, change.how)}
+            for change in differences
+        ],
         "same": all(change.how == "same" for change in differences),
     }
 
@@ -186,7 +214,10 @@ def _criterion(criterion_in_full: CriterionInFull) -> Mapping[str, object]:
     decided = wording.approved_or_corrected(report.decided)
     corrected = f"of {decided} changed this criterion" if report.decided else ""
     alpha = "Krippendorff's alpha over verdicts given before the judge's grade was shown"
-    examples = (("Highest grade", criterion_in_full.highest), ("Lowest grade", criterion_in_full.lowest))
+    examples = (
+        ("Highest grade", criterion_in_full.highest),
+        ("Lowest grade", criterion_in_full.lowest),
+    )
     return {
         "name": criterion.name,
         "of": f"weight {criterion.weight:g}, scale {scale_of(criterion)}",
@@ -204,7 +235,11 @@ def _criterion(criterion_in_full: CriterionInFull) -> Mapping[str, object]:
             *([_figure("change", report.change, change)] if change else []),
             _figure("drift", report.drift, halves),
         ],
-        "examples": [{"title": title, **_example(example)} for title, example in examples if example is not None],
+        "examples": [
+            {"title": title, **_example(example)}
+            for title, example in examples
+            if example is not None
+        ],
     }
 
 
@@ -229,7 +264,11 @@ def _figure(name: str, figure: Figure, about: str = "") -> Mapping[str, object]:
     if figure.value is None:
         reason = _REASONS[figure.reason or "nothing_yet"].format(n=figure.n)
         return {"name": _FIGURE_NAMES[name], "value": None, "reason": reason, "about": about}
-    ranged = "no range" if figure.ci95 is None else "95% range " + " to ".join(_number(name, end) for end in figure.ci95)
+    ranged = (
+        "no range"
+        if figure.ci95 is None
+        else "95% range " + " to ".join(_number(name, end) for end in figure.ci95)
+    )
     unit = "" if name == "alpha" or name in _SHARES else " points out of 100"
     counted = "grade" if name in ("alpha", "alike") else "assessment"
     return {
@@ -258,7 +297,9 @@ def _example(example: Example) -> Mapping[str, object]:
     return {
         "href": f"/assessments/{shown_assessment(example.assessment)}",
         "where": f"{example.thing}, trial {example.k} of {example.of}",
-        "score": f"{example.score:g}" if example.score == round(example.score, 2) else f"{example.score:.2f}",
+        "score": f"{example.score:g}"
+        if example.score == round(example.score, 2)
+        else f"{example.score:.2f}",
         "reason": example.reason or "The judge gave no reason.",
         "corrected": example.corrected,
     }
@@ -276,7 +317,11 @@ def _listed(rubric_in_use: RubricInUse) -> Mapping[str, object]:
 
 def _criterion_document(criterion_in_full: CriterionInFull) -> Mapping[str, object]:
     def example(example: Example | None) -> Mapping[str, object] | None:
-        return None if example is None else {**asdict(example), "assessment": shown_assessment(example.assessment)}
+        return (
+            None
+            if example is None
+            else {**asdict(example), "assessment": shown_assessment(example.assessment)}
+        )
 
     document = asdict(criterion_in_full.report)
     for name in ("lowest", "highest"):
@@ -290,7 +335,9 @@ def _criterion_document(criterion_in_full: CriterionInFull) -> Mapping[str, obje
 
 
 def _name(rubric_in_use: RubricInUse) -> str:
-    """Return the name of the newest version of a suite with this rubric; without a suite, the digest."""
+    """Return the name of the newest version of a suite with this rubric; without a suite, the
+    digest.
+    """
     if not rubric_in_use.versions:
         return f"Rubric {rubric_in_use.digest[:_DIGITS]}"
     newest = max(rubric_in_use.versions, key=lambda v: v.last)

@@ -1,4 +1,7 @@
-"""The list of runs. The page's address contains search, filters, order and position, so that any view can be bookmarked."""
+"""The list of runs.
+
+The page's address contains search, filters, order and position, so that any view can be bookmarked.
+"""
 
 from __future__ import annotations
 
@@ -33,19 +36,28 @@ SHOWN: Final = 50
 NEW_VERDICTS: Final = 6
 """Maximum number of verdicts computed before the page is sent; its script requests the rest."""
 
-NAMED: Final = ((WAITS, "Waiting for me"), (FAILS, "With failures"), ("running", "Running"), ("archived", "Archived"))
+NAMED: Final = (
+    (WAITS, "Waiting for me"),
+    (FAILS, "With failures"),
+    ("running", "Running"),
+    ("archived", "Archived"),
+)
 """Named filters: the state as in the address, and the label."""
 
 router = APIRouter(include_in_schema=False)
 
 
 class RunListQuery:
-    """Search, filters and order of the page, read from its address, and addresses built from them."""
+    """Search, filters and order of the page, read from its address, and addresses built from
+    them.
+    """
 
     def __init__(self, request: Request) -> None:
         query = request.query_params
         self.filters = {name: value for name in FILTERS if (value := query.get(name, "").strip())}
-        self.order = RunOrder(one_of("sort", query.get("sort") or "newest", [order.value for order in RunOrder]))
+        self.order = RunOrder(
+            one_of("sort", query.get("sort") or "newest", [order.value for order in RunOrder])
+        )
         self.before = query.get("before") or None
 
     @property
@@ -60,9 +72,17 @@ class RunListQuery:
         )
 
     def address(self, path: str = "/runs", *, before: str | None = None, **other: str) -> str:
-        """Return a path with these filters and this order; `other` replaces some of them, or with "" removes them."""
-        pairs = {**self.filters, "sort": "" if self.order is RunOrder.NEWEST else self.order.value, **other}
-        query = urlencode({name: value for name, value in {**pairs, "before": before}.items() if value})
+        """Return a path with these filters and this order; `other` replaces some of them, or with
+        "" removes them.
+        """
+        pairs = {
+            **self.filters,
+            "sort": "" if self.order is RunOrder.NEWEST else self.order.value,
+            **other,
+        }
+        query = urlencode(
+            {name: value for name, value in {**pairs, "before": before}.items() if value}
+        )
         return path + (f"?{query}" if query else "")
 
 
@@ -70,7 +90,9 @@ class RunListQuery:
 @router.get("/runs")
 @reads(*READS)
 def run_list_page(request: Request) -> Response:
-    """Show runs with their review, verdict and cost; if the store is empty, show the steps to a first run."""
+    """Show runs with their review, verdict and cost; if the store is empty, show the steps to a
+    first run.
+    """
     rooms, wanted = rooms_of(request), RunListQuery(request)
     rows, older = _rows(request, wanted, new_verdicts=NEW_VERDICTS)
     narrowed = bool(wanted.filters or wanted.before)
@@ -98,14 +120,18 @@ def run_list_page(request: Request) -> Response:
         orders=[order.value for order in RunOrder],
         order=wanted.order.value,
         filters={name: visible(value) for name, value in wanted.filters.items()},
-        chosen=[(name, visible(wanted.filters[name]), wanted.address(**{name: ""})) for name in ("batch", "candidate")
-                if name in wanted.filters],
+        chosen=[
+            (name, visible(wanted.filters[name]), wanted.address(**{name: ""}))
+            for name in ("batch", "candidate")
+            if name in wanted.filters
+        ],
         # The demo run gets a guide to its result.
         first=rows[0] if len(rows) == 1 and not narrowed and older is None else None,
-        # Only the page of an empty store needs the suites, and searching for them reads the whole folder.
+        # Only the page of an empty store needs the suites, and searching for them reads the whole
+        # folder.
         files=len(suite_files.suite_files(rooms.workspace)) if empty else 0,
         boot=boot,
-    )  # fmt: skip
+    )
 
 
 @router.get("/runs.json")
@@ -135,9 +161,13 @@ def run_list_twin(request: Request) -> Response:
 @router.get("/registry.json")
 @reads(*READS)
 def moved(request: Request) -> Response:
-    """Redirect the former addresses of the queue and the registry to this list, which replaced them."""
+    """Redirect the former addresses of the queue and the registry to this list, which replaced
+    them.
+    """
     path = "/runs.json" if request.url.path.endswith(".json") else "/runs"
-    return RedirectResponse(path + (f"?{request.url.query}" if request.url.query else ""), status_code=308)
+    return RedirectResponse(
+        path + (f"?{request.url.query}" if request.url.query else ""), status_code=308
+    )
 
 
 @router.get("/registry/trend")
@@ -158,22 +188,40 @@ def compare_ticked(request: Request, run: tuple[str, ...] = Query(())) -> Respon
         problem = f"is given {len(run)} times, but a comparison needs exactly two runs."
         raise InputError("run", problem, remedy="Select two runs in /runs.")
     after, before = runs.runs(rooms_of(request).workspace, Selection(runs=run))
-    return RedirectResponse(f"/registry/diff?{urlencode({'a': before.id, 'b': after.id})}", status_code=303)
+    return RedirectResponse(
+        f"/registry/diff?{urlencode({'a': before.id, 'b': after.id})}", status_code=303
+    )
 
 
 def _waiting(request: Request) -> int:
-    return rooms_of(request).workspace.archive.assessments.tally(Selection()).get(AssessmentState.PENDING, 0)
+    return (
+        rooms_of(request)
+        .workspace.archive.assessments.tally(Selection())
+        .get(AssessmentState.PENDING, 0)
+    )
 
 
 def _others(request: Request) -> int:
-    return rooms_of(request).review.opinions.waits_for_others(Selection(), reviewer=reviewer_of(request))
+    return rooms_of(request).review.opinions.waits_for_others(
+        Selection(), reviewer=reviewer_of(request)
+    )
 
 
-def _rows(request: Request, wanted: RunListQuery, *, new_verdicts: int | None) -> tuple[list[LiveRunDocument], str | None]:
-    """Return one page of the list, and the run after which the next page begins; raises `UnknownName`."""
+def _rows(
+    request: Request, wanted: RunListQuery, *, new_verdicts: int | None
+) -> tuple[list[LiveRunDocument], str | None]:
+    """Return one page of the list, and the run after which the next page begins; raises
+    `UnknownName`.
+    """
     rooms, given = rooms_of(request), wanted.filters
-    before = runs.runs(rooms.workspace, Selection(runs=(wanted.before,)))[0].id if wanted.before else None
-    summaries, more = rooms.workspace.register.page(wanted.filter, before=before, limit=SHOWN, order=wanted.order)
+    before = (
+        runs.runs(rooms.workspace, Selection(runs=(wanted.before,)))[0].id
+        if wanted.before
+        else None
+    )
+    summaries, more = rooms.workspace.register.page(
+        wanted.filter, before=before, limit=SHOWN, order=wanted.order
+    )
     if not summaries and given:
         suites = (given["suite"],) if "suite" in given else ()
         batches = (given["batch"],) if "batch" in given else ()
@@ -183,19 +231,32 @@ def _rows(request: Request, wanted: RunListQuery, *, new_verdicts: int | None) -
     verdicts = rooms.verdicts.of(summaries, most=new_verdicts)
     by_run = approvals_of_runs(rooms.workspace, summaries)
     rows = [
-        looked_at(rooms.workspace, summary, by_run[summary.id], rooms.runner, verdict=verdicts[summary.id])
+        looked_at(
+            rooms.workspace, summary, by_run[summary.id], rooms.runner, verdict=verdicts[summary.id]
+        )
         for summary in summaries
     ]
     return rows, summaries[-1].id if more else None
 
 
-def _named_filters(wanted: RunListQuery, facets: Mapping[str, Sequence[Facet]]) -> list[Mapping[str, object]]:
+def _named_filters(
+    wanted: RunListQuery, facets: Mapping[str, Sequence[Facet]]
+) -> list[Mapping[str, object]]:
     counts = {facet.value: facet.runs for facet in facets.get("state", ())}
     state = wanted.filters.get("state")
-    named = dict(NAMED) if state is None or state in dict(NAMED) else {**dict(NAMED), state: t(f"run.{state}")}
+    named = (
+        dict(NAMED)
+        if state is None or state in dict(NAMED)
+        else {**dict(NAMED), state: t(f"run.{state}")}
+    )
     return [
-        {"state": value, "label": label, "n": counts.get(value), "on": value == state,
-         "open": wanted.address(state="" if value == state else value)}
+        {
+            "state": value,
+            "label": label,
+            "n": counts.get(value),
+            "on": value == state,
+            "open": wanted.address(state="" if value == state else value),
+        }
         for value, label in named.items()
         if counts.get(value) or value in {state, "archived"}
-    ]  # fmt: skip
+    ]

@@ -119,8 +119,14 @@ def _record_parts(dossier: Dossier) -> Mapping[str, Any]:
                 "written": visible(c.name) if called.get(c.name, c.name) != c.name else None,
                 "model": visible(asked[c.name]["model"]) if c.name in asked else None,
                 "base_url": visible(asked[c.name]["base_url"] or "") if c.name in asked else "",
-                "parameters": visible(_pairs(asked[c.name]["parameters"])) if c.name in asked else "",
-                "metadata": visible(_pairs({name: value for name, value in c.metadata.items() if name != SPECIALIST})),
+                "parameters": visible(_pairs(asked[c.name]["parameters"]))
+                if c.name in asked
+                else "",
+                "metadata": visible(
+                    _pairs(
+                        {name: value for name, value in c.metadata.items() if name != SPECIALIST}
+                    )
+                ),
                 "prompts": [(role, visible(text)) for role, text in _templates(c)],
             }
             for c in plan.candidates
@@ -153,8 +159,13 @@ def _record_parts(dossier: Dossier) -> Mapping[str, Any]:
             {
                 "said": wording.protocol(
                     {"policy": str(plan.policy), **version.protocol.as_json()}
-                    # What the review achieved, it achieved under all versions; only the newest one is compared with it.
-                    | ({"achieved": dossier.achieved.as_json()} if version is dossier.protocols[-1] else {})
+                    # What the review achieved, it achieved under all versions; only the newest one
+                    # is compared with it.
+                    | (
+                        {"achieved": dossier.achieved.as_json()}
+                        if version is dossier.protocols[-1]
+                        else {}
+                    )
                 ),
                 "at": version.at,
                 "reviewer": visible(version.reviewer),
@@ -163,7 +174,11 @@ def _record_parts(dossier: Dossier) -> Mapping[str, Any]:
         ],
         "attention": wording.attention(dossier.attention),
         "files": [{"path": visible(file.path), "size": file.size} for file in dossier.files],
-        "copy": {"name": visible(plan.copy.path.rpartition("/")[2]), "digest": plan.copy.digest, "size": len(plan.copy.text)},
+        "copy": {
+            "name": visible(plan.copy.path.rpartition("/")[2]),
+            "digest": plan.copy.digest,
+            "size": len(plan.copy.text),
+        },
     }
 
 
@@ -173,12 +188,15 @@ def _templates(candidate: CandidateSpec) -> Iterator[tuple[str, str]]:
     if candidate.prompt is not None:
         yield "user", candidate.prompt
     yield from ((message.role, message.content) for message in candidate.messages)
-    yield from ((f"{SPECIALIST}, {task}", text) for task, text in specialist_prompts(candidate).items())
+    yield from (
+        (f"{SPECIALIST}, {task}", text) for task, text in specialist_prompts(candidate).items()
+    )
 
 
 def _pairs(values: Any) -> str:
     return ", ".join(
-        f"{name} {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}" for name, value in values.items()
+        f"{name} {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in values.items()
     )
 
 
@@ -193,14 +211,18 @@ def diff_twin(request: Request, a: str = "", b: str = "") -> Response:
 
 @router.get("/registry/diff")
 def diff_page(request: Request, a: str = "", b: str = "") -> Response:
-    """Show the differences of two runs in set-up and results; without runs, redirect to the list of runs."""
+    """Show the differences of two runs in set-up and results; without runs, redirect to the list of
+    runs.
+    """
     if not (a or b):
         return RedirectResponse("/runs", status_code=303)
     difference = _diff(request, a, b)
     before, after = difference.before, difference.after
     shown = difference.set_up[:SET_UP_SHOWN]
     workspace = rooms_of(request).workspace
-    suites = [workspace.archive.runs.matching(Selection(runs=(run,)))[0].suite for run in (before, after)]
+    suites = [
+        workspace.archive.runs.matching(Selection(runs=(run,)))[0].suite for run in (before, after)
+    ]
     tasks = sum(len(change.by_task) for change in difference.changes)
     return page_of(
         request,
@@ -237,7 +259,10 @@ def _difference(set_up: SetUp, run_diff: RunDiff, suites: list[str]) -> Mapping[
             for line in set_up.lines[2 : LINES_SHOWN + 2]
         ],
         "cut": len(set_up.lines) > LINES_SHOWN + 2,
-        "open": [_about(run, suite, set_up) for run, suite in zip((run_diff.before, run_diff.after), suites, strict=True)],
+        "open": [
+            _about(run, suite, set_up)
+            for run, suite in zip((run_diff.before, run_diff.after), suites, strict=True)
+        ],
     }
 
 
@@ -262,14 +287,19 @@ def _changes(run_diff: RunDiff) -> list[Mapping[str, object]]:
             "sentence": visible(change.sentence.removeprefix(f"{change.candidate}: ")),
             "decision": change.comparison.decision,
             "beside": _beside(run_diff, change.candidate),
-            "tasks": [_task(task, change.candidate, run_diff) for task in change.by_task[:TASKS_SHOWN]],
+            "tasks": [
+                _task(task, change.candidate, run_diff) for task in change.by_task[:TASKS_SHOWN]
+            ],
         }
         for change in run_diff.changes
     ]
 
 
 def _beside(run_diff: RunDiff, candidate: str) -> str:
-    columns = [AnswerColumn(run=RunId(run), candidate=candidate) for run in (run_diff.before, run_diff.after)]
+    columns = [
+        AnswerColumn(run=RunId(run), candidate=candidate)
+        for run in (run_diff.before, run_diff.after)
+    ]
     return f"/compare?{urlencode([('col', shown_column(column)) for column in columns])}"
 
 
@@ -283,7 +313,9 @@ def _task(task_change: TaskChange, candidate: str, run_diff: RunDiff) -> Mapping
         "before": wording.number(task_change.before),
         "after": wording.number(task_change.after),
         "points": wording.signed(task_change.difference),
-        "range": "not enough trials" if task_change.ci95 is None else wording.difference_range(task_change.ci95),
+        "range": "not enough trials"
+        if task_change.ci95 is None
+        else wording.difference_range(task_change.ci95),
     }
 
 
@@ -295,13 +327,17 @@ Names = Annotated[tuple[str, ...], Query()]
 
 
 @router.get("/results/trend.json")
-def trend_twin(request: Request, suite: str = "", candidate: Names = (), last: Newest = RUNS_OF_TREND) -> Response:
+def trend_twin(
+    request: Request, suite: str = "", candidate: Names = (), last: Newest = RUNS_OF_TREND
+) -> Response:
     """Return a suite's trend as JSON, like `assay trend`."""
     return Answer(fill(trend.TrendDocument, _trend(request, suite, candidate, last)))
 
 
 @router.get("/results/trend")
-def trend_page(request: Request, suite: str = "", candidate: Names = (), last: Newest = RUNS_OF_TREND) -> Response:
+def trend_page(
+    request: Request, suite: str = "", candidate: Names = (), last: Newest = RUNS_OF_TREND
+) -> Response:
     """Show one suite over time: each candidate's score in each of its newest runs."""
     history = _trend(request, suite, candidate, last)
     chart = trend.trend_chart(history)
@@ -315,7 +351,10 @@ def trend_page(request: Request, suite: str = "", candidate: Names = (), last: N
         "about": chart.about,
         "rows": len(chart.rows),
         "drawing": Markup(charts.drawn(linked)),
-        "files": [(ending.upper(), f"/results/trend/chart.{ending}?{address}") for ending in charts.endings()],
+        "files": [
+            (ending.upper(), f"/results/trend/chart.{ending}?{address}")
+            for ending in charts.endings()
+        ],
     }
     names = sorted({point.candidate for point in history.points}, key=str.casefold)
     every = f"/results/trend?{urlencode({'suite': suite})}"
@@ -332,7 +371,10 @@ def trend_page(request: Request, suite: str = "", candidate: Names = (), last: N
         full=history.runs == last,
         last=last,
         asked=[visible(name) for name in candidate],
-        only=[{"name": visible(name), "open": f"{every}&{urlencode({'candidate': name})}"} for name in names],
+        only=[
+            {"name": visible(name), "open": f"{every}&{urlencode({'candidate': name})}"}
+            for name in names
+        ],
         every=every,
         registry=f"/runs?{urlencode({'suite': history.suite})}",
     )
@@ -340,7 +382,12 @@ def trend_page(request: Request, suite: str = "", candidate: Names = (), last: N
 
 @router.get("/results/trend/chart.{ending}")
 def trend_file(
-    request: Request, ending: str, suite: str, candidate: Names = (), last: Newest = RUNS_OF_TREND, dark: bool = False
+    request: Request,
+    ending: str,
+    suite: str,
+    candidate: Names = (),
+    last: Newest = RUNS_OF_TREND,
+    dark: bool = False,
 ) -> Response:
     """Return the trend's chart, or its table."""
     chart = trend.trend_chart(_trend(request, suite, candidate, last))
@@ -349,12 +396,16 @@ def trend_file(
 
 def _trend(request: Request, suite: str, candidates: tuple[str, ...], last: int) -> Trend:
     if not suite:
-        raise InputError("suite", "is missing.", remedy="Write ?suite=NAME; /runs lists the suites.")
+        raise InputError(
+            "suite", "is missing.", remedy="Write ?suite=NAME; /runs lists the suites."
+        )
     return trend.trend(rooms_of(request).workspace, suite, candidates=candidates, newest=last)
 
 
 def _points(history: Trend) -> list[Mapping[str, object]]:
-    """Return the trend as table rows, newest first, with the change since the candidate's previous run."""
+    """Return the trend as table rows, newest first, with the change since the candidate's previous
+    run.
+    """
     rows: list[Mapping[str, object]] = []
     before: dict[str, float] = {}
     for point in history.points:
@@ -372,7 +423,9 @@ def _points(history: Trend) -> list[Mapping[str, object]]:
                 "range": "not enough trials" if ci95 is None else wording.range_words(ci95),
                 "change": "" if known is None else wording.signed(mean - known),
                 "trials": point.estimate.n_trials,
-                "measured": None if known is None else ", ".join(f"different {part}" for part in point.changed),
+                "measured": None
+                if known is None
+                else ", ".join(f"different {part}" for part in point.changed),
                 "differences": visible(point.difference_words),
             }
         )

@@ -30,7 +30,14 @@ from assay.web.context import rooms_of
 from assay.web.links import side_by_side
 from assay.web.query_params import one_of, reads, whole, within
 from assay.web.responses import Answer
-from assay.web.run_rows import LiveRunDocument, MatrixCellDocument, MatrixRowDocument, approvals_of_runs, looked_at, matrix
+from assay.web.run_rows import (
+    LiveRunDocument,
+    MatrixCellDocument,
+    MatrixRowDocument,
+    approvals_of_runs,
+    looked_at,
+    matrix,
+)
 from assay.web.templating import page_of
 
 if TYPE_CHECKING:
@@ -42,7 +49,17 @@ if TYPE_CHECKING:
 TASKS_SHOWN: Final = 100
 FAILURES_SHOWN: Final = 100
 _KEYS_AT_ONCE: Final = 5_000
-_RUN_OPTIONS: Final = ("trials", "mode", "review", "batch_id", "limit", "budget", "benchmark", "rotate", "provider_batch")
+_RUN_OPTIONS: Final = (
+    "trials",
+    "mode",
+    "review",
+    "batch_id",
+    "limit",
+    "budget",
+    "benchmark",
+    "rotate",
+    "provider_batch",
+)
 CHOICES: Final = (*_RUN_OPTIONS, "protocol", "candidate", "judge")
 """Query parameters in which the start page's script stores the choices."""
 CHOSEN: Final = {
@@ -55,7 +72,9 @@ CHOSEN: Final = {
 
 
 class StartPage(TypedDict):
-    """Contents of the start page: the suite or its problems; without a `path`, the files to choose from."""
+    """Contents of the start page: the suite or its problems; without a `path`, the files to choose
+    from.
+    """
 
     path: str | None
     suite: SuiteChoices | None
@@ -69,9 +88,10 @@ class RunPage(TypedDict):
     """Contents of a run's page.
 
     Attributes:
-        facts: candidates, judges, seed and policy; `enough_usd` is a budget that probably covers a retry of the failures, or None
-            if the budget was enough.
-        start: number of tasks before this page; `earlier` and `later` are the starts of the previous and the next page.
+        facts: candidates, judges, seed and policy; `enough_usd` is a budget that probably covers a
+            retry of the failures, or None if the budget was enough.
+        start: number of tasks before this page; `earlier` and `later` are the starts of the
+            previous and the next page.
     """
 
     run: LiveRunDocument
@@ -98,7 +118,10 @@ router = APIRouter(include_in_schema=False)
 @router.get("/start")
 @reads(*CHOICES)
 def start_page(request: Request, suite: str | None = None, edit: str | None = None) -> Response:
-    """Show the form that starts a run; the address contains the choices. `edit`: a set to edit, saved as a new version."""
+    """Show the form that starts a run; the address contains the choices.
+
+    `edit`: a set to edit, saved as a new version.
+    """
     suite = suite or None
     data = _start_data(request, suite)
     boot = {
@@ -106,12 +129,16 @@ def start_page(request: Request, suite: str | None = None, edit: str | None = No
         "suite": data["suite"],
         "suggested": data["suggested"],
         "rubrics": rubric_choices(),
-        "edit": {"path": edit, "text": suite_files.text_of_set(rooms_of(request).workspace, edit)} if edit else None,
+        "edit": {"path": edit, "text": suite_files.text_of_set(rooms_of(request).workspace, edit)}
+        if edit
+        else None,
     }
     twin = "/start.json" + (f"?{urlencode({'suite': suite})}" if suite else "")
     title = "Start a run" if data["suite"] is None else data["suite"]["name"]
     texts = "start drop protocol"
-    return page_of(request, "start/start.html", title=title, twin=twin, texts=texts, **data, boot=boot)
+    return page_of(
+        request, "start/start.html", title=title, twin=twin, texts=texts, **data, boot=boot
+    )
 
 
 @router.get("/start.json")
@@ -141,12 +168,16 @@ def _start_data(request: Request, path: str | None) -> StartPage:
 
 
 @router.get("/runs/{run_id}.json")
-def run_twin(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
+def run_twin(
+    request: Request, run_id: str, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0
+) -> Response:
     return Answer(_run_data(request, run_id, start))
 
 
 @router.get("/runs/{run_id}")
-def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
+def run_page(
+    request: Request, run_id: str, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0
+) -> Response:
     """Show one run: its facts, its matrix of tasks and trials, and its failures."""
     data = _run_data(request, run_id, start)
     run = data["run"]
@@ -167,12 +198,19 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
     where = Selection(runs=(summary.id,))
     plan = rooms.workspace.journal.plan_of(summary.id)
     given = approvals_of_runs(rooms.workspace, [summary])[summary.id]
-    row = looked_at(rooms.workspace, summary, given, rooms.runner, verdict=rooms.verdicts.of([summary])[summary.id])
+    row = looked_at(
+        rooms.workspace,
+        summary,
+        given,
+        rooms.runner,
+        verdict=rooms.verdicts.of([summary])[summary.id],
+    )
     trials = rooms.workspace.archive.trials
     tasks, more = _tasks_from(trials.matching(where), start, not_graded=bool(summary.not_graded))
     tasks = _with_scores(rooms.workspace, summary, tasks)
     if start and not tasks:
-        # Counted only for a page beyond the last one, because counting reads every trial of the run.
+        # Counted only for a page beyond the last one, because counting reads every trial of the
+        # run.
         within("from", start, len({trial.task for trial in trials.matching(where)}))
     review = standing(request, str(summary.id))
     kinds = trials.failure_kinds(summary.id) if row.failed else ()
@@ -186,25 +224,33 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
             "judges": len(summary.judges),
             "candidate_names": list(summary.candidates),
             "judge_names": list(summary.judges),
-            "judge_stamps": sorted({runs.stamp_of(rooms.workspace, summary.id, name) for name in judges}),
+            "judge_stamps": sorted(
+                {runs.stamp_of(rooms.workspace, summary.id, name) for name in judges}
+            ),
             "seed": plan.seed,
             "policy": str(plan.policy),
             "enough_usd": enough,
             "budget_usd": plan.budget_usd,
             "regrade": plan.regrade_of is not None,
-            "regrades": list(rooms.workspace.archive.runs.regrades(summary.id)) if summary.not_graded else [],
+            "regrades": list(rooms.workspace.archive.runs.regrades(summary.id))
+            if summary.not_graded
+            else [],
             "beside": side_by_side([summary]) if summary.not_graded else None,
         },
         "review": review,
         "grades": _grades_of(rooms.workspace, summary),
         "said_protocol": wording.checks(review["protocol"]),
         "suggested": protocol.numbers(SUGGESTED),
-        "models": [model.ref for model in starting.known_models(rooms.workspace) if model.ref != PERSON],
+        "models": [
+            model.ref for model in starting.known_models(rooms.workspace) if model.ref != PERSON
+        ],
         "tasks": tasks,
         "start": start,
         "earlier": max(0, start - TASKS_SHOWN) if start else None,
         "later": start + TASKS_SHOWN if more else None,
-        "failures": [_failure(trial, trial.failure) for trial in failed if trial.failure is not None],
+        "failures": [
+            _failure(trial, trial.failure) for trial in failed if trial.failure is not None
+        ],
         "failure_kinds": [{"kind": kind, "fault": fault, "n": n} for kind, fault, n in kinds],
         "causes": [_cause(cause, failed) for cause in causes_of(rooms.workspace, summary)],
         "paused": None if pause is None else documents.pause_document(pause, summary.id, enough),
@@ -213,8 +259,12 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
 
 
 def _grades_of(workspace: Workspace, summary: RunSummary) -> dict[str, str]:
-    """Return the addresses that compare a run's grades, by what is compared; empty if there is nothing to compare."""
-    decided = sum(n for state, n in summary.assessments.items() if state is not AssessmentState.PENDING)
+    """Return the addresses that compare a run's grades, by what is compared; empty if there is
+    nothing to compare.
+    """
+    decided = sum(
+        n for state, n in summary.assessments.items() if state is not AssessmentState.PENDING
+    )
     if not decided or not any(judge != PERSON for judge in summary.judges):
         return {}
     ways = ["people", *(["judges"] if len(summary.judges) > 1 else [])]
@@ -222,7 +272,9 @@ def _grades_of(workspace: Workspace, summary: RunSummary) -> dict[str, str]:
     return {by: f"/compare/grades?{urlencode({'run': summary.id, 'by': by})}" for by in ways}
 
 
-def _tasks_from(trials: Iterable[TrialRow], start: int, *, not_graded: bool) -> tuple[list[MatrixRowDocument], bool]:
+def _tasks_from(
+    trials: Iterable[TrialRow], start: int, *, not_graded: bool
+) -> tuple[list[MatrixRowDocument], bool]:
     rows: list[MatrixRowDocument] = []
     # Trials come in plan order, so reading stops at the end of this page.
     for place, (_, group) in enumerate(groupby(trials, key=lambda trial: trial.task)):
@@ -233,20 +285,27 @@ def _tasks_from(trials: Iterable[TrialRow], start: int, *, not_graded: bool) -> 
     return rows, False
 
 
-def _with_scores(workspace: Workspace, summary: RunSummary, tasks: list[MatrixRowDocument]) -> list[MatrixRowDocument]:
-    """Add to each cell the score that counts; if no person approved it, also add the state of the trial's grades."""
+def _with_scores(
+    workspace: Workspace, summary: RunSummary, tasks: list[MatrixRowDocument]
+) -> list[MatrixRowDocument]:
+    """Add to each cell the score that counts; if no person approved it, also add the state of the
+    trial's grades.
+    """
     keys = {
         cell.id: key
         for task in tasks
         for cell in task.cells
-        if cell.state in {"approved", "needs_review"} and (key := decisions.trial_key(cell.id)) is not None
+        if cell.state in {"approved", "needs_review"}
+        and (key := decisions.trial_key(cell.id)) is not None
     }
     passed = runs.passed_unseen(workspace, summary, tuple(keys.values()))
     selection, listed = Selection(runs=(summary.id,)), list(keys.values())
     means = {
         shown_trial(TrialKey(trial.trial)): mean(trial.scores.values())
         for start in range(0, len(listed), _KEYS_AT_ONCE)
-        for trial in workspace.archive.scores.of_trials(selection, listed[start : start + _KEYS_AT_ONCE])
+        for trial in workspace.archive.scores.of_trials(
+            selection, listed[start : start + _KEYS_AT_ONCE]
+        )
         if trial.scores
     }
     states = {shown: str(passed[key]) for shown, key in keys.items() if key in passed}
@@ -259,9 +318,18 @@ def _with_scores(workspace: Workspace, summary: RunSummary, tasks: list[MatrixRo
 
 def _cause(cause: Cause, failed: Iterable[TrialRow]) -> dict[str, object]:
     """Return a cause with the first trials that failed for it."""
-    alike = [trial for trial in failed if trial.failure is not None and cause_key(trial.failure) == cause_key(cause)]
+    alike = [
+        trial
+        for trial in failed
+        if trial.failure is not None and cause_key(trial.failure) == cause_key(cause)
+    ]
     shown = [_failure(trial, trial.failure) for trial in alike if trial.failure is not None]
-    return {**attributes(cause, "kind", "detail"), "fault": str(cause.fault), "n": cause.trials, "trials": shown}
+    return {
+        **attributes(cause, "kind", "detail"),
+        "fault": str(cause.fault),
+        "n": cause.trials,
+        "trials": shown,
+    }
 
 
 def _failure(trial: TrialRow, failure: Failure) -> dict[str, object]:

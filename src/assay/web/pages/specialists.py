@@ -31,7 +31,9 @@ def specialists_twin(request: Request) -> Response:
 @router.get("/specialists")
 @reads("verify")
 def specialists_page(request: Request) -> Response:
-    """Show templates and snapshots; with `verify`, the path of a listed snapshot, compare that one with the store too."""
+    """Show templates and snapshots; with `verify`, the path of a listed snapshot, compare that one
+    with the store too.
+    """
     workspace, asked = rooms_of(request).workspace, request.query_params.get("verify")
     listed = specialists(workspace)
     known = [each.path for each in listed.snapshots]

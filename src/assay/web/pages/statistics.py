@@ -1,4 +1,7 @@
-"""The page Results, the quality of the review, and single trials. All numbers come from `app.statistics`."""
+"""The page Results, the quality of the review, and single trials.
+
+All numbers come from `app.statistics`.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,20 @@ if TYPE_CHECKING:
 
 TRIALS_SHOWN: Final = 100
 _PICKED: Final = 30  # maximum number of suites and runs in the picker; the list of runs shows all
-_NARROWING: Final = ("task", "tag", "language", "criterion", "judge", "a", "b", "scope", "margin", "family_by")
-_CHOICES: Final = 200  # maximum number of runs, judges and so on in the form; others can be typed into the address
+_NARROWING: Final = (
+    "task",
+    "tag",
+    "language",
+    "criterion",
+    "judge",
+    "a",
+    "b",
+    "scope",
+    "margin",
+    "family_by",
+)
+# maximum number of runs, judges and so on in the form; others can be typed into the address
+_CHOICES: Final = 200
 
 _REPORTS: Final = {
     "html": ("html", "text/html; charset=utf-8"),
@@ -59,8 +74,12 @@ def statistics_address(request: Request) -> Response:
 
 @router.get("/results")
 @reads(*FILTERS, *SWITCHES, *_COMPARED)
-def results_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
-    """Show the verdict, all candidates, pairs and the matrix of tasks of the newest run, or of the runs that the address names."""
+def results_page(
+    request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0
+) -> Response:
+    """Show the verdict, all candidates, pairs and the matrix of tasks of the newest run, or of the
+    runs that the address names.
+    """
     asked = StatisticsQuery(request)
     if asked.names_no_runs:
         # The links of the page stay in this suite if a run of another one starts meanwhile.
@@ -85,7 +104,9 @@ def results_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, a
 @router.get("/results/report.{ending}")
 @reads(*FILTERS, *SWITCHES)
 def report_file(request: Request, ending: str) -> Response:
-    """Return the report of the selected runs as HTML or Markdown, or their scores as CSV or Parquet, like `assay export`."""
+    """Return the report of the selected runs as HTML or Markdown, or their scores as CSV or
+    Parquet, like `assay export`.
+    """
     name = known("format", ending, _REPORTS)
     form, kind = _REPORTS[name]
     file = rooms_of(request).exports.file(form, StatisticsQuery(request).selection)
@@ -97,23 +118,35 @@ def report_file(request: Request, ending: str) -> Response:
 @router.get("/statistics.json")
 @reads(*FILTERS, *SWITCHES, *_COMPARED)
 def statistics_twin(request: Request) -> Response:
-    """Return both pages as JSON: the documents of `assay stats`, `assay rank` and `assay compare`, with their filters."""
+    """Return both pages as JSON: the documents of `assay stats`, `assay rank` and `assay compare`,
+    with their filters.
+    """
     asked = StatisticsQuery(request)
     overviews = rooms_of(request).overviews
-    first, behind = overviews.of(asked.selection, **asked.how), overviews.behind(asked.selection, **asked.how)
+    first, behind = (
+        overviews.of(asked.selection, **asked.how),
+        overviews.behind(asked.selection, **asked.how),
+    )
     return Answer(_document(asked, first, behind))
 
 
 @router.get("/statistics/behind")
 @reads(*FILTERS, *SWITCHES, *_COMPARED)
 def behind_page(request: Request) -> Response:
-    """Show the details behind the numbers: fair play, agreement, calibration, coverage, partial review, single trials."""
+    """Show the details behind the numbers: fair play, agreement, calibration, coverage, partial
+    review, single trials.
+    """
     asked = StatisticsQuery(request)
     if by_verdict(asked.selection):
         # The details are about scores, in which verdicts are no criterion.
-        return RedirectResponse(asked.address("/statistics/behind", criterion=None), status_code=303)
+        return RedirectResponse(
+            asked.address("/statistics/behind", criterion=None), status_code=303
+        )
     overviews = rooms_of(request).overviews
-    first, details = overviews.of(asked.selection, **asked.how), overviews.behind(asked.selection, **asked.how)
+    first, details = (
+        overviews.of(asked.selection, **asked.how),
+        overviews.behind(asked.selection, **asked.how),
+    )
     return page_of(
         request,
         "statistics/statistics_details.html",
@@ -137,7 +170,9 @@ def _tables(asked: StatisticsQuery) -> dict[str, str]:
 def _grades(asked: StatisticsQuery) -> str:
     filters = {name: asked.filters[name] for name in ("run", "judge", "task", "criterion")}
     narrowed = {name: values[0] for name, values in filters.items() if len(values) == 1}
-    return "/compare/grades?" + urlencode({"by": "people", **(narrowed if "run" in narrowed else {})})
+    return "/compare/grades?" + urlencode(
+        {"by": "people", **(narrowed if "run" in narrowed else {})}
+    )
 
 
 def _number(request: Request) -> int | None:
@@ -167,7 +202,9 @@ class _Trials:
         self.candidate, self.number = _candidate(request, self.asked), _number(request)
         which: dict[str, Any] = {"candidate": self.candidate, "number": self.number}
         selection = _chosen(request, self.asked)
-        rows, self.more = trials_behind(rooms_of(request).workspace, selection, **which, start=start, limit=TRIALS_SHOWN)
+        rows, self.more = trials_behind(
+            rooms_of(request).workspace, selection, **which, start=start, limit=TRIALS_SHOWN
+        )
         if start and not rows:
             # Counted only for a page beyond the last one, because counting reads every trial.
             within("from", start, sum(1 for _ in archive.trials.matching(selection, **which)))
@@ -180,15 +217,21 @@ class _Trials:
 
 @router.get("/statistics/trials.json")
 @reads(*FILTERS, *SWITCHES, *_COMPARED, "candidate", "trial")
-def trials_twin(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
+def trials_twin(
+    request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0
+) -> Response:
     trials = _Trials(request, start)
     after = trials.address(start + TRIALS_SHOWN, "/statistics/trials.json") if trials.more else None
-    return Answer({"candidates": trials.parts["candidates"], "trials": trials.parts["rows"], "next": after})
+    return Answer(
+        {"candidates": trials.parts["candidates"], "trials": trials.parts["rows"], "next": after}
+    )
 
 
 @router.get("/statistics/trials")
 @reads(*FILTERS, *SWITCHES, *_COMPARED, "candidate", "trial")
-def trials_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
+def trials_page(
+    request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0
+) -> Response:
     """Show the trials behind a number, each with its scores and a link to its assessment."""
     trials = _Trials(request, start)
     asked = trials.asked
@@ -208,14 +251,24 @@ def trials_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, al
 
 
 @router.get("/statistics/trials/{trial_id}")
-def one_trial(request: Request, trial_id: str, candidate: str | None = None, judge: str | None = None) -> Response:
+def one_trial(
+    request: Request, trial_id: str, candidate: str | None = None, judge: str | None = None
+) -> Response:
     """Redirect to a trial's assessment."""
     key, archive = decisions.trial_key(trial_id), rooms_of(request).workspace.archive
-    row = None if key is None else next(archive.assessments.matching(Selection(), trial=key, limit=1), None)
+    row = (
+        None
+        if key is None
+        else next(archive.assessments.matching(Selection(), trial=key, limit=1), None)
+    )
     if row is None:
         raise UnknownName("trial", trial_id)
-    query = urlencode({name: value for name, value in (("candidate", candidate), ("judge", judge)) if value})
-    return RedirectResponse(f"/runs/{row.run_id}/trials/{trial_id}" + (f"?{query}" if query else ""), status_code=303)
+    query = urlencode(
+        {name: value for name, value in (("candidate", candidate), ("judge", judge)) if value}
+    )
+    return RedirectResponse(
+        f"/runs/{row.run_id}/trials/{trial_id}" + (f"?{query}" if query else ""), status_code=303
+    )
 
 
 @router.get("/statistics/charts/{name}")
@@ -254,7 +307,10 @@ def _address_of(kind: str, row: Any, asked: StatisticsQuery) -> str:
             return asked.address("/results", a=row["row"], b=row["column"])
         case "scores":
             judges = asked.filters["judge"]
-            query = {"candidate": row["candidate"], **({"judge": judges[0]} if len(judges) == 1 else {})}
+            query = {
+                "candidate": row["candidate"],
+                **({"judge": judges[0]} if len(judges) == 1 else {}),
+            }
             return f"/statistics/trials/{row['trial']}?{urlencode(query)}"
         case _:
             return asked.address("/statistics/trials", candidate=row["candidate"])
@@ -262,17 +318,32 @@ def _address_of(kind: str, row: Any, asked: StatisticsQuery) -> str:
 
 def _files(asked: StatisticsQuery) -> list[tuple[str, str]]:
     named = {"forest": "Scores", "pairs": "Pairs", "ranks": "Ranks", "scores": "Single trials"}
-    reports = {"html": "Report (HTML)", "md": "Report (Markdown)", "csv": "Scores (CSV)", "parquet": "Scores (Parquet)"}
+    reports = {
+        "html": "Report (HTML)",
+        "md": "Report (Markdown)",
+        "csv": "Scores (CSV)",
+        "parquet": "Scores (Parquet)",
+    }
     all_pairs = dict.fromkeys(("a", "b", "scope", "margin", "family_by"))
-    return [(name, asked.address(f"/results/report.{ending}", **all_pairs)) for ending, name in reports.items()] + [
-        (f"Chart of {name.lower()} ({ending.upper()})", asked.address(f"/statistics/charts/{kind}.{ending}"))
+    return [
+        (name, asked.address(f"/results/report.{ending}", **all_pairs))
+        for ending, name in reports.items()
+    ] + [
+        (
+            f"Chart of {name.lower()} ({ending.upper()})",
+            asked.address(f"/statistics/charts/{kind}.{ending}"),
+        )
         for kind, name in named.items()
         for ending in charts.endings()
     ]
 
 
-def _picker(summaries: Sequence[RunSummary], asked: StatisticsQuery, overview: StatisticsOverview) -> Mapping[str, object]:
-    """Return the suites and runs to choose from, newest first, and labels for the current choice."""
+def _picker(
+    summaries: Sequence[RunSummary], asked: StatisticsQuery, overview: StatisticsOverview
+) -> Mapping[str, object]:
+    """Return the suites and runs to choose from, newest first, and labels for the current
+    choice.
+    """
     suites = tuple(dict.fromkeys(summary.suite for summary in summaries))
     here = {summary.suite for summary in summaries if summary.id in overview.runs}
     runs = [summary for summary in summaries if summary.suite in here]
@@ -282,9 +353,12 @@ def _picker(summaries: Sequence[RunSummary], asked: StatisticsQuery, overview: S
         "suites": [(name, f"/results?{urlencode({'suite': name})}") for name in suites[:_PICKED]],
         "run": _runs_label(overview),
         "runs": [
-            (summary.id, summary.started, asked.address("/results", **no_pair, run=summary.id)) for summary in runs[:_PICKED]
+            (summary.id, summary.started, asked.address("/results", **no_pair, run=summary.id))
+            for summary in runs[:_PICKED]
         ],
-        "all_runs": asked.address("/results", run=None, suite=next(iter(here)), all_runs=1) if len(here) == 1 else None,
+        "all_runs": asked.address("/results", run=None, suite=next(iter(here)), all_runs=1)
+        if len(here) == 1
+        else None,
     }
 
 
@@ -292,7 +366,11 @@ def _runs_label(overview: StatisticsOverview) -> str:
     n = len(overview.runs)
     if n == 1:
         return f"run {overview.runs[0][-4:]}"
-    return f"all {n} runs" if overview.read.choice is RunChoice.ALL else plural(n, "1 run", f"{n} runs")
+    return (
+        f"all {n} runs"
+        if overview.read.choice is RunChoice.ALL
+        else plural(n, "1 run", f"{n} runs")
+    )
 
 
 def _figure(asked: StatisticsQuery, chart: Chart) -> Mapping[str, object]:
@@ -300,18 +378,30 @@ def _figure(asked: StatisticsQuery, chart: Chart) -> Mapping[str, object]:
     return {
         "kind": chart.kind,
         "title": chart.title,
-        "about": chart.about if chart.every is None else f"{chart.about} The CSV lists every trial.",
+        "about": chart.about
+        if chart.every is None
+        else f"{chart.about} The CSV lists every trial.",
         "drawing": Markup(charts.drawn(linked)),
-        "files": [(end.upper(), asked.address(f"/statistics/charts/{chart.kind}.{end}")) for end in charts.endings()],
+        "files": [
+            (end.upper(), asked.address(f"/statistics/charts/{chart.kind}.{end}"))
+            for end in charts.endings()
+        ],
         "rows": len(chart.rows),
     }
 
 
-def _form(summaries: Sequence[RunSummary], asked: StatisticsQuery, overview: StatisticsOverview) -> Mapping[str, object]:
-    """Return the current filters, each with the address that removes it, and the filters that may be added."""
+def _form(
+    summaries: Sequence[RunSummary], asked: StatisticsQuery, overview: StatisticsOverview
+) -> Mapping[str, object]:
+    """Return the current filters, each with the address that removes it, and the filters that may
+    be added.
+    """
     kept = [(name, value) for name in FILTERS for value in asked.filters[name]]
     return {
-        "active": [{"name": name, "value": value, "remove": asked.without(name, value)} for name, value in kept],
+        "active": [
+            {"name": name, "value": value, "remove": asked.without(name, value)}
+            for name, value in kept
+        ],
         "choices": {
             "run": [summary.id for summary in summaries],
             "suite": sorted({summary.suite for summary in summaries}),
@@ -331,12 +421,16 @@ def _form(summaries: Sequence[RunSummary], asked: StatisticsQuery, overview: Sta
     }
 
 
-def _document(asked: StatisticsQuery, first: StatisticsOverview, behind: StatisticsDetails) -> Mapping[str, object]:
+def _document(
+    asked: StatisticsQuery, first: StatisticsOverview, behind: StatisticsDetails
+) -> Mapping[str, object]:
     return {
         "filters": {name: list(values) for name, values in asked.filters.items() if values},
         "stats": documents.scores_document(behind.standing),
         "rank": documents.ranking_document(behind.ranks),
-        "compare": None if behind.contrast is None else documents.comparison_document(behind.contrast),
+        "compare": None
+        if behind.contrast is None
+        else documents.comparison_document(behind.contrast),
         "protocols": [dict(protocol) for protocol in first.protocols],
         "incomplete": dict(first.incomplete),
         "read": {"at": behind.read_at, "event": behind.newest, "decisions_since": behind.since},

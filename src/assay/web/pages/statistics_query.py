@@ -34,12 +34,18 @@ class StatisticsQuery:
 
     def __init__(self, request: Request) -> None:
         query = request.query_params
-        self.filters = {name: tuple(dict.fromkeys(value for value in query.getlist(name) if value)) for name in FILTERS}
+        self.filters = {
+            name: tuple(dict.fromkeys(value for value in query.getlist(name) if value))
+            for name in FILTERS
+        }
         self.a, self.b = query.get("a") or None, query.get("b") or None
         self.scope = one_of("scope", query.get("scope") or "auto", results.SCOPES)
         self.margin = query.get("margin") or ""
         self.family_by = query.get("family_by") or ""
-        self.switches = {name: one_of(name, query.get(name) or "0", {"0": False, "1": True}) == "1" for name in SWITCHES}
+        self.switches = {
+            name: one_of(name, query.get(name) or "0", {"0": False, "1": True}) == "1"
+            for name in SWITCHES
+        }
         self.how: ComparisonChoice = {
             "a": self.a,
             "b": self.b,
@@ -73,7 +79,13 @@ class StatisticsQuery:
     def pairs(self) -> list[tuple[str, str]]:
         pairs = [(name, value) for name in FILTERS for value in self.filters[name]]
         scope = None if self.scope == "auto" else self.scope
-        rest = {"a": self.a, "b": self.b, "margin": self.margin, "scope": scope, "family_by": self.family_by}
+        rest = {
+            "a": self.a,
+            "b": self.b,
+            "margin": self.margin,
+            "scope": scope,
+            "family_by": self.family_by,
+        }
         switches = [(name, "1") for name, on in self.switches.items() if on]
         return [*pairs, *((name, value) for name, value in rest.items() if value), *switches]
 

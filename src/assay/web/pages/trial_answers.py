@@ -1,4 +1,6 @@
-"""The page of a trial's full answers, for trials that are ungraded, failed, or too long for the comparison page."""
+"""The page of a trial's full answers, for trials that are ungraded, failed, or too long for the
+comparison page.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,11 @@ def answer_file(request: Request, run_id: str, trial_id: str, place: int) -> Res
 
 def _state(answers: TrialAnswers) -> str:
     state = str(answers.trial.state)
-    return t("trial.not_graded" if state == "needs_review" and answers.summary.not_graded else f"trial.{state}")
+    return t(
+        "trial.not_graded"
+        if state == "needs_review" and answers.summary.not_graded
+        else f"trial.{state}"
+    )
 
 
 def _answers(trial: TrialAnswers, here: str) -> Any:
@@ -90,10 +96,21 @@ def _answers(trial: TrialAnswers, here: str) -> Any:
 def _failure(failure: Failure | None) -> Mapping[str, str] | None:
     if failure is None:
         return None
-    return {"kind": visible(failure.kind), "fault": str(failure.fault), "detail": visible(failure.detail)}
+    return {
+        "kind": visible(failure.kind),
+        "fault": str(failure.fault),
+        "detail": visible(failure.detail),
+    }
 
 
 def _shown(text: str) -> Mapping[str, object]:
-    """Return the displayed beginning of a text, with its length and the full length; `tree` renders the Markdown of prose."""
+    """Return the displayed beginning of a text, with its length and the full length; `tree` renders
+    the Markdown of prose.
+    """
     shown = text[:MOST_SHOWN]
-    return {"text": visible(shown), "tree": prose_tree(text), "size": len(text), "shown": len(shown)}
+    return {
+        "text": visible(shown),
+        "tree": prose_tree(text),
+        "size": len(text),
+        "shown": len(shown),
+    }

@@ -1,9 +1,10 @@
 """Access control before any route runs: hosts, origins, sign-in and content policies.
 
-House rules. Pages show text that models wrote, so the content policy allows only our own scripts, forbids turning
-strings into markup, and loads nothing from other hosts. A request that changes something must come from our own page or
-from a program; `Sec-Fetch-Site`, or `Origin` in older browsers, tells them from other sites. Only known host names are
-answered, because another site could point its name at this machine. Requests from other machines need the token.
+House rules. Pages show text that models wrote, so the content policy allows only our own scripts,
+forbids turning strings into markup, and loads nothing from other hosts. A request that changes
+something must come from our own page or from a program; `Sec-Fetch-Site`, or `Origin` in older
+browsers, tells them from other sites. Only known host names are answered, because another site
+could point its name at this machine. Requests from other machines need the token.
 """
 
 from __future__ import annotations
@@ -51,14 +52,20 @@ DATA_PATHS: Final = ("/api/", "/get_evaluation_result/")
 def headers_of(kind: str) -> dict[str, str]:
     """Return the response headers of `pages` or of `frames`, from `headers.toml`."""
     headers = tomllib.loads((files(__package__) / "headers.toml").read_text("utf-8"))[kind]
-    return {name: value if isinstance(value, str) else "; ".join(value) for name, value in headers.items()}
+    return {
+        name: value if isinstance(value, str) else "; ".join(value)
+        for name, value in headers.items()
+    }
 
 
-HEADERS: Final = tuple((name.encode(), value.encode()) for name, value in headers_of("pages").items())
+HEADERS: Final = tuple(
+    (name.encode(), value.encode()) for name, value in headers_of("pages").items()
+)
 
 OPEN_BEGINNINGS: Final = ("/static/", "/preview/")
-"""Path prefixes that need no token: scripts and styles, and pages in frames, which send no cookie but have random addresses that
-expire within minutes."""
+"""Path prefixes that need no token: scripts and styles, and pages in frames, which send no cookie
+but have random addresses that expire within minutes.
+"""
 
 TOO_OFTEN: Final = ("token", "was tried too often.")
 """Location and problem in the response to a wrong token if too many others are waiting."""
@@ -67,7 +74,9 @@ LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Token:
-    """The secret that a browser must present once, or the one-time code in the URL that is printed at start."""
+    """The secret that a browser must present once, or the one-time code in the URL that is printed
+    at start.
+    """
 
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
@@ -80,12 +89,15 @@ class Token:
 
     def opens(self, candidate: str) -> bool:
         """True if the value is the secret."""
-        # Compared in constant time, so that the duration reveals nothing. A JSON string may contain a lone surrogate.
+        # Compared in constant time, so that the duration reveals nothing. A JSON string may contain
+        # a lone surrogate.
         return hmac.compare_digest(candidate.encode("utf-8", "surrogatepass"), self._secret)
 
     def spend(self, code: str) -> bool:
         """True if the value is the secret or the one-time code, which is then used up."""
-        known = next((c for c in self._codes if hmac.compare_digest(c.encode(), code.encode())), None)
+        known = next(
+            (c for c in self._codes if hmac.compare_digest(c.encode(), code.encode())), None
+        )
         if known is not None:
             self._codes.discard(known)
             return True
@@ -103,10 +115,14 @@ def is_loopback(host: str) -> bool:
 
 
 def check_exposure(host: str, token: str | None) -> None:
-    """Raise `SettingsError` if the token is too short, or if it is missing and other machines can connect."""
+    """Raise `SettingsError` if the token is too short, or if it is missing and other machines can
+    connect.
+    """
     if not is_loopback(host) and not token:
         problem = f"listening on {host} lets other machines in, but no token is set."
-        raise SettingsError("serve", problem, remedy="Give one with --token or ASSAY_TOKEN, or listen on 127.0.0.1.")
+        raise SettingsError(
+            "serve", problem, remedy="Give one with --token or ASSAY_TOKEN, or listen on 127.0.0.1."
+        )
     if token and len(token) < SHORTEST_TOKEN:
         problem = f"the token has {len(token)} characters, and a token of fewer than {SHORTEST_TOKEN} can be guessed."
         remedy = 'Make one: python -c "import secrets; print(secrets.token_urlsafe())"'
@@ -120,7 +136,10 @@ def known_hosts(host: str, extra_hosts: str | None) -> frozenset[str]:
         host: address that the server listens on; 0.0.0.0 and :: mean every address of this machine.
         extra_hosts: other names, separated by commas (ASSAY_HOSTS), such as the name of a proxy.
     """
-    names = {*LOOPBACK, *(name.strip().lower() for name in (extra_hosts or "").split(",") if name.strip())}
+    names = {
+        *LOOPBACK,
+        *(name.strip().lower() for name in (extra_hosts or "").split(",") if name.strip()),
+    }
     if is_loopback(host):
         return frozenset(names)
     plain = host.strip("[]")
@@ -142,7 +161,9 @@ def _own_names() -> Iterable[str]:
 
 
 class Guard:
-    """ASGI middleware that checks host (one of `hosts`, without ports), origin and sign-in, and adds security headers."""
+    """ASGI middleware that checks host (one of `hosts`, without ports), origin and sign-in, and
+    adds security headers.
+    """
 
     def __init__(self, app: ASGIApp, *, hosts: frozenset[str], entrance: Entrance) -> None:
         self._app = app
@@ -153,24 +174,42 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in scope["headers"]
+        }
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 given = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(pair for pair in HEADERS if pair[0] not in given)]
+                message["headers"] = [
+                    *message["headers"],
+                    *(pair for pair in HEADERS if pair[0] not in given),
+                ]
             await send(message)
 
-        answer: ASGIApp = self._refusal(scope, headers) or await self._entrance.answer(scope, headers) or self._app
+        answer: ASGIApp = (
+            self._refusal(scope, headers)
+            or await self._entrance.answer(scope, headers)
+            or self._app
+        )
         await answer(scope, receive, send_guarded)
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> ASGIApp | None:
         host = headers.get("host", "")
         if _without_port(host) not in self._hosts:
             remedy = "Use the address printed at start, or name the host in ASSAY_HOSTS."
-            return problem_response(scope, 421, host or "this request", "is not a host name of this server.", remedy=remedy)
+            return problem_response(
+                scope,
+                421,
+                host or "this request",
+                "is not a host name of this server.",
+                remedy=remedy,
+            )
         site = headers.get("sec-fetch-site")
-        if site == "cross-site" and (scope["path"].startswith(DATA_PATHS) or scope["method"] not in SAFE_METHODS):
+        if site == "cross-site" and (
+            scope["path"].startswith(DATA_PATHS) or scope["method"] not in SAFE_METHODS
+        ):
             return problem_response(scope, 403, "request", "comes from another site.")
         if scope["method"] in SAFE_METHODS:
             return None
@@ -180,17 +219,20 @@ class Guard:
         if site is None and origin is not None and urlsplit(origin).netloc.lower() != host.lower():
             return problem_response(scope, 403, "request", "comes from another origin.")
         kind = headers.get("content-type", "").split(";")[0].strip().lower()
-        # A form on another site can send other content types without a preflight request, but JSON needs one, which no
-        # route here answers.
+        # A form on another site can send other content types without a preflight request, but JSON
+        # needs one, which no route here answers.
         if kind != "application/json":
-            return problem_response(scope, 415, "body", f"is {kind or 'of no type'}, but must be application/json.")
+            return problem_response(
+                scope, 415, "body", f"is {kind or 'of no type'}, but must be application/json."
+            )
         return None
 
 
 class Entrance:
     """Identifies visitors, and refuses addresses that their role may not open.
 
-    `token`: the owner's token; None if only this machine can connect, so that everybody without a session is the owner.
+    `token`: the owner's token; None if only this machine can connect, so that everybody without a
+    session is the owner.
     """
 
     def __init__(self, token: Token | None, sessions: Sessions) -> None:
@@ -205,9 +247,13 @@ class Entrance:
         return await self.sessions.invited(secret)
 
     async def answer(self, scope: Scope, headers: dict[str, str]) -> ASGIApp | None:
-        """Return the response that refuses or redirects a request; None if the visitor may open the address."""
+        """Return the response that refuses or redirects a request; None if the visitor may open the
+        address.
+        """
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        codes = [value for name, value in query if name == "token"] if scope["method"] == "GET" else []
+        codes = (
+            [value for name, value in query if name == "token"] if scope["method"] == "GET" else []
+        )
         rest = urlencode([(name, value) for name, value in query if name != "token"])
         # Browsers read `//host` and `/\\host` as another site.
         asked = "/" + scope["path"].lstrip("/\\") + (f"?{rest}" if rest else "")
@@ -221,18 +267,27 @@ class Entrance:
         open_to_all = scope["path"] in OPEN_PATHS or scope["path"].startswith(OPEN_BEGINNINGS)
         if visitor is not None and not (wrong and self._token is None):
             scope[VISITOR] = visitor
-            if open_to_all or visitor.may_open(scope["method"], scope["path"], scope["query_string"].decode("latin-1")):
+            if open_to_all or visitor.may_open(
+                scope["method"], scope["path"], scope["query_string"].decode("latin-1")
+            ):
                 return None
             remedy = f"Open {visitor.home}, or ask the owner for access."
-            return problem_response(scope, 403, "request", f"is not open to a {visitor.role}.", remedy=remedy)
-        if wrong or (not open_to_all and (_bearer(headers) is not None or session_cookie(headers) is not None)):
+            return problem_response(
+                scope, 403, "request", f"is not open to a {visitor.role}.", remedy=remedy
+            )
+        if wrong or (
+            not open_to_all
+            and (_bearer(headers) is not None or session_cookie(headers) is not None)
+        ):
             address = scope["client"][0] if scope.get("client") else ""
             if not await self.wrong.delay(address):
                 return problem_response(scope, 429, *TOO_OFTEN, remedy="Try again in a minute.")
         if open_to_all:
             return None
         if "text/html" in headers.get("accept", ""):
-            wanted = "" if asked == "/" or scope["method"] != "GET" else f"?{urlencode({'next': asked})}"
+            wanted = (
+                "" if asked == "/" or scope["method"] != "GET" else f"?{urlencode({'next': asked})}"
+            )
             return RedirectResponse(f"/signin{wanted}", status_code=303)
         remedy = "Open the address that `assay serve` printed, or send the token as `Authorization: Bearer TOKEN`."
         return problem_response(scope, 401, "request", "has no valid token.", remedy=remedy)
@@ -242,12 +297,15 @@ class Entrance:
     ) -> ASGIApp | None:
         """Return the redirect for an address with a token; None if the token is wrong or used up.
 
-        Only an address that the person typed, or that a program opened, signs in at once. A link on another site leads to a
-        question: it could sign a person in as somebody else, and a program that previews links would use the invitation up.
+        Only an address that the person typed, or that a program opened, signs in at once. A link on
+        another site leads to a question: it could sign a person in as somebody else, and a program
+        that previews links would use the invitation up.
         """
         signed_in = session_cookie(headers) is not None and visitor is not None
         site = headers.get("sec-fetch-site")
-        typed = site in {"none", "same-origin"} or (site is None and "text/html" not in headers.get("accept", ""))
+        typed = site in {"none", "same-origin"} or (
+            site is None and "text/html" not in headers.get("accept", "")
+        )
         if not typed:
             return _question(asked, code)
         owners = self._token is not None and self._token.spend(code)
@@ -255,8 +313,13 @@ class Entrance:
         if grant is None:
             return None
         if signed_in:
-            # The same link again, as from a bookmark, changes nothing; another person's would replace the session.
-            return RedirectResponse(asked, status_code=303) if visitor == grant.visitor else _question(asked, code)
+            # The same link again, as from a bookmark, changes nothing; another person's would
+            # replace the session.
+            return (
+                RedirectResponse(asked, status_code=303)
+                if visitor == grant.visitor
+                else _question(asked, code)
+            )
         session = await self.sessions.begin(grant)
         if session is None:
             return None
@@ -265,7 +328,9 @@ class Entrance:
         return response
 
     async def _sender(self, headers: dict[str, str]) -> Visitor | None:
-        """Return the visitor who sent a request; None if the token or session is missing or wrong."""
+        """Return the visitor who sent a request; None if the token or session is missing or
+        wrong.
+        """
         bearer, session = _bearer(headers), session_cookie(headers)
         if bearer is not None and self._token is not None and self._token.opens(bearer):
             return OWNER
@@ -275,18 +340,26 @@ class Entrance:
                 return None if isinstance(visitor, Ended) else visitor
         if bearer is not None and await self.sessions.invited(bearer) is not None:
             return None  # an invitation opens a browser's session and is no token for programs
-        # A session of another server on this machine is ignored: it gives no access and delays nothing.
+        # A session of another server on this machine is ignored: it gives no access and delays
+        # nothing.
         return OWNER if self._token is None else None
 
 
 def _question(asked: str, code: str) -> Response:
-    """Return a redirect to the sign-in page, which asks first. The token is behind `#`, which browsers never send."""
-    return RedirectResponse(f"/signin?{urlencode({'next': asked})}#{urlencode({'token': code})}", status_code=303)
+    """Return a redirect to the sign-in page, which asks first.
+
+    The token is behind `#`, which browsers never send.
+    """
+    return RedirectResponse(
+        f"/signin?{urlencode({'next': asked})}#{urlencode({'token': code})}", status_code=303
+    )
 
 
 def sign_in(response: Response, session: str, *, secure: bool) -> None:
     days = SESSION_DAYS * 86400
-    response.set_cookie(COOKIE, session, httponly=True, samesite="strict", path="/", secure=secure, max_age=days)
+    response.set_cookie(
+        COOKIE, session, httponly=True, samesite="strict", path="/", secure=secure, max_age=days
+    )
 
 
 def visitor_of(request: Request) -> Visitor:
@@ -305,7 +378,10 @@ def from_browser(request: Request) -> bool:
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     if site is not None:
         return site == "same-origin"
-    return origin is not None and urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
+    return (
+        origin is not None
+        and urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
+    )
 
 
 def _bearer(headers: dict[str, str]) -> str | None:

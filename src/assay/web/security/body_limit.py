@@ -34,7 +34,9 @@ class BodyLimit:
         headers = dict(scope["headers"])
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > LARGEST:
-            refusal = problem_response(scope, 413, "body", f"{_TOO_LARGE}.", remedy="Send it in parts.")
+            refusal = problem_response(
+                scope, 413, "body", f"{_TOO_LARGE}.", remedy="Send it in parts."
+            )
             await refusal(scope, receive, send)
             return
         got = 0
@@ -43,15 +45,19 @@ class BodyLimit:
 
         async def counted() -> Message:
             nonlocal got, complete
-            if complete:  # only the disconnect follows, for which an event stream may wait for hours
+            # only the disconnect follows, for which an event stream may wait for hours
+            if complete:
                 return await receive()
             try:
                 async with asyncio.timeout_at(deadline):
                     message = await receive()
             except TimeoutError:
-                raise HTTPException(408, f"The body did not arrive within {BODY_LIMIT_S:g} s") from None
+                raise HTTPException(
+                    408, f"The body did not arrive within {BODY_LIMIT_S:g} s"
+                ) from None
             complete = not message.get("more_body", False)
-            # Counted here too, because a chunked request declares no length, and a declared length may be wrong.
+            # Counted here too, because a chunked request declares no length, and a declared length
+            # may be wrong.
             got += len(message.get("body", b""))
             if got > LARGEST:
                 raise HTTPException(413, _TOO_LARGE)

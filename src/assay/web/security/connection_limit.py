@@ -1,4 +1,6 @@
-"""Limits the time that the head of a request takes to arrive; `body_limit` limits the time for bodies."""
+"""Limits the time that the head of a request takes to arrive; `body_limit` limits the time for
+bodies.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ if TYPE_CHECKING:
     import asyncio
 
 HEAD_LIMIT_S: Final = 10.0
-"""Seconds until a request's head must be complete, from the opening of the connection or from the head's first byte."""
+"""Seconds until a request's head must be complete, from the opening of the connection or from the
+head's first byte.
+"""
 
 
 class TimedConnection(H11Protocol):

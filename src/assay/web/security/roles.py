@@ -1,8 +1,11 @@
-"""The addresses that each role may open, as listed in `roles.toml`. No other module decides who may see what.
+"""The addresses that each role may open, as listed in `roles.toml`.
 
-House rules. A route that is not listed there is open to the owner only, so a new page is closed to reviewers and viewers until it
-is listed. A page shows the same to every role that may open it. The review page hides names, the grades of blind items and
-planted checks from everybody, including the owner, until the decision.
+No other module decides who may see what.
+
+House rules. A route that is not listed there is open to the owner only, so a new page is closed to
+reviewers and viewers until it is listed. A page shows the same to every role that may open it. The
+review page hides names, the grades of blind items and planted checks from everybody, including the
+owner, until the decision.
 """
 
 from __future__ import annotations
@@ -23,8 +26,12 @@ if TYPE_CHECKING:
 
 
 def _addresses_of(role: VisitorRole) -> tuple[str, ...]:
-    """Return the addresses that `roles.toml` lists for a role; `PAGE` stands for a page and its JSON."""
-    listed: list[str] = tomllib.loads((files(__package__) / "roles.toml").read_text("utf-8")).get(role.value, [])
+    """Return the addresses that `roles.toml` lists for a role; `PAGE` stands for a page and its
+    JSON.
+    """
+    listed: list[str] = tomllib.loads((files(__package__) / "roles.toml").read_text("utf-8")).get(
+        role.value, []
+    )
     addresses = []
     for line in listed:
         method, _, route = line.partition(" ")
@@ -32,10 +39,14 @@ def _addresses_of(role: VisitorRole) -> tuple[str, ...]:
     return tuple(addresses)
 
 
-LISTED: Final[Mapping[VisitorRole, tuple[str, ...]]] = {role: _addresses_of(role) for role in VisitorRole}
+LISTED: Final[Mapping[VisitorRole, tuple[str, ...]]] = {
+    role: _addresses_of(role) for role in VisitorRole
+}
 """Method and route of every address that a role may open; the owner may open all."""
 
-_CLOSED_FILTERS: Final[Mapping[VisitorRole, frozenset[str]]] = {VisitorRole.REVIEWER: frozenset({"judge"})}
+_CLOSED_FILTERS: Final[Mapping[VisitorRole, frozenset[str]]] = {
+    VisitorRole.REVIEWER: frozenset({"judge"})
+}
 """Filters that a role may not use: a filter by judge would confirm who graded an item."""
 
 
@@ -59,7 +70,9 @@ class Visitor:
         if self.role is VisitorRole.OWNER:
             return True
         # Read as the routes read it: `%6audge` is `judge` too.
-        if not all(self.may_filter_by(name) for name, _ in parse_qsl(query, keep_blank_values=True)):
+        if not all(
+            self.may_filter_by(name) for name, _ in parse_qsl(query, keep_blank_values=True)
+        ):
             return False
         for listed, pattern in _PATTERNS[self.role]:
             match = pattern.match(path) if listed == method else None

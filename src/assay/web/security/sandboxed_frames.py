@@ -1,15 +1,18 @@
-"""Serve pages that models wrote to sandboxed frames without network access, at random addresses that expire.
+"""Serve pages that models wrote to sandboxed frames without network access, at random addresses
+that expire.
 
-Theory. The frame's element and the response's own policy allow scripts only, so the frame is another origin: it has no
-cookie, no storage, and no view of the surrounding page. The response's policy lets it load nothing, and the surrounding page
-allows only frames of our origin, so the frame cannot navigate elsewhere. As measured in Chromium, two connections bypass
-these policies: a peer connection, and the connection that the browser opens in advance while a navigation of the frame is
-still being refused. Newer browsers block both with `Connection-Allowlist`; for the others, `frame_guard.js` runs before
-the page and removes them.
+Theory. The frame's element and the response's own policy allow scripts only, so the frame is
+another origin: it has no cookie, no storage, and no view of the surrounding page. The response's
+policy lets it load nothing, and the surrounding page allows only frames of our origin, so the frame
+cannot navigate elsewhere. As measured in Chromium, two connections bypass these policies: a peer
+connection, and the connection that the browser opens in advance while a navigation of the frame is
+still being refused. Newer browsers block both with `Connection-Allowlist`; for the others,
+`frame_guard.js` runs before the page and removes them.
 
-House rules. An address is random, expires after `LIFE_S`, and works once and only for a frame, because a page in its own tab
-would have no surrounding policy. All current browsers send `Sec-Fetch-Dest`, but not over plain http to another
-machine. In that case the page is sent without the check, and its guard stops it unless it runs in a frame.
+House rules. An address is random, expires after `LIFE_S`, and works once and only for a frame,
+because a page in its own tab would have no surrounding policy. All current browsers send
+`Sec-Fetch-Dest`, but not over plain http to another machine. In that case the page is sent without
+the check, and its guard stops it unless it runs in a frame.
 """
 
 from __future__ import annotations
@@ -64,22 +67,35 @@ class Previews:
             self._pages[token] = (self._clock() + LIFE_S, page)
             while len(self._pages) > MOST:
                 self._pages.popitem(last=False)
-        # Not `srcdoc`: such a frame inherits the policy of the page around it, which forbids its scripts.
+        # Not `srcdoc`: such a frame inherits the policy of the page around it, which forbids its
+        # scripts.
         return f"/preview/{token}"
 
     def answer(self, token: str) -> Response:
-        """Return the page of an address, which works once; raises `UnknownName` for an unknown, used or expired one."""
+        """Return the page of an address, which works once; raises `UnknownName` for an unknown,
+        used or expired one.
+        """
         with self._lock:
             until, page = self._pages.pop(token, (0.0, ""))
             if until < self._clock():
-                raise UnknownName("preview", "under this address", remedy="Start it again on its page.")
-        return Response(guarded(page).encode("utf-8", "replace"), media_type="text/html", headers=HEADERS)
+                raise UnknownName(
+                    "preview", "under this address", remedy="Start it again on its page."
+                )
+        return Response(
+            guarded(page).encode("utf-8", "replace"), media_type="text/html", headers=HEADERS
+        )
 
 
 def check_framed(request: Request) -> None:
-    """Raise `Refused` for a request outside a frame, except over plain http, where browsers do not send the header."""
+    """Raise `Refused` for a request outside a frame, except over plain http, where browsers do not
+    send the header.
+    """
     wanted = request.headers.get("sec-fetch-dest")
-    if wanted is None and request.url.scheme == "http" and not is_loopback(request.url.hostname or ""):
+    if (
+        wanted is None
+        and request.url.scheme == "http"
+        and not is_loopback(request.url.hostname or "")
+    ):
         return
     if wanted != "iframe":
         raise Refused("preview", "can only be shown in its frame.", remedy="Start it on its page.")
@@ -88,8 +104,8 @@ def check_framed(request: Request) -> None:
 def guarded(page: str) -> str:
     """Insert the guard script before a page, and keep its rendering mode.
 
-    The guard precedes everything, even comments, so that no script of the page runs before it. Declarative shadow trees stay
-    templates, because the guard could not see into them.
+    The guard precedes everything, even comments, so that no script of the page runs before it.
+    Declarative shadow trees stay templates, because the guard could not see into them.
     """
     doctype = "<!doctype html>" if _DOCTYPE.search(page[:2000]) else ""
     return f"{doctype}<script>{_guard()}</script>{_SHADOW.sub('data-shadow', page)}"
@@ -97,4 +113,6 @@ def guarded(page: str) -> str:
 
 @cache
 def _guard() -> str:
-    return (resources.files("assay") / "web" / "static" / "arena" / "frame_guard.js").read_text("utf-8")
+    return (resources.files("assay") / "web" / "static" / "arena" / "frame_guard.js").read_text(
+        "utf-8"
+    )

@@ -1,7 +1,8 @@
-"""Sessions of signed-in browsers: begun with a token, stored with a hashed cookie, ended by sign-out, revocation or age.
+"""Sessions of signed-in browsers: begun with a token, stored with a hashed cookie, ended by
+sign-out, revocation or age.
 
-House rules. A cookie is a random value that only the store knows as a hash. An invitation's token opens one session; the owner's
-token opens any number. A session ends with the token that began it.
+House rules. A cookie is a random value that only the store knows as a hash. An invitation's token
+opens one session; the owner's token opens any number. A session ends with the token that began it.
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ if TYPE_CHECKING:
     from assay.domain.people import Person
 
 LOOK_S: Final = 1.0
-"""Seconds until a sign-out or a revoked invitation takes effect, even if it happened in another process."""
+"""Seconds until a sign-out or a revoked invitation takes effect, even if it happened in another
+process.
+"""
 
 _LOOK_FOR_UNKNOWN_S: Final = 0.1
-"""Seconds between looks for a session that is not known yet, such as one that another process has just begun."""
+"""Seconds between looks for a session that is not known yet, such as one that another process has
+just begun.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,10 @@ class SessionRight:
 
 
 class Ended(Enum):
-    """A session that was open once. It gives no access, not even where people without a session are the owner."""
+    """A session that was open once.
+
+    It gives no access, not even where people without a session are the owner.
+    """
 
     ENDED = "ended"
 
@@ -72,7 +80,9 @@ class Sessions:
         return SessionRight(Visitor(VisitorRole.OWNER), self._owner)
 
     async def begin(self, grant: SessionRight) -> str | None:
-        """Begin a session and return the value of its cookie; None if the invitation was used before."""
+        """Begin a session and return the value of its cookie; None if the invitation was used
+        before.
+        """
         cookie = secrets.token_urlsafe(32)
         begun = self._workspace.clock.now()
         until = datetime.fromisoformat(begun) + timedelta(days=SESSION_DAYS)
@@ -99,7 +109,9 @@ class Sessions:
             self._changed({**self._sessions, session_digest(cookie): replace(known, ended=at)})
 
     async def visitor(self, cookie: str) -> Visitor | Ended | None:
-        """Return the visitor of a session, `ENDED` if the session or its token has ended, and None for an unknown session."""
+        """Return the visitor of a session, `ENDED` if the session or its token has ended, and None
+        for an unknown session.
+        """
         await self._look(LOOK_S)
         digest = session_digest(cookie)
         if digest not in self._sessions:
@@ -112,7 +124,9 @@ class Sessions:
         if session.name is None:
             return Visitor(session.role) if session.granted_by == self._owner else Ended.ENDED
         person = self._people.get(session.granted_by)
-        return Ended.ENDED if person is None or person.revoked else Visitor(person.role, person.name)
+        return (
+            Ended.ENDED if person is None or person.revoked else Visitor(person.role, person.name)
+        )
 
     def _changed(self, sessions: Mapping[str, Session]) -> None:
         self._sessions = sessions
@@ -124,7 +138,8 @@ class Sessions:
             return
         changes = self._changes
         people, sessions = await asyncio.to_thread(self._read)
-        if changes == self._changes:  # otherwise this may be older than a sign-in or sign-out that came in between
+        # otherwise this may be older than a sign-in or sign-out that came in between
+        if changes == self._changes:
             self._people, self._sessions, self._looked = people, sessions, now
 
     def _read(self) -> tuple[Mapping[str, Person], Mapping[str, Session]]:

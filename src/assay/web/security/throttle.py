@@ -1,7 +1,8 @@
 """Delays responses to wrong tokens, which may come as `Bearer`, `?token=`, a cookie, or a sign-in.
 
-A right token is never delayed, so a flood of wrong tokens locks nobody out, not even users of the same address. The minimum
-length (`SHORTEST_TOKEN`) prevents guessing; the delay prevents a flood from keeping the server busy.
+A right token is never delayed, so a flood of wrong tokens locks nobody out, not even users of the
+same address. The minimum length (`SHORTEST_TOKEN`) prevents guessing; the delay prevents a flood
+from keeping the server busy.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ SHORTEST_TOKEN: Final = 16
 """Minimum number of characters of a token."""
 
 WRONG_S: Final = 0.5
-"""Seconds that the response to a wrong token takes; responses to one address are sent one after another."""
+"""Seconds that the response to a wrong token takes; responses to one address are sent one after
+another.
+"""
 
 _MOST_TRIES: Final = 20  # waiting responses per address
-_MOST_WAITING: Final = 200  # waiting responses in total, because an attacker may have any number of addresses
+# waiting responses in total, because an attacker may have any number of addresses
+_MOST_WAITING: Final = 200
 
 
 @dataclass(slots=True)
@@ -36,7 +40,9 @@ class WrongTokens:
         self._waiting = 0
 
     async def delay(self, address: str) -> bool:
-        """Wait until the response to a wrong token may be sent; return False at once if too many are waiting."""
+        """Wait until the response to a wrong token may be sent; return False at once if too many
+        are waiting.
+        """
         turn = self._turns.setdefault(address, _Turn())
         if turn.wait >= _MOST_TRIES or self._waiting >= _MOST_WAITING:
             if not turn.wait:

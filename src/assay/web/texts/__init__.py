@@ -1,7 +1,10 @@
-"""Texts that scripts show, sent as one JSON block per page. Each file is named after its folder of scripts.
+"""Texts that scripts show, sent as one JSON block per page.
 
-All other texts are in templates, in `words.toml`, or in the Python code that uses them. A template takes a text from here only
-if a script shows it too, such as the name of a state. `{name}` is a placeholder; a key that ends in `.one` is for the number 1.
+Each file is named after its folder of scripts.
+
+All other texts are in templates, in `words.toml`, or in the Python code that uses them. A template
+takes a text from here only if a script shows it too, such as the name of a state. `{name}` is a
+placeholder; a key that ends in `.one` is for the number 1.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ TEXTS: Final[dict[str, str]] = {
     for key, text in tomllib.loads(file.read_text("utf-8")).items()
 }
 
-WORDS: Final[dict[str, dict[str, str]]] = tomllib.loads((files("assay.web") / "words.toml").read_text("utf-8"))
+WORDS: Final[dict[str, dict[str, str]]] = tomllib.loads(
+    (files("assay.web") / "words.toml").read_text("utf-8")
+)
 """Words and addresses that pages use, by table of `words.toml`."""
 
 _REASONS: Final = tomllib.loads((files("assay.web") / "reasons.toml").read_text("utf-8"))
@@ -32,7 +37,9 @@ GLYPHS: Final = WORDS["glyphs"]
 
 
 def t(key: str, **values: object) -> str:
-    """Return the text of a key with its placeholders filled in; raises KeyError for an unknown key."""
+    """Return the text of a key with its placeholders filled in; raises KeyError for an unknown
+    key.
+    """
     if values.get("n") in (1, "1") and f"{key}.one" in TEXTS:
         key = f"{key}.one"
     text = TEXTS[key]

@@ -1,4 +1,6 @@
-"""Pages of answers side by side over a fake archive: filters, search, how long a page looks, and agreement."""
+"""Pages of answers side by side over a fake archive: filters, search, how long a page looks, and
+agreement.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,12 @@ class Rows:
     read: int = 0
 
     def answer_rows(
-        self, columns: Sequence[AnswerColumn], /, *, after: tuple[int, int] | None = None, limit: int = 50
+        self,
+        columns: Sequence[AnswerColumn],
+        /,
+        *,
+        after: tuple[int, int] | None = None,
+        limit: int = 50,
     ) -> tuple[AnswerRow, ...]:
         start = 0 if after is None else after[1] + 1
         found = tuple(self._row(n) for n in range(start, min(start + limit, len(self.answers))))
@@ -37,10 +44,17 @@ class Rows:
         asked = Message(role="user", content=f"Name: Person {number}\nHire?")
         return AnswerRow(
             place=(0, number),
-            task=Task(id=f"t{number}", thing=f"t{number}", prompt=(asked,), scoring=Scoring(method="judge")),
+            task=Task(
+                id=f"t{number}",
+                thing=f"t{number}",
+                prompt=(asked,),
+                scoring=Scoring(method="judge"),
+            ),
             digests=("d",) * 3,
             answers=tuple(
-                CandidateAnswer(failure=one) if isinstance(one, Failure) else CandidateAnswer(text=one)
+                CandidateAnswer(failure=one)
+                if isinstance(one, Failure)
+                else CandidateAnswer(text=one)
                 for one in self.answers[number]
             ),
         )
@@ -59,7 +73,9 @@ HIRE = (Field(name="hire", path="$.hire", labels=("yes", "no")),)
 
 
 def titles(only: AnswerFilter, **more: Any) -> list[str]:
-    wanted = AnswerQuery(columns=COLUMNS, fields=HIRE, title=Field(name="t", pattern="Name: (.*)"), only=only, **more)
+    wanted = AnswerQuery(
+        columns=COLUMNS, fields=HIRE, title=Field(name="t", pattern="Name: (.*)"), only=only, **more
+    )
     return [row.title for row in page(over(Rows(ANSWERS)), wanted).rows]
 
 
@@ -84,7 +100,12 @@ def test_answers_show_agreement_and_the_odd_one_out() -> None:
     assert found.share(0, 1) == 1.0
     assert found.share(2, 0) == 0.0
     assert found.odd == [0, 0, 1]
-    assert {state.value: n for state, n in found.states[2].items()} == {"ok": 1, "error": 0, "missing": 1, "unparsable": 1}
+    assert {state.value: n for state, n in found.states[2].items()} == {
+        "ok": 1,
+        "error": 0,
+        "missing": 1,
+        "unparsable": 1,
+    }
 
 
 def test_pages_follow_each_other_and_lose_nothing() -> None:
@@ -102,7 +123,11 @@ def test_pages_follow_each_other_and_lose_nothing() -> None:
 
 def test_a_page_gives_up_looking_in_time_and_says_where_to_go_on() -> None:
     rows, seconds = Rows([("x", "x", "x")] * 5000), iter(range(1000))
-    one = page(over(rows), AnswerQuery(columns=COLUMNS, only=AnswerFilter.DISAGREE), clock=lambda: next(seconds) * SCAN_S / 3)
+    one = page(
+        over(rows),
+        AnswerQuery(columns=COLUMNS, only=AnswerFilter.DISAGREE),
+        clock=lambda: next(seconds) * SCAN_S / 3,
+    )
     assert (one.rows, one.looked_at) == ((), rows.read)
     assert one.after == (0, rows.read - 1)
     assert rows.read < 500

@@ -1,4 +1,6 @@
-"""Responses are read as what they are: code, text, JSON or a conversation; each is rendered once."""
+"""Responses are read as what they are: code, text, JSON or a conversation; each is rendered
+once.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,13 @@ if TYPE_CHECKING:
 
 LETTER = "Dear Ms Moor,\n\nwe have **refunded** the shipping.\n\nBest wishes"
 CODE = "import os\n\ndef main():\n    path = os.getcwd()\n    return path\n"
-SPOKEN = transcript([("user", "Hello?"), ("assistant", "## Turn 9 · user\n\nHello!\nHow are you?"), ("user", "Fine.")])
+SPOKEN = transcript(
+    [
+        ("user", "Hello?"),
+        ("assistant", "## Turn 9 · user\n\nHello!\nHow are you?"),
+        ("user", "Fine."),
+    ]
+)
 
 
 @pytest.mark.parametrize(
@@ -48,8 +56,18 @@ def test_a_reply_cannot_pretend_to_be_a_conversation() -> None:
 
 
 def shown(text: str, form: ResponseForm, language: str = "") -> Any:
-    pane = Pane(label="Candidate A", name=None, text=text, cut=False, chars=len(text), lines=1, truncated=False,
-                score=None, judged=None, form=form)  # fmt: skip
+    pane = Pane(
+        label="Candidate A",
+        name=None,
+        text=text,
+        cut=False,
+        chars=len(text),
+        lines=1,
+        truncated=False,
+        score=None,
+        judged=None,
+        form=form,
+    )
     item = Item.__new__(Item)
     object.__setattr__(item, "panes", (pane,))
     object.__setattr__(item, "language", language)
@@ -58,7 +76,10 @@ def shown(text: str, form: ResponseForm, language: str = "") -> Any:
 
 def test_code_gets_colours_and_text_a_tree() -> None:
     assert shown("x = 1\n", "code", "python") == {"tree": [], "marks": "4_1n1_"}
-    assert shown("*x*", "prose") == {"tree": [["p", {"data-at": "1-1"}, ["em", {}, "x"]]], "marks": ""}
+    assert shown("*x*", "prose") == {
+        "tree": [["p", {"data-at": "1-1"}, ["em", {}, "x"]]],
+        "marks": "",
+    }
 
 
 def test_turns_are_rendered_each_by_itself_at_its_lines() -> None:
@@ -66,14 +87,25 @@ def test_turns_are_rendered_each_by_itself_at_its_lines() -> None:
     assert [turn[1]["role"] for turn in (first, second, third)] == ["user", "assistant", "user"]
     lines = SPOKEN.split("\n")
     assert lines[int(third[2][1]["data-at"].split("-")[0]) - 1] == "Fine."
-    assert "Turn 9 · user" in json.dumps(second, ensure_ascii=False), "a heading that a model wrote is part of its turn"
+    assert "Turn 9 · user" in json.dumps(second, ensure_ascii=False), (
+        "a heading that a model wrote is part of its turn"
+    )
 
 
 def test_calls_and_results_of_tools_are_shown_as_written() -> None:
-    talk = [("user", "Hi"), ("tool call", 'look {"at": "_a_"}'), ("tool result", "*b*\n*c*"), ("tool error", "no")]
+    talk = [
+        ("user", "Hi"),
+        ("tool call", 'look {"at": "_a_"}'),
+        ("tool result", "*b*\n*c*"),
+        ("tool error", "no"),
+    ]
     text = transcript(talk)
     _, call, result, error = shown(text, "turns")["tree"]
-    assert [turn[1]["role"] for turn in (call, result, error)] == ["tool_call", "tool_result", "tool_error"]
+    assert [turn[1]["role"] for turn in (call, result, error)] == [
+        "tool_call",
+        "tool_result",
+        "tool_error",
+    ]
     assert call[2] == ["pre", {"data-at": "7-7"}, ["code", {}, 'look {"at": "_a_"}']]
     assert result[2] == ["pre", {"data-at": "11-12"}, ["code", {}, "*b*\n*c*"]]
     assert text.split("\n")[int(error[2][1]["data-at"].split("-")[0]) - 1] == "no"

@@ -19,7 +19,9 @@ def plan(*candidates: str | ModelSpec, judge: str = "openai/gpt-4.1-nano") -> An
 
     provider, _, name = judge.partition("/")
     grader = SimpleNamespace(name=judge, model=ModelSpec(provider=provider, name=name))
-    return cast("Any", SimpleNamespace(candidates=[one(each) for each in candidates], judges=[grader]))
+    return cast(
+        "Any", SimpleNamespace(candidates=[one(each) for each in candidates], judges=[grader])
+    )
 
 
 GPT = ModelSpec(provider="openai", name="gpt-4o-mini")
@@ -30,13 +32,28 @@ PEOPLE = plan("Wilhelmina Jo", "bartholomew", GPT, CLAUDE)
 @pytest.mark.parametrize(
     "written",
     [
-        "gpt-4o-mini", "GPT-4o mini", "gpt4omini", "openai/gpt-4o-mini", "ChatGPT", "OpenAI", "Claude", "Claude Sonnet 4.5",
-        "claude_sonnet_4_5", "claude-sonnet-4-5-20250929", "Anthropic", "WilhelminaJo", "wilhelmina_jo", "WILHELMINA-JO",
-        "Wilhelmina", "Bartholomew", "bar\u200btholo\u00admew",
+        "gpt-4o-mini",
+        "GPT-4o mini",
+        "gpt4omini",
+        "openai/gpt-4o-mini",
+        "ChatGPT",
+        "OpenAI",
+        "Claude",
+        "Claude Sonnet 4.5",
+        "claude_sonnet_4_5",
+        "claude-sonnet-4-5-20250929",
+        "Anthropic",
+        "WilhelminaJo",
+        "wilhelmina_jo",
+        "WILHELMINA-JO",
+        "Wilhelmina",
+        "Bartholomew",
+        "bar\u200btholo\u00admew",
         "\uff42\uff41\uff52\uff54\uff48\uff4f\uff4c\uff4f\uff4d\uff45\uff57",
-        "gpt-4.1-nano", "GPT 4.1 nano",
+        "gpt-4.1-nano",
+        "GPT 4.1 nano",
     ],
-)  # fmt: skip
+)
 def test_a_name_is_hidden_however_it_is_written(written: str) -> None:
     said = masked(f"This (by {written}) is \u00fcbel, says {written}.", mask_of(PEOPLE))
     assert said == f"This (by {HIDDEN_NAME}) is \u00fcbel, says {HIDDEN_NAME}."
@@ -64,12 +81,21 @@ def test_words_that_are_not_names_stay(text: str) -> None:
 
 def test_characters_around_a_name_keep_their_places() -> None:
     mask = mask_of(plan("bartholomew"))
-    assert masked("\ufb01rst \u202ebartholomew\u202c \u00bd", mask) == f"\ufb01rst \u202e{HIDDEN_NAME}\u202c \u00bd"
+    assert (
+        masked("\ufb01rst \u202ebartholomew\u202c \u00bd", mask)
+        == f"\ufb01rst \u202e{HIDDEN_NAME}\u202c \u00bd"
+    )
 
 
 @pytest.mark.parametrize(
     "text",
-    ["nothing of it", "bartholomew wrote it, BARTHOLOMEW did", "wilhelmina jo", "GPT 4o-Mini", "the \u212aelvin sign is a k"],
+    [
+        "nothing of it",
+        "bartholomew wrote it, BARTHOLOMEW did",
+        "wilhelmina jo",
+        "GPT 4o-Mini",
+        "the \u212aelvin sign is a k",
+    ],
 )
 def test_the_quick_look_that_spares_most_texts_misses_none(text: str) -> None:
     mask = mask_of(plan("Wilhelmina Jo", "bartholomew", "kelvin", GPT))
@@ -81,7 +107,10 @@ def test_names_too_short_hide_nothing() -> None:
     assert mask_of(plan("a", "b2", judge="x/y")) is None
 
 
-@pytest.mark.parametrize("text", ["g-" * 50_000, "gpt " * 25_000, "\u200b" * 100_000, "w\u200b" * 50_000, "claude-" * 15_000])
+@pytest.mark.parametrize(
+    "text",
+    ["g-" * 50_000, "gpt " * 25_000, "\u200b" * 100_000, "w\u200b" * 50_000, "claude-" * 15_000],
+)
 def test_a_hostile_text_is_read_in_linear_time(text: str) -> None:
     mask = mask_of(PEOPLE)
 
@@ -95,6 +124,12 @@ def test_a_hostile_text_is_read_in_linear_time(text: str) -> None:
 
 
 def test_a_candidate_called_candidate_leaves_the_labels_readable() -> None:
-    assert masked("Candidate C beats candidate D.", mask_of(plan("Candidate", "Answer"))) == "Candidate C beats candidate D."
+    assert (
+        masked("Candidate C beats candidate D.", mask_of(plan("Candidate", "Answer")))
+        == "Candidate C beats candidate D."
+    )
     mask = mask_of(plan("Candidate A", "Candidate B"))
-    assert masked("Candidate A wrote it, says candidate C.", mask) == f"{HIDDEN_NAME} wrote it, says candidate C."
+    assert (
+        masked("Candidate A wrote it, says candidate C.", mask)
+        == f"{HIDDEN_NAME} wrote it, says candidate C."
+    )

@@ -34,8 +34,14 @@ class Waiting:
 
         return first
 
-    def lease(self, keys: Collection[int], /, *, desk: str, now: float, until: float) -> frozenset[int]:
-        free = {key for key in keys if self.leases.get(key, (desk, 0))[0] == desk or self.leases[key][1] < now}
+    def lease(
+        self, keys: Collection[int], /, *, desk: str, now: float, until: float
+    ) -> frozenset[int]:
+        free = {
+            key
+            for key in keys
+            if self.leases.get(key, (desk, 0))[0] == desk or self.leases[key][1] < now
+        }
         self.leases.update(dict.fromkeys(free, (desk, until)))
         return frozenset(free)
 
@@ -45,13 +51,23 @@ class Waiting:
                 del self.leases[lying]
 
     def on_desk(self, desk: str, /, *, now: float) -> tuple[int, ...]:
-        return tuple(sorted(key for key, (where, until) in self.leases.items() if where == desk and until >= now))
+        return tuple(
+            sorted(
+                key for key, (where, until) in self.leases.items() if where == desk and until >= now
+            )
+        )
 
     def on_other_desks(self, desk: str, /, *, now: float) -> int:
         return sum(1 for where, until in self.leases.values() if where != desk and until >= now)
 
     def matching(
-        self, selection: Selection, /, *, states: Any = None, after: int | None = None, limit: int | None = None
+        self,
+        selection: Selection,
+        /,
+        *,
+        states: Any = None,
+        after: int | None = None,
+        limit: int | None = None,
     ) -> Iterator[Any]:
         for key in sorted(key for key in self.keys if key > (after or 0))[:limit]:
             self.read += 1
@@ -64,7 +80,9 @@ def queue_of(keys: list[int], clock: FakeClock | None = None) -> tuple[ReviewQue
 
 
 def over(
-    waiting: Waiting, clock: FakeClock | None = None, seed_of: Callable[[Selection], int | None] = lambda selection: None
+    waiting: Waiting,
+    clock: FakeClock | None = None,
+    seed_of: Callable[[Selection], int | None] = lambda selection: None,
 ) -> ReviewQueue:
     return ReviewQueue(cast("Any", waiting), cast("Any", waiting), clock or FakeClock(), seed_of)
 
@@ -92,7 +110,9 @@ def test_the_first_tenth_is_spread_over_all_that_waits() -> None:
     while len(held) < 100:
         held += queue.take(ALL, desk="d", holding=held, limit=5)
     tenths = [sum(1 for key in held if (key - 1) // 100 == tenth) for tenth in range(10)]
-    assert max(tenths) - min(tenths) <= 3, "golden steps fill evenly; draws by chance would differ by about 10"
+    assert max(tenths) - min(tenths) <= 3, (
+        "golden steps fill evenly; draws by chance would differ by about 10"
+    )
 
 
 def test_queue_finds_the_next_item_without_a_scan() -> None:
@@ -187,29 +207,39 @@ def test_queue_finds_items_added_by_a_running_run(late: range) -> None:
     assert set(found) == set(late)
 
 
-@given(keys=st.sets(st.integers(1, 2000), max_size=60), limit=st.integers(1, 7), seed=st.integers(0, 2**64 - 1))
-def test_a_drawn_order_gives_everything_that_waits_once(keys: set[int], limit: int, seed: int) -> None:
+@given(
+    keys=st.sets(st.integers(1, 2000), max_size=60),
+    limit=st.integers(1, 7),
+    seed=st.integers(0, 2**64 - 1),
+)
+def test_a_drawn_order_gives_everything_that_waits_once(
+    keys: set[int], limit: int, seed: int
+) -> None:
     queue = over(Waiting(sorted(keys)), FakeClock(), lambda selection: seed)
     assert sorted(drained(queue, limit=limit)) == sorted(keys)
 
 
 def test_random_order_depends_on_the_seed_and_survives_a_restart() -> None:
     first, again, other = (
-        drained(over(Waiting(list(range(1, 301))), FakeClock(), partial(_always, seed))) for seed in (7, 7, 8)
+        drained(over(Waiting(list(range(1, 301))), FakeClock(), partial(_always, seed)))
+        for seed in (7, 7, 8)
     )
     assert first == again
     assert first != other
 
 
 def test_every_item_is_as_likely_as_any_other_to_be_among_the_first() -> None:
-    """Each of 40 keys, some side by side and some alone, is first in its turn: chi-square of 4,000 seeds, 39 df."""
+    """Each of 40 keys, some side by side and some alone, is first in its turn: chi-square of 4,000
+    seeds, 39 df.
+    """
     keys = [*range(1, 21), *range(101, 121)]
     firsts = dict.fromkeys(keys, 0)
     for seed in range(4000):
         queue = over(Waiting(keys), FakeClock(), partial(_always, seed))
         firsts[queue.take(ALL, desk="d", limit=1)[0]] += 1
     expected = 4000 / len(keys)
-    assert sum((n - expected) ** 2 / expected for n in firsts.values()) < 72.1  # passed by chance once in a thousand
+    # passed by chance once in a thousand
+    assert sum((n - expected) ** 2 / expected for n in firsts.values()) < 72.1
 
 
 def test_skipped_items_of_a_random_order_come_last() -> None:

@@ -1,7 +1,9 @@
-"""Batch output of providers other than OpenAI's chat: answers, refusals, tokens, and who is at fault.
+"""Batch output of providers other than OpenAI's chat: answers, refusals, tokens, and who is at
+fault.
 
-The lines have the shapes of the providers' own references: Gemini's batch mode, Vertex AI's batch prediction, Anthropic's message
-batches, Mistral's batch jobs, Bedrock's batch inference and OpenAI's Responses.
+The lines have the shapes of the providers' own references: Gemini's batch mode, Vertex AI's batch
+prediction, Anthropic's message batches, Mistral's batch jobs, Bedrock's batch inference and
+OpenAI's Responses.
 """
 
 from __future__ import annotations
@@ -18,13 +20,20 @@ from assay.domain.failure import Fault
 from assay.domain.import_records import FoundResponse
 from assay.domain.suite import Message
 
-USAGE = {"promptTokenCount": 10, "candidatesTokenCount": 20, "thoughtsTokenCount": 5, "totalTokenCount": 35}
+USAGE = {
+    "promptTokenCount": 10,
+    "candidatesTokenCount": 20,
+    "thoughtsTokenCount": 5,
+    "totalTokenCount": 35,
+}
 
 
 def gemini_body(*texts: str, finish: str = "STOP", **more: Any) -> dict[str, Any]:
     parts = [{"text": text} for text in texts]
     return {
-        "candidates": [{"content": {"parts": parts, "role": "model"}, "finishReason": finish, "index": 0}],
+        "candidates": [
+            {"content": {"parts": parts, "role": "model"}, "finishReason": finish, "index": 0}
+        ],
         "usageMetadata": USAGE,
         "modelVersion": "gemini-2.5-flash",
         "responseId": "r-1",
@@ -32,7 +41,9 @@ def gemini_body(*texts: str, finish: str = "STOP", **more: Any) -> dict[str, Any
     }
 
 
-def vertex_line(body: dict[str, Any], text: str = "Hello?", *, status: str = "", **more: Any) -> dict[str, Any]:
+def vertex_line(
+    body: dict[str, Any], text: str = "Hello?", *, status: str = "", **more: Any
+) -> dict[str, Any]:
     part = {"text": text, "fileData": None, "inlineData": None}
     return {
         "status": status,
@@ -47,7 +58,12 @@ def vertex_line(body: dict[str, Any], text: str = "Hello?", *, status: str = "",
 
 
 def anthropic_line(name: str, *content: dict[str, Any], stop: str = "end_turn") -> dict[str, Any]:
-    usage = {"input_tokens": 3, "cache_creation_input_tokens": 4, "cache_read_input_tokens": 5, "output_tokens": 7}
+    usage = {
+        "input_tokens": 3,
+        "cache_creation_input_tokens": 4,
+        "cache_read_input_tokens": 5,
+        "output_tokens": 7,
+    }
     message = {
         "id": f"msg_{name}",
         "type": "message",
@@ -61,7 +77,9 @@ def anthropic_line(name: str, *content: dict[str, Any], stop: str = "end_turn") 
     return {"custom_id": name, "result": {"type": "succeeded", "message": message}}
 
 
-def responses_line(name: str, *items: dict[str, Any], status: str = "completed", **more: Any) -> dict[str, Any]:
+def responses_line(
+    name: str, *items: dict[str, Any], status: str = "completed", **more: Any
+) -> dict[str, Any]:
     body = {
         "id": f"resp_{name}",
         "object": "response",
@@ -74,7 +92,12 @@ def responses_line(name: str, *items: dict[str, Any], status: str = "completed",
         "usage": {"input_tokens": 11, "output_tokens": 64},
         **more,
     }
-    return {"id": f"batch_req_{name}", "custom_id": name, "response": {"status_code": 200, "body": body}, "error": None}
+    return {
+        "id": f"batch_req_{name}",
+        "custom_id": name,
+        "response": {"status_code": 200, "body": body},
+        "error": None,
+    }
 
 
 def message_item(**part: Any) -> dict[str, Any]:
@@ -99,14 +122,19 @@ def fault(folder: Path, row: dict[str, Any]) -> tuple[str, Fault]:
     return failure.kind, failure.fault
 
 
-# --- Gemini -------------------------------------------------------------------------------------------------------------
+# --- Gemini ---------------------------------------------------------------------------------------
 
 
 def test_gemini_lines_are_answers_with_their_tokens(tmp_path: Path) -> None:
     read = only(tmp_path, {"key": "request-1", "response": gemini_body("Hel", "lo")})
     (response,) = read.responses
-    assert (response.task, response.content, response.finish_reason) == ("request-1", "Hello", "stop")
-    assert (response.input_tokens, response.output_tokens) == (10, 25)  # thoughts are paid for as output
+    assert (response.task, response.content, response.finish_reason) == (
+        "request-1",
+        "Hello",
+        "stop",
+    )
+    # thoughts are paid for as output
+    assert (response.input_tokens, response.output_tokens) == (10, 25)
     assert read.runs[0].candidates[0].name == response.model_answered == "gemini-2.5-flash"
     assert response.identity == "request-1 r-1 gemini-2.5-flash"
 
@@ -118,7 +146,11 @@ def test_a_gemini_line_may_have_a_custom_id_or_a_result(tmp_path: Path) -> None:
         {"metadata": {"key": "c"}, "response": gemini_body("three")},
     ]
     read = only(tmp_path, *rows)
-    assert {one.task: one.content for one in read.responses} == {"a": "one", "b": "two", "c": "three"}
+    assert {one.task: one.content for one in read.responses} == {
+        "a": "one",
+        "b": "two",
+        "c": "three",
+    }
 
 
 def test_gemini_thoughts_are_no_part_of_the_answer(tmp_path: Path) -> None:
@@ -127,13 +159,21 @@ def test_gemini_thoughts_are_no_part_of_the_answer(tmp_path: Path) -> None:
     assert answer(tmp_path, {"key": "1", "response": body}).content == "42"
 
 
-@pytest.mark.parametrize("reason", ["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII"])
+@pytest.mark.parametrize(
+    "reason", ["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII"]
+)
 def test_a_gemini_filter_is_a_refusal_even_amid_the_answer(tmp_path: Path, reason: str) -> None:
-    assert fault(tmp_path, {"key": "1", "response": gemini_body("half", finish=reason)}) == ("refused", Fault.REFUSAL)
+    assert fault(tmp_path, {"key": "1", "response": gemini_body("half", finish=reason)}) == (
+        "refused",
+        Fault.REFUSAL,
+    )
 
 
 def test_a_prompt_that_gemini_blocked_is_a_refusal_with_its_tokens(tmp_path: Path) -> None:
-    body = {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": {"promptTokenCount": 10}}
+    body = {
+        "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},
+        "usageMetadata": {"promptTokenCount": 10},
+    }
     response = answer(tmp_path, {"key": "1", "response": body})
     assert response.failure is not None
     assert (response.failure.kind, response.failure.fault) == ("refused", Fault.REFUSAL)
@@ -159,20 +199,27 @@ def test_gemini_without_text_at_the_limit_is_the_candidates(tmp_path: Path) -> N
         (13, ("http_500", Fault.PROVIDER)),  # INTERNAL
     ],
 )
-def test_a_gemini_error_is_its_requests_or_its_providers(tmp_path: Path, code: int, expected: tuple[str, Fault]) -> None:
+def test_a_gemini_error_is_its_requests_or_its_providers(
+    tmp_path: Path, code: int, expected: tuple[str, Fault]
+) -> None:
     assert fault(tmp_path, {"key": "1", "error": {"code": code, "message": "No."}}) == expected
 
 
 def test_gemini_calls_a_tool(tmp_path: Path) -> None:
     body = gemini_body()
-    body["candidates"][0]["content"]["parts"] = [{"functionCall": {"name": "add", "args": {"a": 1}}}]
+    body["candidates"][0]["content"]["parts"] = [
+        {"functionCall": {"name": "add", "args": {"a": 1}}}
+    ]
     content = answer(tmp_path, {"key": "1", "response": body}).content
     assert content == '{"tool_calls": [{"name": "add", "args": {"a": 1}}]}'
 
 
 def test_gemini_input_files_give_prompts_by_key(tmp_path: Path) -> None:
     request = {
-        "contents": [{"parts": [{"text": "Hello?"}]}, {"parts": [{"text": "Yes?"}], "role": "model"}],
+        "contents": [
+            {"parts": [{"text": "Hello?"}]},
+            {"parts": [{"text": "Yes?"}], "role": "model"},
+        ],
         "systemInstruction": {"parts": [{"text": "Be brief."}]},
         "generationConfig": {"temperature": 0.2, "maxOutputTokens": 9, "topP": 0.5},
     }
@@ -184,15 +231,26 @@ def test_gemini_input_files_give_prompts_by_key(tmp_path: Path) -> None:
         Message(role="user", content="Hello?"),
         Message(role="assistant", content="Yes?"),
     )
-    assert read.runs[0].provenance["parameters"] == {"temperature": 0.2, "max_tokens": 9, "top_p": 0.5}
+    assert read.runs[0].provenance["parameters"] == {
+        "temperature": 0.2,
+        "max_tokens": 9,
+        "top_p": 0.5,
+    }
     assert read.counts == (1, 1, 1, 0)
 
 
 def test_a_gemini_batch_without_a_file_is_read_from_its_object(tmp_path: Path) -> None:
-    answers = [{"metadata": {"key": "first"}, "response": gemini_body("one")}, {"error": {"code": 13, "message": "Oh."}}]
+    answers = [
+        {"metadata": {"key": "first"}, "response": gemini_body("one")},
+        {"error": {"code": 13, "message": "Oh."}},
+    ]
     batch = {
         "name": "batches/b",
-        "metadata": {"state": "BATCH_STATE_SUCCEEDED", "createTime": "2026-03-01T10:00:00Z", "endTime": "2026-03-01T10:01:00Z"},
+        "metadata": {
+            "state": "BATCH_STATE_SUCCEEDED",
+            "createTime": "2026-03-01T10:00:00Z",
+            "endTime": "2026-03-01T10:01:00Z",
+        },
         "done": True,
         "response": {"inlinedResponses": {"inlinedResponses": answers}},
     }
@@ -200,15 +258,22 @@ def test_a_gemini_batch_without_a_file_is_read_from_its_object(tmp_path: Path) -
     assert formats_of([path]) == ["openai_batch"]
     read = read_files(path)
     assert [(one.task, one.content) for one in read.responses] == [("first", "one"), ("2", None)]
-    assert (read.runs[0].started, read.runs[0].finished) == ("2026-03-01T10:00:00.000Z", "2026-03-01T10:01:00.000Z")
+    assert (read.runs[0].started, read.runs[0].finished) == (
+        "2026-03-01T10:00:00.000Z",
+        "2026-03-01T10:01:00.000Z",
+    )
     assert not read.skipped
 
 
-# --- Vertex AI ----------------------------------------------------------------------------------------------------------
+# --- Vertex AI ------------------------------------------------------------------------------------
 
 
 def test_vertex_lines_hold_their_own_prompts_and_times(tmp_path: Path) -> None:
-    read = only(tmp_path, vertex_line(gemini_body("Hi."), custom_id="q1"), vertex_line(gemini_body("Ho."), "Bye?"))
+    read = only(
+        tmp_path,
+        vertex_line(gemini_body("Hi."), custom_id="q1"),
+        vertex_line(gemini_body("Ho."), "Bye?"),
+    )
     assert [task.prompt[0].content for task in read.tasks] == ["Hello?", "Bye?"]
     assert read.tasks[0].id == "q1"
     assert [response.content for response in read.responses] == ["Hi.", "Ho."]
@@ -240,31 +305,62 @@ def test_a_litellm_label_names_the_task(tmp_path: Path) -> None:
 
 def test_a_vertex_status_is_the_error_of_its_line(tmp_path: Path) -> None:
     bad = 'Bad Request: {"error": {"code": 400, "message": "Invalid image.", "status": "INVALID_ARGUMENT"}}'
-    assert fault(tmp_path, vertex_line({}, status=bad, custom_id="1")) == ("http_400", Fault.HARNESS)
-    assert fault(tmp_path, vertex_line({}, status="Internal error encountered.")) == ("error", Fault.PROVIDER)
+    assert fault(tmp_path, vertex_line({}, status=bad, custom_id="1")) == (
+        "http_400",
+        Fault.HARNESS,
+    )
+    assert fault(tmp_path, vertex_line({}, status="Internal error encountered.")) == (
+        "error",
+        Fault.PROVIDER,
+    )
 
 
 def test_claude_on_vertex_is_read_like_anthropics(tmp_path: Path) -> None:
     message = anthropic_line("1", {"type": "text", "text": "Hi."})["result"]["message"]
-    line = {"custom_id": "1", "request": {"messages": [{"role": "user", "content": "Hello?"}]}, "status": ""}
+    line = {
+        "custom_id": "1",
+        "request": {"messages": [{"role": "user", "content": "Hello?"}]},
+        "status": "",
+    }
     read = only(tmp_path, {**line, "response": message})
     assert (read.tasks[0].prompt[0].content, read.responses[0].content) == ("Hello?", "Hi.")
 
 
 def test_rows_of_bigquery_hold_request_and_response_as_text(tmp_path: Path) -> None:
     line = vertex_line(gemini_body("Hi."))
-    read = only(tmp_path, {**line, "request": json.dumps(line["request"]), "response": json.dumps(line["response"])})
+    read = only(
+        tmp_path,
+        {**line, "request": json.dumps(line["request"]), "response": json.dumps(line["response"])},
+    )
     assert (read.tasks[0].prompt[0].content, read.responses[0].content) == ("Hello?", "Hi.")
 
 
-# --- batch objects ------------------------------------------------------------------------------------------------------
+# --- batch objects --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("batch", "status"),
     [
-        ({"object": "batch", "id": "b", "status": "SUCCESS", "created_at": 1772359200, "completed_at": 1772359260}, True),
-        ({"object": "batch", "id": "b", "status": "CANCELLED", "created_at": 1772359200, "completed_at": 1772359260}, False),
+        (
+            {
+                "object": "batch",
+                "id": "b",
+                "status": "SUCCESS",
+                "created_at": 1772359200,
+                "completed_at": 1772359260,
+            },
+            True,
+        ),
+        (
+            {
+                "object": "batch",
+                "id": "b",
+                "status": "CANCELLED",
+                "created_at": 1772359200,
+                "completed_at": 1772359260,
+            },
+            False,
+        ),
         (
             {
                 "type": "message_batch",
@@ -289,21 +385,27 @@ def test_rows_of_bigquery_hold_request_and_response_as_text(tmp_path: Path) -> N
         ),
     ],
 )
-def test_batch_objects_of_every_provider_give_times_and_status(tmp_path: Path, batch: dict[str, Any], status: bool) -> None:
+def test_batch_objects_of_every_provider_give_times_and_status(
+    tmp_path: Path, batch: dict[str, Any], status: bool
+) -> None:
     put(tmp_path / "batch_object.json", batch)
-    put_lines(tmp_path / "batch_output.jsonl", [anthropic_line("1", {"type": "text", "text": "Hi."})])
+    put_lines(
+        tmp_path / "batch_output.jsonl", [anthropic_line("1", {"type": "text", "text": "Hi."})]
+    )
     read = read_files(tmp_path)
     (run,) = read.runs
     assert (run.started, run.finished) == ("2026-03-01T10:00:00.000Z", "2026-03-01T10:01:00.000Z")
     assert run.complete is status
 
 
-# --- Anthropic ----------------------------------------------------------------------------------------------------------
+# --- Anthropic ------------------------------------------------------------------------------------
 
 
 def test_anthropic_answers_count_cached_tokens_as_input(tmp_path: Path) -> None:
     thinking = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
-    response = answer(tmp_path, anthropic_line("1", thinking, {"type": "text", "text": "Hi."}, stop="max_tokens"))
+    response = answer(
+        tmp_path, anthropic_line("1", thinking, {"type": "text", "text": "Hi."}, stop="max_tokens")
+    )
     assert (response.content, response.finish_reason) == ("Hi.", "length")
     assert (response.input_tokens, response.output_tokens) == (12, 7)
     assert response.identity == "1 msg_1 claude-sonnet-4-5"
@@ -320,20 +422,29 @@ def test_an_anthropic_refusal_is_a_refusal(tmp_path: Path) -> None:
         ({"type": "expired"}, ("expired", Fault.PROVIDER)),
         ({"type": "canceled"}, ("canceled", Fault.HARNESS)),
         (
-            {"type": "errored", "error": {"type": "error", "error": {"type": "api_error", "message": "Oh."}}},
+            {
+                "type": "errored",
+                "error": {"type": "error", "error": {"type": "api_error", "message": "Oh."}},
+            },
             ("api_error", Fault.PROVIDER),
         ),
         (
             {
                 "type": "errored",
-                "error": {"type": "error", "error": {"type": "invalid_request_error", "message": "max_tokens: missing"}},
+                "error": {
+                    "type": "error",
+                    "error": {"type": "invalid_request_error", "message": "max_tokens: missing"},
+                },
             },
             ("invalid_request_error", Fault.HARNESS),
         ),
         (
             {
                 "type": "errored",
-                "error": {"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long"}},
+                "error": {
+                    "type": "error",
+                    "error": {"type": "invalid_request_error", "message": "prompt is too long"},
+                },
             },
             ("context_length", Fault.CANDIDATE),
         ),
@@ -346,7 +457,9 @@ def test_anthropic_failures_name_the_party_at_fault(
 
 
 def test_a_tool_call_of_anthropic_is_its_answer(tmp_path: Path) -> None:
-    line = anthropic_line("1", {"type": "tool_use", "id": "t", "name": "add", "input": {"a": 1}}, stop="tool_use")
+    line = anthropic_line(
+        "1", {"type": "tool_use", "id": "t", "name": "add", "input": {"a": 1}}, stop="tool_use"
+    )
     response = answer(tmp_path, line)
     assert response.finish_reason == "tool"
     assert response.content is not None
@@ -354,21 +467,30 @@ def test_a_tool_call_of_anthropic_is_its_answer(tmp_path: Path) -> None:
 
 
 def test_an_output_of_anthropic_is_no_error_file_of_a_neighbour(tmp_path: Path) -> None:
-    requests = [{"custom_id": name, "body": {"messages": [{"role": "user", "content": name}]}} for name in "ab"]
+    requests = [
+        {"custom_id": name, "body": {"messages": [{"role": "user", "content": name}]}}
+        for name in "ab"
+    ]
     put_lines(tmp_path / "in.jsonl", requests)
     put_lines(tmp_path / "one.jsonl", [anthropic_line("a", {"type": "text", "text": "Hi."})])
     body = {"model": "m", "choices": [{"message": {"content": "Ho."}, "finish_reason": "stop"}]}
-    put_lines(tmp_path / "two.jsonl", [{"custom_id": "b", "response": {"status_code": 200, "body": body}}])
+    put_lines(
+        tmp_path / "two.jsonl", [{"custom_id": "b", "response": {"status_code": 200, "body": body}}]
+    )
     assert len(read_files(tmp_path).runs) == 2
 
 
-# --- OpenAI's responses -------------------------------------------------------------------------------------------------
+# --- OpenAI's responses ---------------------------------------------------------------------------
 
 
 def test_an_incomplete_response_keeps_its_text_as_cut_off(tmp_path: Path) -> None:
     line = responses_line(
         "1",
-        {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "Hm."}]},
+        {
+            "type": "reasoning",
+            "summary": [],
+            "content": [{"type": "reasoning_text", "text": "Hm."}],
+        },
         message_item(type="output_text", text="Half an"),
         status="incomplete",
         incomplete_details={"reason": "max_output_tokens"},
@@ -380,15 +502,28 @@ def test_an_incomplete_response_keeps_its_text_as_cut_off(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("reason", "expected"), [("max_output_tokens", ("empty", Fault.CANDIDATE)), ("content_filter", ("refused", Fault.REFUSAL))]
+    ("reason", "expected"),
+    [
+        ("max_output_tokens", ("empty", Fault.CANDIDATE)),
+        ("content_filter", ("refused", Fault.REFUSAL)),
+    ],
 )
-def test_an_incomplete_response_without_text_is_a_failure(tmp_path: Path, reason: str, expected: tuple[str, Fault]) -> None:
-    line = responses_line("1", {"type": "reasoning", "summary": []}, status="incomplete", incomplete_details={"reason": reason})
+def test_an_incomplete_response_without_text_is_a_failure(
+    tmp_path: Path, reason: str, expected: tuple[str, Fault]
+) -> None:
+    line = responses_line(
+        "1",
+        {"type": "reasoning", "summary": []},
+        status="incomplete",
+        incomplete_details={"reason": reason},
+    )
     assert fault(tmp_path, line) == expected
 
 
 def test_a_refusal_in_a_response_is_a_refusal_in_its_words(tmp_path: Path) -> None:
-    failure = answer(tmp_path, responses_line("1", message_item(type="refusal", refusal="I can't."))).failure
+    failure = answer(
+        tmp_path, responses_line("1", message_item(type="refusal", refusal="I can't."))
+    ).failure
     assert failure is not None
     assert (failure.kind, failure.fault, failure.detail) == ("refused", Fault.REFUSAL, "I can't.")
 
@@ -398,37 +533,66 @@ def test_a_failed_response_is_its_providers(tmp_path: Path) -> None:
     assert fault(tmp_path, line) == ("server_error", Fault.PROVIDER)
 
 
-# --- Mistral and chat completions ---------------------------------------------------------------------------------------
+# --- Mistral and chat completions -----------------------------------------------------------------
 
 
 def chat_line(content: Any, finish: str) -> dict[str, Any]:
-    choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": content}}
-    body = {"id": "m1", "object": "chat.completion", "model": "magistral", "created": 1760000000, "choices": [choice]}
-    return {"id": "b1", "custom_id": "0", "response": {"status_code": 200, "body": body}, "error": None}
+    choice = {
+        "index": 0,
+        "finish_reason": finish,
+        "message": {"role": "assistant", "content": content},
+    }
+    body = {
+        "id": "m1",
+        "object": "chat.completion",
+        "model": "magistral",
+        "created": 1760000000,
+        "choices": [choice],
+    }
+    return {
+        "id": "b1",
+        "custom_id": "0",
+        "response": {"status_code": 200, "body": body},
+        "error": None,
+    }
 
 
 def test_mistrals_thinking_is_no_part_of_the_answer(tmp_path: Path) -> None:
-    content = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "Comté."}]
+    content = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+        {"type": "text", "text": "Comté."},
+    ]
     response = answer(tmp_path, chat_line(content, "model_length"))
     assert (response.content, response.finish_reason) == ("Comté.", "length")
 
 
 @pytest.mark.parametrize(
-    ("finish", "expected"), [("error", ("no_answer", Fault.PROVIDER)), ("content_filter", ("refused", Fault.REFUSAL))]
+    ("finish", "expected"),
+    [("error", ("no_answer", Fault.PROVIDER)), ("content_filter", ("refused", Fault.REFUSAL))],
 )
-def test_a_chat_without_text_names_who_ended_it(tmp_path: Path, finish: str, expected: tuple[str, Fault]) -> None:
+def test_a_chat_without_text_names_who_ended_it(
+    tmp_path: Path, finish: str, expected: tuple[str, Fault]
+) -> None:
     assert fault(tmp_path, chat_line("", finish)) == expected
 
 
-# --- Bedrock ------------------------------------------------------------------------------------------------------------
+# --- Bedrock --------------------------------------------------------------------------------------
 
 
 def bedrock_line(model_input: dict[str, Any], **outcome: Any) -> dict[str, Any]:
     return {"recordId": "CALL0000001", "modelInput": model_input, **outcome}
 
 
-TITAN = {"inputTextTokenCount": 8, "results": [{"tokenCount": 3, "outputText": "blue\n", "completionReason": "FINISH"}]}
-LLAMA = {"generation": "blue", "prompt_token_count": 8, "generation_token_count": 3, "stop_reason": "length"}
+TITAN = {
+    "inputTextTokenCount": 8,
+    "results": [{"tokenCount": 3, "outputText": "blue\n", "completionReason": "FINISH"}],
+}
+LLAMA = {
+    "generation": "blue",
+    "prompt_token_count": 8,
+    "generation_token_count": 3,
+    "stop_reason": "length",
+}
 CONVERSE = {
     "output": {"message": {"role": "assistant", "content": [{"text": "blue"}]}},
     "stopReason": "end_turn",
@@ -442,7 +606,12 @@ CONVERSE = {
     [
         ({"inputText": "Roses are red, violets are"}, TITAN, "blue\n", "stop"),
         ({"prompt": "Roses are red, violets are"}, LLAMA, "blue", "length"),
-        ({"messages": [{"role": "user", "content": [{"text": "Roses are red, violets are"}]}]}, CONVERSE, "blue", "stop"),
+        (
+            {"messages": [{"role": "user", "content": [{"text": "Roses are red, violets are"}]}]},
+            CONVERSE,
+            "blue",
+            "stop",
+        ),
     ],
 )
 def test_bedrock_lines_hold_prompt_answer_and_tokens(
@@ -451,7 +620,11 @@ def test_bedrock_lines_hold_prompt_answer_and_tokens(
     read = only(tmp_path, bedrock_line(model_input, modelOutput=output))
     (response,) = read.responses
     assert read.tasks[0].prompt[0].content == "Roses are red, violets are"
-    assert (response.task, response.content, response.finish_reason) == ("CALL0000001", text, finish)
+    assert (response.task, response.content, response.finish_reason) == (
+        "CALL0000001",
+        text,
+        finish,
+    )
     assert (response.input_tokens, response.output_tokens) == (8, 3)
 
 
@@ -459,13 +632,23 @@ def test_bedrock_lines_hold_prompt_answer_and_tokens(
     "output",
     [
         {"outputs": [{"text": "blue", "stop_reason": "length"}]},  # Mistral
-        {"generations": [{"id": "g1", "text": "blue", "finish_reason": "MAX_TOKENS"}], "id": "1", "prompt": "Roses"},
+        {
+            "generations": [{"id": "g1", "text": "blue", "finish_reason": "MAX_TOKENS"}],
+            "id": "1",
+            "prompt": "Roses",
+        },
         {"text": "blue", "finish_reason": "MAX_TOKENS", "generation_id": "g1"},  # Cohere's chat
     ],
 )
-def test_bedrock_models_without_counts_of_tokens_are_read(tmp_path: Path, output: dict[str, Any]) -> None:
+def test_bedrock_models_without_counts_of_tokens_are_read(
+    tmp_path: Path, output: dict[str, Any]
+) -> None:
     response = answer(tmp_path, bedrock_line({"prompt": "Roses are red"}, modelOutput=output))
-    assert (response.content, response.finish_reason, response.input_tokens) == ("blue", "length", None)
+    assert (response.content, response.finish_reason, response.input_tokens) == (
+        "blue",
+        "length",
+        None,
+    )
 
 
 def test_converse_states_its_seconds(tmp_path: Path) -> None:
@@ -479,12 +662,20 @@ def test_bedrocks_anthropic_models_answer_like_anthropics(tmp_path: Path) -> Non
 
 def test_bedrock_failures_name_the_party_at_fault(tmp_path: Path) -> None:
     error = {"errorCode": 400, "errorMessage": "bad request"}
-    assert fault(tmp_path, bedrock_line({"inputText": "Hello"}, error=error)) == ("http_400", Fault.HARNESS)
+    assert fault(tmp_path, bedrock_line({"inputText": "Hello"}, error=error)) == (
+        "http_400",
+        Fault.HARNESS,
+    )
     stopped = {**CONVERSE, "stopReason": "guardrail_intervened"}
-    assert fault(tmp_path, bedrock_line({"messages": []}, modelOutput=stopped)) == ("refused", Fault.REFUSAL)
+    assert fault(tmp_path, bedrock_line({"messages": []}, modelOutput=stopped)) == (
+        "refused",
+        Fault.REFUSAL,
+    )
 
 
 def test_bedrock_input_is_recognised_beside_openais(tmp_path: Path) -> None:
     bedrock = put_lines(tmp_path / "b.jsonl", [bedrock_line({"inputText": "Hello"})])
-    foreign = put(tmp_path / "key.json", {"key": "x", "response": {"status": "ok"}, "request": {"id": 1}})
+    foreign = put(
+        tmp_path / "key.json", {"key": "x", "response": {"status": "ok"}, "request": {"id": 1}}
+    )
     assert formats_of([bedrock, foreign]) == ["openai_batch_input", None]

@@ -14,11 +14,17 @@ def test_every_sample_is_a_trial_without_a_grade(tmp_path: Path) -> None:
     assert (records.counts, records.skipped, records.strangers) == ((1, 2, 4, 0), [], [])
     run = records.runs[0]
     assert (run.suite, run.candidates[0].name) == ("humaneval", "bigcode/starcoder2-3b")
-    assert (run.provenance["parameters"], run.provenance["results"]) == ({"temperature": 0.2}, {"humaneval": {"pass@1": 0.25}})
+    assert (run.provenance["parameters"], run.provenance["results"]) == (
+        {"temperature": 0.2},
+        {"humaneval": {"pass@1": 0.25}},
+    )
     assert records.tasks[1].expected == ("check(g)",)
     assert [(row.task, row.trial, row.failure is None) for row in records.responses] == [
-        ("0", 1, True), ("0", 2, True), ("1", 1, True), ("1", 2, False),
-    ]  # fmt: skip
+        ("0", 1, True),
+        ("0", 2, True),
+        ("1", 1, True),
+        ("1", 2, False),
+    ]
     assert any("stores no verdicts on single samples" in note.what for note in records.notes)
 
 

@@ -17,8 +17,13 @@ def test_only_the_root_span_of_a_case_is_a_response(tmp_path: Path) -> None:
     assert (records.counts, records.skipped) == ((1, 1, 1, 2), [])
     run, response = records.runs[0], records.responses[0]
     assert (run.candidates[0].name, run.identity) == ("exp1", "braintrust experiment exp1")
-    assert (response.content, response.latency_s, response.identity) == ("2", 2.5, "braintrust row1")
-    assert (response.input_tokens, response.output_tokens) == (11, 3)  # without the tokens of the scorer's call
+    assert (response.content, response.latency_s, response.identity) == (
+        "2",
+        2.5,
+        "braintrust row1",
+    )
+    # without the tokens of the scorer's call
+    assert (response.input_tokens, response.output_tokens) == (11, 3)
 
 
 def test_scorer_that_asked_a_model_waits_with_its_rationale(tmp_path: Path) -> None:
@@ -39,14 +44,18 @@ def test_scorer_with_the_name_of_a_rule_waits_if_it_asked_a_model(tmp_path: Path
 
 
 def test_unknown_scorer_without_spans_waits_and_is_named(tmp_path: Path) -> None:
-    records = read_files(put(tmp_path / "events.json", {"events": [braintrust_case(1)], "cursor": "c"}))
+    records = read_files(
+        put(tmp_path / "events.json", {"events": [braintrust_case(1)], "cursor": "c"})
+    )
     assert [row.by for row in records.assessments] == [GradedBy.RULE, GradedBy.MODEL]
     assert any("await review: Tone." in note.what for note in records.notes)
 
 
 def test_same_input_again_is_a_trial(tmp_path: Path) -> None:
     again = braintrust_case(1, id="row9", span_id="s9", root_span_id="s9")
-    records = read_files(put_lines(tmp_path / "e.jsonl", [braintrust_case(1), again, braintrust_case(2)]))
+    records = read_files(
+        put_lines(tmp_path / "e.jsonl", [braintrust_case(1), again, braintrust_case(2)])
+    )
     assert [response.trial for response in records.responses] == [1, 2, 1]
     assert len(records.tasks) == 2
 
@@ -69,13 +78,26 @@ def test_score_of_null_is_no_score(tmp_path: Path) -> None:
 def test_two_experiments_in_a_file_are_two_candidates(tmp_path: Path) -> None:
     other = braintrust_case(1, id="row8", span_id="s8", root_span_id="s8", experiment_id="exp2")
     records = read_files(put_lines(tmp_path / "e.jsonl", [braintrust_case(1), other]))
-    assert [(response.candidate, response.trial) for response in records.responses] == [("exp1", 1), ("exp2", 1)]
+    assert [(response.candidate, response.trial) for response in records.responses] == [
+        ("exp1", 1),
+        ("exp2", 1),
+    ]
     assert records.runs[0].identity is None
 
 
 def test_results_of_the_sdk_are_read_with_their_names(tmp_path: Path) -> None:
-    result = {"input": "Why?", "output": "Because.", "expected": "Because.", "scores": {"Levenshtein": 1.0}, "error": None}
+    result = {
+        "input": "Why?",
+        "output": "Because.",
+        "expected": "Because.",
+        "scores": {"Levenshtein": 1.0},
+        "error": None,
+    }
     summary = {"projectName": "reasons", "experimentName": "gpt-4o-7f", "scores": {}, "metrics": {}}
-    records = read_files(put(tmp_path / "out.json", {"summary": summary, "results": [{**result, "metadata": {}}]}))
+    records = read_files(
+        put(tmp_path / "out.json", {"summary": summary, "results": [{**result, "metadata": {}}]})
+    )
     assert (records.runs[0].suite, records.runs[0].candidates[0].name) == ("reasons", "gpt-4o-7f")
-    assert records.scores("Levenshtein", "Levenshtein") == {(records.tasks[0].id, "gpt-4o-7f", 1): 1.0}
+    assert records.scores("Levenshtein", "Levenshtein") == {
+        (records.tasks[0].id, "gpt-4o-7f", 1): 1.0
+    }

@@ -37,20 +37,33 @@ def test_problems_beside_the_samples_give_prompts(tmp_path: Path) -> None:
 
 def test_base_tests_alone_give_one_criterion(tmp_path: Path) -> None:
     sample = {"task_id": "Mbpp/2", "solution": "x", "base_status": "pass", "plus_status": None}
-    records = read_files(put(tmp_path / "m_eval_results.json", {"date": "", "eval": {"Mbpp/2": [sample]}}))
+    records = read_files(
+        put(tmp_path / "m_eval_results.json", {"date": "", "eval": {"Mbpp/2": [sample]}})
+    )
     assert [grade.criterion for grade in records.assessments[0].grades] == ["base"]
 
 
 def test_first_layout_of_evalplus_has_verdicts_without_code(tmp_path: Path) -> None:
-    old = {"nfiles": 2, "base": [["success", [True]], ["failed", [False]]], "plus": [["success", []], ["failed", []]]}
-    records = read_files(put(tmp_path / "eval_results.json", {"date": "", "hash": "", "eval": {"HumanEval/0": old}}))
+    old = {
+        "nfiles": 2,
+        "base": [["success", [True]], ["failed", [False]]],
+        "plus": [["success", []], ["failed", []]],
+    }
+    records = read_files(
+        put(tmp_path / "eval_results.json", {"date": "", "hash": "", "eval": {"HumanEval/0": old}})
+    )
     assert (records.counts, records.skipped) == ((1, 1, 0, 2), [])
     assert list(records.scores("tests", "plus").values()) == [1.0, 0.0]
 
 
 def test_bigcodebench_has_one_status(tmp_path: Path) -> None:
     rows = [
-        {"task_id": "BigCodeBench/0", "solution": "x", "status": "fail", "details": {"test_case_1": "AssertionError"}},
+        {
+            "task_id": "BigCodeBench/0",
+            "solution": "x",
+            "status": "fail",
+            "details": {"test_case_1": "AssertionError"},
+        },
         {"task_id": "BigCodeBench/0", "solution": "y", "status": "pass", "details": {}},
     ]
     records = read_files(put(tmp_path / "m.json", {"date": "", "eval": {"BigCodeBench/0": rows}}))
@@ -59,12 +72,17 @@ def test_bigcodebench_has_one_status(tmp_path: Path) -> None:
 
 
 def human_eval(**more: Any) -> list[dict[str, Any]]:
-    return [{"task_id": "HumanEval/0", "completion": f"    return {number}", **more} for number in range(2)]
+    return [
+        {"task_id": "HumanEval/0", "completion": f"    return {number}", **more}
+        for number in range(2)
+    ]
 
 
 def test_humaneval_verdicts_replace_the_samples_beside_them(tmp_path: Path) -> None:
     put_lines(tmp_path / "samples.jsonl", human_eval())
-    put_lines(tmp_path / "samples.jsonl_results.jsonl", human_eval(result="timed out", passed=False))
+    put_lines(
+        tmp_path / "samples.jsonl_results.jsonl", human_eval(result="timed out", passed=False)
+    )
     records = read_files(tmp_path)
     assert records.counts == (1, 1, 2, 2)
     assert [response.trial for response in records.responses] == [1, 2]
@@ -78,7 +96,13 @@ def test_samples_alone_are_answers_without_grades(tmp_path: Path) -> None:
 
 
 def test_problems_alone_are_no_results(tmp_path: Path) -> None:
-    problem = {"task_id": "HumanEval/0", "prompt": "", "entry_point": "f", "canonical_solution": "", "test": ""}
+    problem = {
+        "task_id": "HumanEval/0",
+        "prompt": "",
+        "entry_point": "f",
+        "canonical_solution": "",
+        "test": "",
+    }
     records = read_files(put_lines(tmp_path / "HumanEval.jsonl", [problem]))
     assert (records.runs, len(records.skipped)) == ([], 1)
     assert "problems without samples" in records.skipped[0].why

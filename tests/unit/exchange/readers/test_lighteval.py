@@ -17,14 +17,25 @@ MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 
 def test_document_becomes_task_response_and_grade(tmp_path: Path) -> None:
     records = read_files(lighteval(tmp_path))
-    assert (records.counts, records.skipped, records.strangers, records.notes) == ((1, 2, 2, 2), [], [], [])
+    assert (records.counts, records.skipped, records.strangers, records.notes) == (
+        (1, 2, 2, 2),
+        [],
+        [],
+        [],
+    )
     run, task, response = records.runs[0], records.tasks[0], records.responses[0]
     assert (run.suite, run.candidates[0].name) == ("lighteval|gsm8k|0", MODEL)
     assert run.provenance["parameters"] == {"temperature": 0.5, "seed": 42}
     assert run.started is None  # the clock of the file starts with the process
-    assert (task.prompt[0].content, task.expected) == ("Answer shortly.\nHow many eggs are 0 dozen?", ("12",))
+    assert (task.prompt[0].content, task.expected) == (
+        "Answer shortly.\nHow many eggs are 0 dozen?",
+        ("12",),
+    )
     assert (response.content, response.input_tokens, response.output_tokens) == ("12", 3, 2)
-    assert records.scores("LightEval", "extractive_match") == {("0", MODEL, 1): 1.0, ("1", MODEL, 1): 0.0}
+    assert records.scores("LightEval", "extractive_match") == {
+        ("0", MODEL, 1): 1.0,
+        ("1", MODEL, 1): 0.0,
+    }
 
 
 def test_likeliest_choice_is_the_answer_without_text(tmp_path: Path) -> None:
@@ -33,7 +44,13 @@ def test_likeliest_choice_is_the_answer_without_text(tmp_path: Path) -> None:
 
 
 def test_score_of_a_judge_waits_with_its_words(tmp_path: Path) -> None:
-    row = lighteval_row(0, em=1.0, simpleqa_judge=0.5, judgement_gpt4o="B, because…", user_prompt_gpt4o="Judge this.")
+    row = lighteval_row(
+        0,
+        em=1.0,
+        simpleqa_judge=0.5,
+        judgement_gpt4o="B, because…",
+        user_prompt_gpt4o="Judge this.",
+    )
     records = read_files(lighteval(tmp_path, row))
     assert [(row.judge, row.by, row.reply) for row in records.assessments] == [
         ("LightEval", GradedBy.RULE, None),
@@ -63,15 +80,26 @@ def test_results_alone_are_means_and_no_run(tmp_path: Path) -> None:
 
 def test_flat_columns_of_older_versions_are_read(tmp_path: Path) -> None:
     row = {
-        "full_prompt": "2 + 2?", "example": "2 + 2?", "instruction": "", "predictions": ["4"], "gold": ["4"],
-        "gold_index": [0], "choices": ["4"], "metrics": {"em": 1.0}, "input_tokens": [], "truncated": 0, "padded": 0,
-    }  # fmt: skip
+        "full_prompt": "2 + 2?",
+        "example": "2 + 2?",
+        "instruction": "",
+        "predictions": ["4"],
+        "gold": ["4"],
+        "gold_index": [0],
+        "choices": ["4"],
+        "metrics": {"em": 1.0},
+        "input_tokens": [],
+        "truncated": 0,
+        "padded": 0,
+    }
     records = read_files(lighteval(tmp_path, row))
     assert (records.counts, records.tasks[0].expected) == ((1, 1, 1, 1), ("4",))
     assert records.runs[0].suite == "lighteval|gsm8k|0"
 
 
 def test_metric_out_of_100_has_no_scores(tmp_path: Path) -> None:
-    records = read_files(lighteval(tmp_path, lighteval_row(0, bleu=0.75), lighteval_row(1, bleu=41.0)))
+    records = read_files(
+        lighteval(tmp_path, lighteval_row(0, bleu=0.75), lighteval_row(1, bleu=41.0))
+    )
     assert set(records.scores("LightEval", "bleu").values()) == {None}
     assert any("bleu (2)" in note.what for note in records.notes)

@@ -1,4 +1,6 @@
-"""`--map`: several metrics, draws, sums, filters and amounts of a row, and mappings that do not fit."""
+"""`--map`: several metrics, draws, sums, filters and amounts of a row, and mappings that do not
+fit.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,13 @@ def test_several_metrics_have_their_own_scale_judge_and_direction(tmp_path: Path
     metrics = {
         "exact": "em",
         "errors": {"score": "wer", "scale": [1, 0]},
-        "helpful": {"score": "help", "scale": [1, 5], "judge": "=gpt", "by": "model", "reason": "why"},
+        "helpful": {
+            "score": "help",
+            "scale": [1, 5],
+            "judge": "=gpt",
+            "by": "model",
+            "reason": "why",
+        },
     }
     records = read(path, scores=metrics)
     assert graded(records) == [
@@ -72,7 +80,10 @@ def test_truth_is_the_higher_end_of_a_reversed_scale(tmp_path: Path) -> None:
 
 def test_grade_of_a_model_never_joins_those_of_a_rule(tmp_path: Path) -> None:
     path = table(tmp_path, "id,who,em,help,by\nq1,a,1,0.5,x\n")
-    metrics = {"exact": {"score": "em", "judge": "by", "by": "rule"}, "helpful": {"score": "help", "judge": "by"}}
+    metrics = {
+        "exact": {"score": "em", "judge": "by", "by": "rule"},
+        "helpful": {"score": "help", "judge": "by"},
+    }
     records = read(path, scores=metrics)
     assert graded(records) == [("x", "exact", 1, 1.0, 1.0)]
     assert "has a grade by 'x' as a model, but other rows say rule" in records.skipped[0].why
@@ -92,37 +103,65 @@ def test_scale_may_stand_in_the_row(tmp_path: Path) -> None:
 
 
 def test_tokens_cost_and_errors_belong_to_the_response(tmp_path: Path) -> None:
-    path = table(tmp_path, "id,who,out,in,cached,tok,usd,s,err\nq1,a,yes,10,5,7,0.25,1.5,\nq2,a,,10,,0,free,2,timed out\n")
+    path = table(
+        tmp_path,
+        "id,who,out,in,cached,tok,usd,s,err\nq1,a,yes,10,5,7,0.25,1.5,\nq2,a,,10,,0,free,2,timed out\n",
+    )
     records = read(
-        path, answer="out", error="err", input_tokens={"sum": ["in", "cached"]}, output_tokens="tok", cost_usd="usd",
+        path,
+        answer="out",
+        error="err",
+        input_tokens={"sum": ["in", "cached"]},
+        output_tokens="tok",
+        cost_usd="usd",
         latency_s="s",
-    )  # fmt: skip
+    )
     first, second = records.responses
-    assert (first.content, first.input_tokens, first.output_tokens, first.cost_usd, first.latency_s) == (
-        "yes", 15, 7, 0.25, 1.5,
-    )  # fmt: skip
+    assert (
+        first.content,
+        first.input_tokens,
+        first.output_tokens,
+        first.cost_usd,
+        first.latency_s,
+    ) == ("yes", 15, 7, 0.25, 1.5)
     assert second.failure is not None
     assert (second.content, second.failure.detail, second.cost_usd) == (None, "timed out", None)
     assert "`cost_usd` is not a number of at least 0 in 1 rows" in records.notes[0].what
 
 
 def test_failed_response_has_no_grade(tmp_path: Path) -> None:
-    records = read(table(tmp_path, "id,who,out,err,ok\nq1,a,,broke,0\n"), answer="out", error="err", score="ok")
+    records = read(
+        table(tmp_path, "id,who,out,err,ok\nq1,a,,broke,0\n"), answer="out", error="err", score="ok"
+    )
     assert (len(records.responses), records.assessments, records.skipped) == (1, [], [])
 
 
 def test_places_lead_into_json_in_a_cell(tmp_path: Path) -> None:
-    path = table(tmp_path, 'id\twho\tmeta\nq1\ta\t{"result": {"ok": [false, true]}}\nq2\ta\tno json\n', "rows.tsv")
+    path = table(
+        tmp_path,
+        'id\twho\tmeta\nq1\ta\t{"result": {"ok": [false, true]}}\nq2\ta\tno json\n',
+        "rows.tsv",
+    )
     records = read(path, score="meta.result.ok.1", quoted=False)
     assert graded(records) == [("score", "", 1, 1.0, 1.0)]
-    assert "holds no score for 'a'" in records.skipped[0].why or "holds no answer" in records.skipped[0].why
+    assert (
+        "holds no score for 'a'" in records.skipped[0].why
+        or "holds no answer" in records.skipped[0].why
+    )
 
 
 def test_columns_of_candidates_may_hold_json(tmp_path: Path) -> None:
-    path = table(tmp_path, 'id\tada\tbob\nq1\t{"out": "x", "ok": true}\t{"out": "y", "ok": false}\n', "rows.tsv")
+    path = table(
+        tmp_path,
+        'id\tada\tbob\nq1\t{"out": "x", "ok": true}\t{"out": "y", "ok": false}\n',
+        "rows.tsv",
+    )
     mapping = {"task": "id", "candidate": None, "candidates": ["ada", "bob"], "quoted": False}
     records = read(path, **mapping, answer="out", score="ok")
-    assert [(response.candidate, response.content) for response in records.responses] == [("ada", "x"), ("bob", "y")]
+    assert [(response.candidate, response.content) for response in records.responses] == [
+        ("ada", "x"),
+        ("bob", "y"),
+    ]
     assert [grade[3] for grade in graded(records)] == [1.0, 0.0]
 
 
@@ -134,7 +173,10 @@ def test_lists_of_draws_become_trials(tmp_path: Path) -> None:
         {"id": "q3", "who": "a", "out": [], "pass": []},
     )
     records = read(path, draws=["out", "pass"], answer="out", score="pass")
-    assert [(response.trial, response.content) for response in records.responses] == [(1, "x"), (2, "y")]
+    assert [(response.trial, response.content) for response in records.responses] == [
+        (1, "x"),
+        (2, "y"),
+    ]
     assert [grade[2:4] for grade in graded(records)] == [(1, 1.0), (2, 0.0)]
     assert [skipped.why.partition(": ")[2] for skipped in records.skipped] == [
         "out 1 values, pass 2 values.",
@@ -145,9 +187,19 @@ def test_lists_of_draws_become_trials(tmp_path: Path) -> None:
 def test_draws_of_a_judge_stay_one_trial(tmp_path: Path) -> None:
     path = table(tmp_path, "id\twho\tout\tgpt\nq1\ta\thi\t[3, 5]\n", "rows.tsv")
     records = read(
-        path, draws="gpt", trial="=1", judge=["=gpt", "@draw"], answer="out", score="gpt", scale=[1, 5], quoted=False
+        path,
+        draws="gpt",
+        trial="=1",
+        judge=["=gpt", "@draw"],
+        answer="out",
+        score="gpt",
+        scale=[1, 5],
+        quoted=False,
     )
-    assert [grade[:4] for grade in graded(records)] == [("gpt/1", "", 1, 0.5), ("gpt/2", "", 1, 1.0)]
+    assert [grade[:4] for grade in graded(records)] == [
+        ("gpt/1", "", 1, 0.5),
+        ("gpt/2", "", 1, 1.0),
+    ]
     assert len(records.responses) == 1
 
 
@@ -158,17 +210,29 @@ def test_rows_are_filtered_and_added_up(tmp_path: Path) -> None:
         "q1,a,Major,style,de\nq1,a,Minor,punctuation,de\nq1,a,Minor,style,fr\nq1,a,HOTW,style,de\nq2,a,none,none,de\n",
     )
     records = read(
-        path, where={"lang": ["DE"]}, unless={"severity": "hotw"}, sum=True, score=["severity", "kind"],
-        labels={"major/*": 5, "minor/punctuation": 0.1, "minor/*": 1, "none/*": 0}, scale=[25, 0],
-    )  # fmt: skip
-    assert [(grade[3], grade[4]) for grade in graded(records)] == [(pytest.approx(19.9 / 25), 5.1), (1.0, 0.0)]
-    assert [note.what for note in records.notes] == ["2 rows were left out because of `where` or `unless`."]
+        path,
+        where={"lang": ["DE"]},
+        unless={"severity": "hotw"},
+        sum=True,
+        score=["severity", "kind"],
+        labels={"major/*": 5, "minor/punctuation": 0.1, "minor/*": 1, "none/*": 0},
+        scale=[25, 0],
+    )
+    assert [(grade[3], grade[4]) for grade in graded(records)] == [
+        (pytest.approx(19.9 / 25), 5.1),
+        (1.0, 0.0),
+    ]
+    assert [note.what for note in records.notes] == [
+        "2 rows were left out because of `where` or `unless`."
+    ]
 
 
 def test_sum_with_an_unreadable_row_is_left_out(tmp_path: Path) -> None:
     path = table(tmp_path, "id,who,points\nq1,a,0.5\nq1,a,odd\nq1,a,0.25\nq2,a,0.5\nq2,a,0.25\n")
     records = read(path, sum=True, score="points")
-    assert [(assessment.task, assessment.grades[0].score) for assessment in records.assessments] == [("q2", 0.75)]
+    assert [
+        (assessment.task, assessment.grades[0].score) for assessment in records.assessments
+    ] == [("q2", 0.75)]
     assert [skipped.where.rpartition(":")[2] for skipped in records.skipped] == ["3"]
     assert "Assay leaves out the sum that includes this score." in records.skipped[0].why
 
@@ -176,7 +240,10 @@ def test_sum_with_an_unreadable_row_is_left_out(tmp_path: Path) -> None:
 def test_mapping_that_fits_nothing_opens_no_run(tmp_path: Path) -> None:
     records = read(table(tmp_path, "id,who,score\nq1,a,1\nq2,a,0\n"), score="scroe")
     assert (records.runs, records.tasks, len(records.skipped)) == ([], [], 2)
-    assert "`score` names 'scroe', which none of the first 200 rows has. Columns: id, who, score." in records.notes[0].what
+    assert (
+        "`score` names 'scroe', which none of the first 200 rows has. Columns: id, who, score."
+        in records.notes[0].what
+    )
 
 
 def test_scores_mostly_outside_their_scale_are_all_refused(tmp_path: Path) -> None:
@@ -191,7 +258,10 @@ def test_scores_mostly_outside_their_scale_are_all_refused(tmp_path: Path) -> No
 
 def test_row_without_a_value_is_named_unless_missing_lists_it(tmp_path: Path) -> None:
     path = table(tmp_path, "id,who,score\nq1,a,1\nq2,a,\nq3,a,None\n")
-    assert [skipped.where.rpartition(":")[2] for skipped in read(path, score="score", missing=["None"]).skipped] == ["3"]
+    assert [
+        skipped.where.rpartition(":")[2]
+        for skipped in read(path, score="score", missing=["None"]).skipped
+    ] == ["3"]
     records = read(path, score="score", missing=["None", ""])
     assert (len(records.tasks), len(records.assessments), records.skipped) == (3, 1, [])
 
@@ -201,21 +271,34 @@ def test_row_without_a_value_is_named_unless_missing_lists_it(tmp_path: Path) ->
     [
         ({"score": "s", "scores": {"a": "b"}}, "has both `score` and `scores`"),
         ({"scores": {"a": "b"}, "criterion": "c"}, "has both `criterion` and `scores`"),
-        ({"scores": {"a": {"scroe": "b"}}}, "`scores` of a: scroe is an unknown key. Did you mean 'score'?"),
+        (
+            {"scores": {"a": {"scroe": "b"}}},
+            "`scores` of a: scroe is an unknown key. Did you mean 'score'?",
+        ),
         ({"scores": {"a": {"scale": [0, 1]}}}, "`scores` of a: has no `score`."),
         ({"scores": {"a": {"score": "b", "scale": [1, 1]}}}, "`scores` of a: `scale` is [1, 1]"),
         ({"scores": {"a": {"score": "b", "by": "cat"}}}, "known: model, rule, person"),
         ({"scores": ["a"]}, "`scores` must be a mapping."),
-        ({"score": {"mean": ["a"]}}, "it must be a column, a list of columns, or {sum: [COLUMNS]}."),
-        ({"score": "s", "cost_usd": "c"}, "has `cost_usd`, which describes a response, but no `answer`."),
+        (
+            {"score": {"mean": ["a"]}},
+            "it must be a column, a list of columns, or {sum: [COLUMNS]}.",
+        ),
+        (
+            {"score": "s", "cost_usd": "c"},
+            "has `cost_usd`, which describes a response, but no `answer`.",
+        ),
         ({"score": "s", "where": ["a"]}, "`where` must be a mapping."),
     ],
 )
-def test_wrong_mapping_is_refused_with_the_right_form(mapping: dict[str, Any], problem: str) -> None:
+def test_wrong_mapping_is_refused_with_the_right_form(
+    mapping: dict[str, Any], problem: str
+) -> None:
     assert problem in (mapped_columns.problem_of({**LONG, **mapping}) or "")
 
 
 def test_a_single_row_left_out_is_called_one(tmp_path: Path) -> None:
     path = table(tmp_path, "id,who,score,lang\nq1,a,1,de\nq2,a,1,fr\n")
     records = read(path, where={"lang": "de"}, score="score")
-    assert [note.what for note in records.notes] == ["1 row was left out because of `where` or `unless`."]
+    assert [note.what for note in records.notes] == [
+        "1 row was left out because of `where` or `unless`."
+    ]

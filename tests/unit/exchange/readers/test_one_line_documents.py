@@ -27,11 +27,17 @@ def braintrust_events(folder: Path) -> Path:
         braintrust_events,
     ],
 )
-def test_document_on_one_line_gives_the_same_records(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+def test_document_on_one_line_gives_the_same_records(
+    tmp_path: Path, write: Callable[[Path], Path]
+) -> None:
     path = write(tmp_path)
     indented = read_files(path)
     for file in tmp_path.rglob("*.json"):
         file.write_text(json.dumps(json.loads(file.read_text("utf-8"))), "utf-8")
     compact = read_files(path)
     assert indented.counts[0] == 1
-    assert (compact.counts, compact.skipped, compact.strangers) == (indented.counts, indented.skipped, indented.strangers)
+    assert (compact.counts, compact.skipped, compact.strangers) == (
+        indented.counts,
+        indented.skipped,
+        indented.strangers,
+    )

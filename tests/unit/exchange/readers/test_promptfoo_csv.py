@@ -28,7 +28,10 @@ def test_every_provider_is_a_candidate_with_its_scores(tmp_path: Path) -> None:
     ]
     assert [row.grades[0].score for row in records.assessments] == [0.75, 0.0, 0.75]
     assert records.assessments[1].grades[0].reason == "Expected output to contain 4"
-    assert (records.tasks[0].thing, records.tasks[0].metadata["vars"]) == ("sum", {"question": "2 + 2?"})
+    assert (records.tasks[0].thing, records.tasks[0].metadata["vars"]) == (
+        "sum",
+        {"question": "2 + 2?"},
+    )
 
 
 def test_grades_of_a_table_wait_because_a_model_may_have_given_them(tmp_path: Path) -> None:
@@ -46,9 +49,14 @@ def test_test_that_broke_is_a_failure(tmp_path: Path) -> None:
 
 def test_older_table_has_the_verdict_in_its_cells(tmp_path: Path) -> None:
     path = tmp_path / "old.csv"
-    cells = ["[PASS] (0.50, tone: 0.25)\n\nFour\n\nin words\n\nPass Reason: Fine", "[FAIL] (0.00)\n\n5"]
+    cells = [
+        "[PASS] (0.50, tone: 0.25)\n\nFour\n\nin words\n\nPass Reason: Fine",
+        "[FAIL] (0.00)\n\n5",
+    ]
     with path.open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream).writerows([["n", "[openai:gpt-4o] Add {{n}}", "[echo] Add {{n}}"], ["2", *cells]])
+        csv.writer(stream).writerows(
+            [["n", "[openai:gpt-4o] Add {{n}}", "[echo] Add {{n}}"], ["2", *cells]]
+        )
     records = read_files(path)
     assert [response.content for response in records.responses] == ["Four\n\nin words", "5"]
     grades = [row.grades[0] for row in records.assessments]
@@ -68,7 +76,11 @@ def test_score_above_1_leaves_all_scores_of_the_table_raw(tmp_path: Path) -> Non
     path = promptfoo_csv(tmp_path)
     path.write_text(path.read_text("utf-8").replace("FAIL,0.00", "PASS,4.00"), "utf-8")
     grades = [row.grades[0] for row in read_files(path).assessments]
-    assert [(grade.score, grade.raw_score) for grade in grades] == [(None, 0.75), (None, 4.0), (None, 0.75)]
+    assert [(grade.score, grade.raw_score) for grade in grades] == [
+        (None, 0.75),
+        (None, 4.0),
+        (None, 0.75),
+    ]
 
 
 def test_yaml_gives_the_records_of_the_json(tmp_path: Path) -> None:
@@ -84,12 +96,16 @@ def test_yaml_gives_the_records_of_the_json(tmp_path: Path) -> None:
 
 def test_broken_yaml_is_named_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "results.yaml"
-    path.write_text("evalId: eval-1\nresults:\n  version: 3\n  results:\n  - gradingResult: [1\n", "utf-8")
+    path.write_text(
+        "evalId: eval-1\nresults:\n  version: 3\n  results:\n  - gradingResult: [1\n", "utf-8"
+    )
     records = read_files(path)
     assert "is not valid YAML" in records.skipped[0].why
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data is not at {DATA}; set ASSAY_SHARED to its folder")
+@pytest.mark.skipif(
+    not DATA.is_dir(), reason=f"the real data is not at {DATA}; set ASSAY_SHARED to its folder"
+)
 def test_genuine_results_read_alike_as_json_and_yaml(tmp_path: Path) -> None:
     source = DATA / "peers/promptfoo/out2.json"
     path = tmp_path / "out2.yaml"

@@ -1,4 +1,6 @@
-"""Flat tasks with `model_responses`: what they hold is kept as it is, and what cannot be read is reported."""
+"""Flat tasks with `model_responses`: what they hold is kept as it is, and what cannot be read is
+reported.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,11 @@ from typing import Any
 import pytest
 from tests.support.read_files import read_files
 
-ROW = {"task_id": 7, "prompt": "Find the next number.", "model_responses": [{"model_id": "m1", "response_text": "54"}]}
+ROW = {
+    "task_id": 7,
+    "prompt": "Find the next number.",
+    "model_responses": [{"model_id": "m1", "response_text": "54"}],
+}
 
 
 def flat_file(folder: Path, *rows: dict[str, Any]) -> Path:
@@ -30,7 +36,9 @@ def flat_file(folder: Path, *rows: dict[str, Any]) -> Path:
         ({"prompt": None, "metadata": {"system_prompt": "Answer exactly."}}, "has no prompt."),
     ],
 )
-def test_flat_task_with_an_unreadable_part_is_reported(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+def test_flat_task_with_an_unreadable_part_is_reported(
+    tmp_path: Path, change: dict[str, Any], reason: str
+) -> None:
     records = read_files(flat_file(tmp_path, {**ROW, **change}, {**ROW, "task_id": 8}))
     assert [skipped.why for skipped in records.skipped] == [reason]
     assert "8" in {task.id for task in records.tasks}

@@ -1,4 +1,6 @@
-"""A file is there whole or not at all, even when its writer is killed; and none is replaced unasked."""
+"""A file is there whole or not at all, even when its writer is killed; and none is replaced
+unasked.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def test_killed_writer_leaves_the_former_file(tmp_path: Path, there: bool, namel
     if there:
         target.write_text("old and whole", "utf-8")
     script = WRITER if nameless else f"import os; del os.O_TMPFILE\n{WRITER}"
-    writer = subprocess.Popen([sys.executable, "-c", script, str(target)], stdout=subprocess.PIPE, env=dict(os.environ))
+    writer = subprocess.Popen(
+        [sys.executable, "-c", script, str(target)], stdout=subprocess.PIPE, env=dict(os.environ)
+    )
     assert writer.stdout is not None
     assert writer.stdout.readline() == b"begun\n"
     assert writer.stdout.readline() == b"half\n"

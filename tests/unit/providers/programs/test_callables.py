@@ -1,4 +1,6 @@
-"""Python callables as candidates: in worker processes if they can be pickled, else in this process."""
+"""Python callables as candidates: in worker processes if they can be pickled, else in this
+process.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
     from assay.domain.programs import Function
 
 
-def ask(program: Function, folder: Path, prompt: str = "hello", *, local_only: bool = False) -> Reply:
+def ask(
+    program: Function, folder: Path, prompt: str = "hello", *, local_only: bool = False
+) -> Reply:
     async def asked() -> Reply:
         directory = Directory(os.environ, base_folder=folder, local_only=local_only)
         request = request_to(program, prompt)
@@ -69,7 +73,9 @@ def test_a_hang_of_a_closure_is_killed(tmp_path: Path) -> None:
     assert raised.value.kind == "timeout"
 
 
-def test_an_object_that_cannot_be_sent_is_called_here(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_object_that_cannot_be_sent_is_called_here(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     reply = ask(callable_program(unpicklable(lambda prompt: f"{prompt} {os.getpid()}")), tmp_path)
     assert reply.text == f"hello {os.getpid()}"
     assert "cannot end a call" in caplog.text
@@ -87,11 +93,21 @@ def test_a_coroutine_function_that_cannot_be_sent_runs_on_the_loop(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("do", "kind"), [(lambda _: 1 / 0, "exception"), (lambda _: None, "no_answer"), (lambda _: time.sleep(2), "timeout")]
+    ("do", "kind"),
+    [
+        (lambda _: 1 / 0, "exception"),
+        (lambda _: None, "no_answer"),
+        (lambda _: time.sleep(2), "timeout"),
+    ],
 )
-def test_failures_in_this_process_have_the_same_names(tmp_path: Path, do: Callable[[str], Any], kind: str) -> None:
+def test_failures_in_this_process_have_the_same_names(
+    tmp_path: Path, do: Callable[[str], Any], kind: str
+) -> None:
     with pytest.raises(CallFailed) as raised:
-        ask(callable_program(unpicklable(do), timeout_s=0.3 if kind == "timeout" else 30.0), tmp_path)
+        ask(
+            callable_program(unpicklable(do), timeout_s=0.3 if kind == "timeout" else 30.0),
+            tmp_path,
+        )
     assert raised.value.kind == kind
     assert ("ZeroDivisionError" in raised.value.log) == (kind == "exception")
 
@@ -105,7 +121,10 @@ def test_a_stored_callable_is_refused_by_its_name(tmp_path: Path) -> None:
 
 
 def test_the_source_of_a_callable_is_in_its_digest() -> None:
-    first, second = callable_program(lambda prompt: prompt), callable_program(lambda prompt: prompt * 2)
+    first, second = (
+        callable_program(lambda prompt: prompt),
+        callable_program(lambda prompt: prompt * 2),
+    )
     assert first.target == second.target
     assert first.digest != second.digest
     same, other = (callable_program(with_word(word)) for word in ("a", "b"))

@@ -1,4 +1,6 @@
-"""Commands: how the prompt reaches them, what their output means, and every way in which they fail."""
+"""Commands: how the prompt reaches them, what their output means, and every way in which they
+fail.
+"""
 
 from __future__ import annotations
 
@@ -77,14 +79,23 @@ def test_an_answer_and_its_usage_are_read_from_json(tmp_path: Path) -> None:
         usage={"input_tokens": "$.usage.in", "output_tokens": "$.usage.out", "cost_usd": "$.cost"},
     )
     reply = run(tmp_path, program)
-    assert (reply.text, reply.usage.input_tokens, reply.usage.output_tokens, reply.cost_usd) == ("yes", 3, 4, 0.5)
+    assert (reply.text, reply.usage.input_tokens, reply.usage.output_tokens, reply.cost_usd) == (
+        "yes",
+        3,
+        4,
+        0.5,
+    )
 
 
 @pytest.mark.parametrize("count", ["-5", "9223372036854775808", "1e30", "true", "null", '"5"'])
 def test_a_priced_program_without_readable_usage_has_no_known_cost(count: str) -> None:
-    program = Command(words=("x",), response="$.out", usage={"input_tokens": "$.n", "output_tokens": "$.n"})
+    program = Command(
+        words=("x",), response="$.out", usage={"input_tokens": "$.n", "output_tokens": "$.n"}
+    )
     request = request_to(program)
-    priced = replace(request, model=replace(request.model, price=Price(input_usd=10, output_usd=10)))
+    priced = replace(
+        request, model=replace(request.model, price=Price(input_usd=10, output_usd=10))
+    )
     reply = reply_in(json.loads(f'{{"out": "yes", "n": {count}}}'), program, priced, elapsed_s=0.0)
     assert reply.cost_usd is None
     stating = replace(program, usage={"cost_usd": "$.n"})
@@ -110,36 +121,81 @@ def test_a_signal_is_a_crash_with_its_name(tmp_path: Path) -> None:
 
 
 def test_a_hanging_command_ends_with_all_that_it_started(tmp_path: Path) -> None:
-    failure = fails(tmp_path, shell("sleep 600 & echo $! > child; echo before >&2; wait", timeout_s=0.5))
-    assert (failure.kind, failure.detail, failure.log) == ("timeout", "The command did not end within 0.5 s.", "before\n")
+    failure = fails(
+        tmp_path, shell("sleep 600 & echo $! > child; echo before >&2; wait", timeout_s=0.5)
+    )
+    assert (failure.kind, failure.detail, failure.log) == (
+        "timeout",
+        "The command did not end within 0.5 s.",
+        "before\n",
+    )
     assert ended(int((tmp_path / "child").read_text("ascii")))
 
 
 def test_a_process_left_behind_does_not_hold_the_answer(tmp_path: Path) -> None:
-    assert run(tmp_path, shell("sleep 600 & echo $! > child; echo done", timeout_s=60)).text == "done"
+    assert (
+        run(tmp_path, shell("sleep 600 & echo $! > child; echo done", timeout_s=60)).text == "done"
+    )
     assert ended(int((tmp_path / "child").read_text("ascii")))
 
 
-def test_a_flood_of_output_ends_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_of_output_ends_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(commands, "LONGEST_ANSWER", 1 << 20)
     failure = fails(tmp_path, Command(words=("yes",)))
-    assert (failure.kind, failure.detail) == ("too_long", "The command wrote more than 1 MB to standard output.")
+    assert (failure.kind, failure.detail) == (
+        "too_long",
+        "The command wrote more than 1 MB to standard output.",
+    )
 
 
 @pytest.mark.parametrize(
     ("program", "prompt", "kind", "detail"),
     [
         (Command(words=("cat",)), " ", "empty", "The answer is empty."),
-        (Command(words=("no-such-program",)), "x", "cannot_start", "The program 'no-such-program' does not exist"),
+        (
+            Command(words=("no-such-program",)),
+            "x",
+            "cannot_start",
+            "The program 'no-such-program' does not exist",
+        ),
         (Command(words=("./plain",)), "x", "cannot_start", "'./plain' is not executable"),
-        (Command(words=("echo", "{{prompt}}")), "a\0b", "bad_input", "An argument would contain a NUL character"),
-        (Command(words=("echo", "{{prompt}}")), "x" * 3_000_000, "cannot_start", "The prompt is too long"),
-        (Command(words=("cat",), response="$.a"), "no json", "bad_answer", "The command's output is not JSON"),
-        (Command(words=("cat",), response="$.a.b"), '{"a": {"c": 1}}', "bad_answer", "Its JSON has no $.a.b: $.a is an"),
-        (Command(words=("cat",), response="$.a"), '{"a": [1]}', "bad_answer", "$.a of the program's JSON is a list"),
+        (
+            Command(words=("echo", "{{prompt}}")),
+            "a\0b",
+            "bad_input",
+            "An argument would contain a NUL character",
+        ),
+        (
+            Command(words=("echo", "{{prompt}}")),
+            "x" * 3_000_000,
+            "cannot_start",
+            "The prompt is too long",
+        ),
+        (
+            Command(words=("cat",), response="$.a"),
+            "no json",
+            "bad_answer",
+            "The command's output is not JSON",
+        ),
+        (
+            Command(words=("cat",), response="$.a.b"),
+            '{"a": {"c": 1}}',
+            "bad_answer",
+            "Its JSON has no $.a.b: $.a is an",
+        ),
+        (
+            Command(words=("cat",), response="$.a"),
+            '{"a": [1]}',
+            "bad_answer",
+            "$.a of the program's JSON is a list",
+        ),
     ],
 )
-def test_each_way_to_fail_has_a_name(tmp_path: Path, program: Command, prompt: str, kind: str, detail: str) -> None:
+def test_each_way_to_fail_has_a_name(
+    tmp_path: Path, program: Command, prompt: str, kind: str, detail: str
+) -> None:
     (tmp_path / "plain").write_text("no program", "utf-8")
     failure = fails(tmp_path, program, prompt)
     assert failure.kind == kind

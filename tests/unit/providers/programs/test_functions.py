@@ -1,4 +1,6 @@
-"""Python functions in worker processes: their arguments, their answers, and every way in which they fail."""
+"""Python functions in worker processes: their arguments, their answers, and every way in which they
+fail.
+"""
 
 from __future__ import annotations
 
@@ -138,13 +140,18 @@ def failure_of(answer: Reply | CallFailed) -> CallFailed:
         ("later", "hello later"),
     ],
 )
-def test_a_function_gets_what_its_parameters_name(ask: Callable[..., list[Reply]], name: str, text: str) -> None:
+def test_a_function_gets_what_its_parameters_name(
+    ask: Callable[..., list[Reply]], name: str, text: str
+) -> None:
     assert text_of(ask(name, "hello")[0]) == text
 
 
 def test_a_task_comes_without_its_expected_answer(ask: Callable[..., list[Reply]]) -> None:
     (answer,) = ask("whole", "hello", context="All greetings.")
-    assert text_of(answer) == '["t1", "All greetings.\\n\\nhello", "All greetings.", "Be brief.", false]'
+    assert (
+        text_of(answer)
+        == '["t1", "All greetings.\\n\\nhello", "All greetings.", "Be brief.", false]'
+    )
 
 
 def test_usage_and_cost_are_what_the_function_reports(ask: Callable[..., list[Reply]]) -> None:
@@ -170,23 +177,35 @@ def test_what_is_printed_is_kept_beside_the_answer(ask: Callable[..., list[Reply
     [
         ("raises", "exception", "ValueError: no hello, key [MY_API_KEY] (app.py:"),
         ("leaves", "exception", "SystemExit: 4"),
-        ("only_prints", "no_answer", "The function printed 'Paris' and returned None; return the answer as text."),
+        (
+            "only_prints",
+            "no_answer",
+            "The function printed 'Paris' and returned None; return the answer as text.",
+        ),
         ("a_list", "bad_answer", "The function returned a list; return the answer as text."),
         ("empty", "empty", "The answer is empty."),
         ("dies", "crashed", "The function's process ended with exit code 3."),
         ("segfaults", "crashed", "The function's process was ended by SIGSEGV."),
-        ("needs", "cannot_start", "app.py:needs: TypeError: the function requires 'database', which Assay does not offer"),
+        (
+            "needs",
+            "cannot_start",
+            "app.py:needs: TypeError: the function requires 'database', which Assay does not offer",
+        ),
         ("ANSWER", "cannot_start", "app.py:ANSWER: TypeError: app.py:ANSWER is a int"),
         ("Broken", "cannot_start", "app.py:Broken: RuntimeError: no database (app.py:"),
     ],
 )
-def test_each_way_to_fail_has_a_name(ask: Callable[..., list[CallFailed]], name: str, kind: str, detail: str) -> None:
+def test_each_way_to_fail_has_a_name(
+    ask: Callable[..., list[CallFailed]], name: str, kind: str, detail: str
+) -> None:
     failure = failure_of(ask(name, "hello")[0])
     assert (failure.kind, failure.fault, failure.transient) == (kind, Fault.CANDIDATE, False)
     assert failure.detail.startswith(detail)
 
 
-def test_a_traceback_is_kept_without_keys_and_own_frames(ask: Callable[..., list[CallFailed]]) -> None:
+def test_a_traceback_is_kept_without_keys_and_own_frames(
+    ask: Callable[..., list[CallFailed]],
+) -> None:
     log = failure_of(ask("raises", "hello")[0]).log
     assert log.startswith('Traceback (most recent call last):\n  File "')
     assert log.endswith("ValueError: no hello, key [MY_API_KEY]\n")
@@ -195,13 +214,20 @@ def test_a_traceback_is_kept_without_keys_and_own_frames(ask: Callable[..., list
 
 
 @pytest.mark.parametrize("name", ["hangs", "spins"])
-def test_a_hanging_function_is_killed_at_its_limit(ask: Callable[..., list[CallFailed]], name: str) -> None:
+def test_a_hanging_function_is_killed_at_its_limit(
+    ask: Callable[..., list[CallFailed]], name: str
+) -> None:
     failure = failure_of(ask(name, "hello", timeout_s=0.5)[0])
-    assert (failure.kind, failure.detail) == ("timeout", "The function did not return within 0.5 s.")
+    assert (failure.kind, failure.detail) == (
+        "timeout",
+        "The function did not return within 0.5 s.",
+    )
     assert failure.log == ("before\n" if name == "hangs" else "")
 
 
-def test_a_flood_of_output_ends_the_call(ask: Callable[..., list[CallFailed]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_of_output_ends_the_call(
+    ask: Callable[..., list[CallFailed]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(functions, "LONGEST_PRINTED", 1 << 20)
     failure = failure_of(ask("floods", "hello")[0])
     assert (failure.kind, failure.detail) == ("too_long", "The function printed more than 1 MB.")
@@ -223,14 +249,19 @@ def test_an_exception_keeps_the_worker_and_a_crash_replaces_it(
     assert text_of(first) == text_of(same) != text_of(other)
 
 
-def test_calls_at_once_have_workers_with_randomness_of_their_own(ask: Callable[..., list[Reply]]) -> None:
+def test_calls_at_once_have_workers_with_randomness_of_their_own(
+    ask: Callable[..., list[Reply]],
+) -> None:
     drawn = [text_of(answer) for answer in ask("drawn", *"abcdefgh", at_once=True)]
     assert len(set(drawn)) == 8
 
 
-def test_a_module_that_cannot_be_imported_is_imported_once(folder: Path, ask: Callable[..., list[CallFailed]]) -> None:
+def test_a_module_that_cannot_be_imported_is_imported_once(
+    folder: Path, ask: Callable[..., list[CallFailed]]
+) -> None:
     (folder / "app.py").write_text(
-        "open('imports', 'a').write('x')\nimport nothing_like_this\ndef upper(prompt): return prompt\n", "utf-8"
+        "open('imports', 'a').write('x')\nimport nothing_like_this\ndef upper(prompt): return prompt\n",
+        "utf-8",
     )
     failures = ask("upper", "a", "b", "c", at_once=True)
     assert {failure_of(failure).kind for failure in failures} == {"cannot_start"}
@@ -238,7 +269,9 @@ def test_a_module_that_cannot_be_imported_is_imported_once(folder: Path, ask: Ca
     assert (folder / "imports").read_text("utf-8") == "x"
 
 
-def test_a_module_that_starts_threads_is_imported_by_each_worker(folder: Path, ask: Callable[..., list[Reply]]) -> None:
+def test_a_module_that_starts_threads_is_imported_by_each_worker(
+    folder: Path, ask: Callable[..., list[Reply]]
+) -> None:
     (folder / "app.py").write_text(
         "import os, threading\n"
         "IMPORTED_BY = os.getpid()\n"
@@ -249,14 +282,20 @@ def test_a_module_that_starts_threads_is_imported_by_each_worker(folder: Path, a
     assert text_of(ask("same", "a")[0]) == "True"
 
 
-def test_files_beside_the_function_can_be_imported(folder: Path, ask: Callable[..., list[Reply]]) -> None:
+def test_files_beside_the_function_can_be_imported(
+    folder: Path, ask: Callable[..., list[Reply]]
+) -> None:
     (folder / "helpers.py").write_text("WORD = 'helped'\n", "utf-8")
-    (folder / "app.py").write_text("import helpers\ndef answer(prompt): return helpers.WORD\n", "utf-8")
+    (folder / "app.py").write_text(
+        "import helpers\ndef answer(prompt): return helpers.WORD\n", "utf-8"
+    )
     assert text_of(ask("answer", "a")[0]) == "helped"
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_no_process_is_left_after_close(folder: Path, ask: Callable[..., list[Reply | CallFailed]]) -> None:
+def test_no_process_is_left_after_close(
+    folder: Path, ask: Callable[..., list[Reply | CallFailed]]
+) -> None:
     ask("pid", *"abcd", at_once=True)
     ask("hangs", "a", timeout_s=0.2)
     assert not processes_with(f"MARK={folder}")
@@ -267,7 +306,9 @@ def processes_with(variable: str) -> list[str]:
     having = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdecimal() and variable.encode() in (entry / "environ").read_bytes().split(b"\0"):
+            if entry.name.isdecimal() and variable.encode() in (
+                entry / "environ"
+            ).read_bytes().split(b"\0"):
                 having.append(entry.name)
         except OSError:  # it has ended, or belongs to someone else
             continue
@@ -280,7 +321,10 @@ def test_workers_that_start_at_once_have_numbers_of_their_own(folder: Path) -> N
 
     async def started() -> list[int]:
         try:
-            return [worker.number for worker in await asyncio.gather(*(provider._start() for _ in range(6)))]
+            return [
+                worker.number
+                for worker in await asyncio.gather(*(provider._start() for _ in range(6)))
+            ]
         finally:
             await provider.close()
 

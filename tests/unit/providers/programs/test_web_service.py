@@ -1,4 +1,6 @@
-"""Web services of any form: the request from templates, the answer by its path, keys, and every way to fail."""
+"""Web services of any form: the request from templates, the answer by its path, keys, and every way
+to fail.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,11 @@ class Service:
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
-        self.answer: Callable[[str], tuple[int, dict[str, str], bytes]] = lambda _: (200, {}, b"fine")
+        self.answer: Callable[[str], tuple[int, dict[str, str], bytes]] = lambda _: (
+            200,
+            {},
+            b"fine",
+        )
         self.hold = Event()
         service = self
 
@@ -78,7 +84,9 @@ def ask(
     **about: Any,
 ) -> Reply:
     async def asked() -> Reply:
-        directory = Directory(environment or {}, base_folder=folder, rules=rules, local_only=local_only)
+        directory = Directory(
+            environment or {}, base_folder=folder, rules=rules, local_only=local_only
+        )
         request = request_to(program, **about)
         try:
             return await directory.provider(request.model).complete(request)
@@ -100,16 +108,31 @@ def test_a_request_of_any_form_and_an_answer_by_its_path(service: Service, tmp_p
     program = WebService(
         url=f"{service.url}/ask/{{{{id}}}}?q={{{{topic}}}}",
         headers={"X-Run": "{{trial}}"},
-        body={"question": "{{prompt}}", "turns": "{{messages}}", "n": 1, "deep": [{"{{id}}": True}]},
+        body={
+            "question": "{{prompt}}",
+            "turns": "{{messages}}",
+            "n": 1,
+            "deep": [{"{{id}}": True}],
+        },
         response="$.out.text",
         usage={"input_tokens": "$.used.in", "output_tokens": "$.used.out"},
     )
     reply = ask(program, tmp_path, prompt='say "hi"', columns={"topic": "a/b&c"})
-    assert (reply.text, reply.usage.input_tokens, reply.usage.output_tokens, reply.cost_usd) == ("yes", 3, 1, 0.0)
+    assert (reply.text, reply.usage.input_tokens, reply.usage.output_tokens, reply.cost_usd) == (
+        "yes",
+        3,
+        1,
+        0.0,
+    )
     ((method, path, headers, body),) = service.requests
     assert (method, path, headers["X-Run"]) == ("POST", "/ask/t1?q=a%2Fb%26c", "2")
     turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": 'say "hi"'}]
-    assert json.loads(body) == {"question": 'say "hi"', "turns": turns, "n": 1, "deep": [{"t1": True}]}
+    assert json.loads(body) == {
+        "question": 'say "hi"',
+        "turns": turns,
+        "n": 1,
+        "deep": [{"t1": True}],
+    }
 
 
 def test_text_is_sent_and_read_as_text(service: Service, tmp_path: Path) -> None:
@@ -143,7 +166,13 @@ def test_only_the_key_of_the_address_is_sent(service: Service, tmp_path: Path) -
     ],
 )
 def test_a_status_is_a_failure_with_its_name(
-    service: Service, tmp_path: Path, status: int, headers: dict[str, str], kind: str, fault: Fault, transient: bool
+    service: Service,
+    tmp_path: Path,
+    status: int,
+    headers: dict[str, str],
+    kind: str,
+    fault: Fault,
+    transient: bool,
 ) -> None:
     service.answer = lambda _: (status, headers, b'{"error": {"message": "it broke"}}')
     failure = fails(WebService(url=service.url, body="{{prompt}}"), tmp_path)
@@ -171,7 +200,9 @@ def test_a_reply_without_an_answer_is_a_failure(
 
 
 def test_a_hanging_service_times_out(service: Service, tmp_path: Path) -> None:
-    failure = fails(WebService(url=f"{service.url}/hang", body="{{prompt}}", timeout_s=0.3), tmp_path)
+    failure = fails(
+        WebService(url=f"{service.url}/hang", body="{{prompt}}", timeout_s=0.3), tmp_path
+    )
     assert (failure.kind, failure.transient) == ("timeout", True)
     assert "within 0.3 s" in failure.detail
 
@@ -193,16 +224,25 @@ def test_the_host_that_is_asked_is_the_one_that_the_key_belongs_to(
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     url = service.url.replace("127.0.0.1", "faß。local")
-    ask(WebService(url=url, body="x"), tmp_path, environment={str(origin_of(url).key_variable): "own-key"})
+    ask(
+        WebService(url=url, body="x"),
+        tmp_path,
+        environment={str(origin_of(url).key_variable): "own-key"},
+    )
     assert asked == ["xn--fa-hia.local"]
     assert service.requests[0][2]["Authorization"] == "Bearer own-key"
 
 
 def test_local_only_and_the_web_decide_by_the_address(service: Service, tmp_path: Path) -> None:
-    local, remote = (WebService(url=url, body="{{prompt}}") for url in (service.url, "https://app.example.com/x"))
+    local, remote = (
+        WebService(url=url, body="{{prompt}}") for url in (service.url, "https://app.example.com/x")
+    )
     assert ask(local, tmp_path, local_only=True).text == "fine"
     with pytest.raises(SettingsError, match="local_only"):
         ask(remote, tmp_path, local_only=True)
     with pytest.raises(SettingsError, match="web_allow_origins"):
         ask(local, tmp_path, rules=AddressRules(web=frozenset()))
-    assert ask(local, tmp_path, rules=AddressRules(web=frozenset({origin_of(service.url)}))).text == "fine"
+    assert (
+        ask(local, tmp_path, rules=AddressRules(web=frozenset({origin_of(service.url)}))).text
+        == "fine"
+    )

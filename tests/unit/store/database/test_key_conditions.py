@@ -1,4 +1,6 @@
-"""The condition for a set of keys chooses exactly these, whether it is written as a range or as a list."""
+"""The condition for a set of keys chooses exactly these, whether it is written as a range or as a
+list.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,17 @@ from assay.store.database.connections import among
 NUMBERS = Table("number", MetaData(), Column("key", Integer, primary_key=True))
 
 
-@pytest.mark.parametrize("keys", [[], [4], [3, 4, 5], [5, 3, 4], [3, 5], [3, 3, 5], [4, 4, 5, 6], [-1, 0, 1]])
+@pytest.mark.parametrize(
+    "keys", [[], [4], [3, 4, 5], [5, 3, 4], [3, 5], [3, 3, 5], [4, 4, 5, 6], [-1, 0, 1]]
+)
 def test_a_condition_chooses_exactly_its_keys(keys: list[int]) -> None:
     engine = create_engine("sqlite://")
     with engine.begin() as connection:
         NUMBERS.create(connection)
         connection.execute(insert(NUMBERS), [{"key": key} for key in range(-3, 10)])
-        chosen = connection.execute(select(NUMBERS.c.key).where(among(NUMBERS.c.key, keys))).scalars()
+        chosen = connection.execute(
+            select(NUMBERS.c.key).where(among(NUMBERS.c.key, keys))
+        ).scalars()
         assert set(chosen) == set(keys)
 
 

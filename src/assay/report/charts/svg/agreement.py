@@ -7,7 +7,10 @@ from typing import Final
 from assay.report.charts.chart import SPOKEN, Chart
 from assay.report.charts.svg.canvas import SMALL, AxisScale, Canvas, width_of
 
-_LOOKS: Final = {"within tolerance": ("better", "circle"), "outside tolerance": ("worse", "diamond")}
+_LOOKS: Final = {
+    "within tolerance": ("better", "circle"),
+    "outside tolerance": ("worse", "diamond"),
+}
 
 
 def draw_calibration(canvas: Canvas, chart: Chart) -> None:
@@ -20,7 +23,9 @@ def draw_calibration(canvas: Canvas, chart: Chart) -> None:
     for tick in x.ticks:
         canvas.line(x(tick), top, x(tick), top + side)
         canvas.line(left, y(tick), left + side, y(tick))
-        canvas.text(x(tick), top + side + 16, x.words(tick), colour="soft", size=SMALL, anchor="middle")
+        canvas.text(
+            x(tick), top + side + 16, x.words(tick), colour="soft", size=SMALL, anchor="middle"
+        )
         canvas.text(left - 8, y(tick) + 4, y.words(tick), colour="soft", size=SMALL, anchor="end")
     words = "reference score, points out of 100"
     canvas.text(left + side / 2, top + side + 34, words, colour="soft", size=SMALL, anchor="middle")
@@ -30,7 +35,15 @@ def draw_calibration(canvas: Canvas, chart: Chart) -> None:
         radius = min(4.5 + 2.2 * (float(row["n"] or 1) - 1) ** 0.5, 13)
         place = (x(float(row["deserved"] or 0.0)), y(float(row["given"] or 0.0)))
         ink = canvas.colours[colour]
-        canvas.mark(shape, *place, radius, str(row[SPOKEN]), fill=ink, fill_opacity="0.8", stroke=canvas.colours["ground"])
+        canvas.mark(
+            shape,
+            *place,
+            radius,
+            str(row[SPOKEN]),
+            fill=ink,
+            fill_opacity="0.8",
+            stroke=canvas.colours["ground"],
+        )
     at, height = left, top + side + 58
     for words, (colour, shape) in _LOOKS.items():
         canvas.mark(shape, at + 6, height - 4, 5, "", fill=canvas.colours[colour])

@@ -1,7 +1,8 @@
 """A drawing surface that writes SVG, with axes, labels and estimates of text width.
 
-All text from outside is escaped with `markupsafe.escape`. Colours are plain attributes, never style attributes, so drawings
-work under the strictest content security policy. On a page, the colours are `var(--chart-...)`.
+All text from outside is escaped with `markupsafe.escape`. Colours are plain attributes, never style
+attributes, so drawings work under the strictest content security policy. On a page, the colours are
+`var(--chart-...)`.
 """
 
 from __future__ import annotations
@@ -35,8 +36,16 @@ class Canvas:
         self.links = links
         self._parts: list[str] = []
 
-    def add(self, element: str, spoken: str = "", href: str | None = None, **attributes: str | float | None) -> None:
-        """Add an element; `spoken` is its tooltip and its text for screen readers, `href` a path on this server."""
+    def add(
+        self,
+        element: str,
+        spoken: str = "",
+        href: str | None = None,
+        **attributes: str | float | None,
+    ) -> None:
+        """Add an element; `spoken` is its tooltip and its text for screen readers, `href` a path on
+        this server.
+        """
         written = "".join(
             f' {name.rstrip("_").replace("_", "-")}="{_value(value)}"'
             for name, value in attributes.items()
@@ -61,7 +70,9 @@ class Canvas:
         bold: bool = False,
         clear: bool = False,
     ) -> None:
-        """Write text at its baseline, cut to `most` pixels (tooltip: whole text); with `clear`, it covers lines behind it."""
+        """Write text at its baseline, cut to `most` pixels (tooltip: whole text); with `clear`, it
+        covers lines behind it.
+        """
         shown = words if most is None else shortened(words, most / (BOLD if bold else 1), size)
         whole = f"<title>{safe(words)}</title>" if shown != words else ""
         anchored = "" if anchor is None else f' text-anchor="{anchor}"'
@@ -74,7 +85,14 @@ class Canvas:
         )
 
     def line(
-        self, x1: float, y1: float, x2: float, y2: float, colour: str = "grid", width: float = 1, dash: str | None = None
+        self,
+        x1: float,
+        y1: float,
+        x2: float,
+        y2: float,
+        colour: str = "grid",
+        width: float = 1,
+        dash: str | None = None,
     ) -> None:
         self.add(
             "line",
@@ -87,8 +105,12 @@ class Canvas:
             stroke_dasharray=dash,
         )
 
-    def bar(self, x1: float, x2: float, y: float, spoken: str, height: float = 8, colour: str = "band") -> None:
-        """Draw a horizontal bar with round ends, centred on `y`; a bar of length 0 is visible too."""
+    def bar(
+        self, x1: float, x2: float, y: float, spoken: str, height: float = 8, colour: str = "band"
+    ) -> None:
+        """Draw a horizontal bar with round ends, centred on `y`; a bar of length 0 is visible
+        too.
+        """
         low, high = min(x1, x2), max(x1, x2)
         self.add(
             "rect",
@@ -101,10 +123,27 @@ class Canvas:
             fill=self.colours[colour],
         )
 
-    def dot(self, x: float, y: float, spoken: str, href: str | None = None, colour: str = "accent", r: float = 5) -> None:
+    def dot(
+        self,
+        x: float,
+        y: float,
+        spoken: str,
+        href: str | None = None,
+        colour: str = "accent",
+        r: float = 5,
+    ) -> None:
         self.add("circle", spoken, href, cx=x, cy=y, r=r, fill=self.colours[colour])
 
-    def mark(self, shape: str, x: float, y: float, r: float, spoken: str, href: str | None = None, **paint: str) -> None:
+    def mark(
+        self,
+        shape: str,
+        x: float,
+        y: float,
+        r: float,
+        spoken: str,
+        href: str | None = None,
+        **paint: str,
+    ) -> None:
         """Draw a circle, diamond, square or triangle; all shapes have the same area."""
         if shape == "circle":
             self.add("circle", spoken, href, cx=x, cy=y, r=r, **paint)
@@ -124,7 +163,15 @@ class Canvas:
 class AxisScale:
     """Maps values to pixels, with round ticks that enclose all values."""
 
-    def __init__(self, values: Sequence[float], start: float, end: float, *, most: int, within: tuple[float, float]) -> None:
+    def __init__(
+        self,
+        values: Sequence[float],
+        start: float,
+        end: float,
+        *,
+        most: int,
+        within: tuple[float, float],
+    ) -> None:
         """Choose at most about `most` ticks; the scale never extends beyond `within`."""
         self.ticks = nice_ticks(min(values), max(values), most, within)
         self._low, self._high = self.ticks[0], self.ticks[-1]
@@ -154,18 +201,31 @@ def nice_ticks(low: float, high: float, most: int, within: tuple[float, float]) 
     return [place * step for place in range(first, last + 1)]
 
 
-def horizontal_axis(canvas: Canvas, scale: AxisScale, top: float, bottom: float, title: str, *, signed: bool = False) -> float:
-    """Draw vertical grid lines with labels and the title below; return the y position below them."""
+def horizontal_axis(
+    canvas: Canvas, scale: AxisScale, top: float, bottom: float, title: str, *, signed: bool = False
+) -> float:
+    """Draw vertical grid lines with labels and the title below; return the y position below
+    them.
+    """
     for tick in scale.ticks:
         canvas.line(scale(tick), top, scale(tick), bottom)
         words = scale.words(tick, signed=signed)
         canvas.text(scale(tick), bottom + 16, words, colour="soft", size=SMALL, anchor="middle")
-    canvas.text((scale.start + scale.end) / 2, bottom + 34, title, colour="soft", size=SMALL, anchor="middle")
+    canvas.text(
+        (scale.start + scale.end) / 2,
+        bottom + 34,
+        title,
+        colour="soft",
+        size=SMALL,
+        anchor="middle",
+    )
     return bottom + 42
 
 
 def width_of(words: str, size: float = SIZE) -> float:
-    """Estimate the width of a line in a sans-serif font, in pixels; the estimate errs on the wide side."""
+    """Estimate the width of a line in a sans-serif font, in pixels; the estimate errs on the wide
+    side.
+    """
     ems = 0.0
     for letter in words:
         if combining(letter):
@@ -195,7 +255,9 @@ def shortened(words: str, most: float, size: float = SIZE) -> str:
 
 
 def safe(words: str) -> str:
-    """Return escaped text, with U+FFFD in place of characters that XML forbids or that reverse the writing direction."""
+    """Return escaped text, with U+FFFD in place of characters that XML forbids or that reverse the
+    writing direction.
+    """
     return str(escape(_TURNS.sub("\ufffd", NOT_XML.sub("\ufffd", words))))
 
 

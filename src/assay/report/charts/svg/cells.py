@@ -1,6 +1,8 @@
-"""Interval bars for the cells of a table column, on a common axis whose labels are in the column's header.
+"""Interval bars for the cells of a table column, on a common axis whose labels are in the column's
+header.
 
-Positions are percentages, so that a bar adapts to the width of its column while dots and text keep their size.
+Positions are percentages, so that a bar adapts to the width of its column while dots and text keep
+their size.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ _MIDDLE: Final = _HEIGHT // 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalCell:
-    """An estimate with its range, in points; values are None if unknown. `spoken` is the text of its tooltip."""
+    """An estimate with its range, in points; values are None if unknown.
+
+    `spoken` is the text of its tooltip.
+    """
 
     low: float | None
     mean: float | None
@@ -29,7 +34,9 @@ def interval_cells(
     cells: Sequence[IntervalCell], *, within: tuple[float, float], zero: bool = False
 ) -> tuple[str, tuple[str, ...]]:
     """Return the axis and a drawing for each cell, as SVG; if `zero` is True, a line marks 0."""
-    values = [value for cell in cells for value in (cell.low, cell.mean, cell.high) if value is not None]
+    values = [
+        value for cell in cells for value in (cell.low, cell.mean, cell.high) if value is not None
+    ]
     if not values:
         return "", ("",) * len(cells)
     scale = AxisScale([*values, 0.0] if zero else values, 5, 95, most=6, within=within)
@@ -53,9 +60,7 @@ def _drawn(cell: IntervalCell, scale: AxisScale, grid: str) -> str:
     marks = ""
     if cell.low is not None and cell.high is not None:
         start, end = scale(cell.low), scale(cell.high)
-        marks += (
-            f'<rect x="{start:.1f}%" y="{_MIDDLE - 4}" width="{max(end - start, 0.5):.1f}%" height="8" rx="4" class="range"/>'
-        )
+        marks += f'<rect x="{start:.1f}%" y="{_MIDDLE - 4}" width="{max(end - start, 0.5):.1f}%" height="8" rx="4" class="range"/>'
     if cell.mean is not None:
         marks += f'<circle cx="{scale(cell.mean):.1f}%" cy="{_MIDDLE}" r="5" class="dot"/>'
     return f'<svg class="interval" height="{_HEIGHT}" role="img"><title>{safe(cell.spoken)}</title>{grid}{marks}</svg>'

@@ -1,4 +1,6 @@
-"""Draws the differences of pairs around a zero line, with the decision as a colour, a shape and a word."""
+"""Draws the differences of pairs around a zero line, with the decision as a colour, a shape and a
+word.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ _LOOKS: Final = {
 
 
 def draw_pairs(canvas: Canvas, chart: Chart) -> None:
-    """Draw each pair once, with those of the best candidate first; if there are very many, only the first `MOST_PAIRS`."""
+    """Draw each pair once, with those of the best candidate first; if there are very many, only the
+    first `MOST_PAIRS`.
+    """
     place_of = {name: place for place, name in enumerate(chart.settings["order"])}
     once = sorted(
         (row for row in chart.rows if place_of[str(row["row"])] < place_of[str(row["column"])]),
@@ -29,8 +33,15 @@ def draw_pairs(canvas: Canvas, chart: Chart) -> None:
     names = [str(row.get("name") or f"{row['row']} − {row['column']}") for row in rows]
     label_width = max(map(width_of, labels)) + 8
     name_width = min(BOLD * max(map(width_of, names)) + 8, 0.38 * canvas.width)
-    start, end = (14.0, canvas.width - 14) if narrow else (name_width + 14, canvas.width - label_width - 16)
-    values = [float(value) for row in rows for key in ("low", "points", "high") if (value := row[key]) is not None]
+    start, end = (
+        (14.0, canvas.width - 14) if narrow else (name_width + 14, canvas.width - label_width - 16)
+    )
+    values = [
+        float(value)
+        for row in rows
+        for key in ("low", "points", "high")
+        if (value := row[key]) is not None
+    ]
     scale = AxisScale([*values, 0.0], start, end, most=5 if narrow else 7, within=(-100, 100))
     height = 46 if narrow else 30
     bottom = 4.0 + height * len(rows)
@@ -39,13 +50,27 @@ def draw_pairs(canvas: Canvas, chart: Chart) -> None:
     for place, (row, name, label) in enumerate(zip(rows, names, labels, strict=True)):
         middle = 4 + height * place + (33 if narrow else 15)
         baseline = middle - 15 if narrow else middle + 4
-        canvas.text(2, baseline, name, most=canvas.width - label_width - 10 if narrow else name_width, bold=True, clear=narrow)
+        canvas.text(
+            2,
+            baseline,
+            name,
+            most=canvas.width - label_width - 10 if narrow else name_width,
+            bold=True,
+            clear=narrow,
+        )
         canvas.text(canvas.width - 2, baseline, label, colour="soft", anchor="end", clear=narrow)
         spoken = str(row[SPOKEN])
         if row["low"] is not None and row["high"] is not None:
             canvas.bar(scale(float(row["low"])), scale(float(row["high"])), middle, spoken)
         colour, shape = _LOOKS[str(row["decision"])]
-        canvas.mark(shape, scale(float(row["points"] or 0.0)), middle, 5, spoken, fill=canvas.colours[colour])
+        canvas.mark(
+            shape,
+            scale(float(row["points"] or 0.0)),
+            middle,
+            5,
+            spoken,
+            fill=canvas.colours[colour],
+        )
     if len(once) > MOST_PAIRS:
         words = f"{MOST_PAIRS} of {len(once):,} pairs, those of the best candidates first. The CSV has all of them."
         canvas.text(2, canvas.height + 12, words, colour="soft", size=SMALL, most=canvas.width - 4)

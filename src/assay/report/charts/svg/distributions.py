@@ -1,4 +1,6 @@
-"""Draws the scores of single trials, as dots if there are few, otherwise as a histogram, over a box for the middle half."""
+"""Draws the scores of single trials, as dots if there are few, otherwise as a histogram, over a box
+for the middle half.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from assay.report.charts.svg.canvas import BOLD, AxisScale, Canvas, horizontal_a
 from assay.report.charts.svg.intervals import NARROW
 
 MOST_DOTS, MOST_OF_ALL = 60, 300
-"""Maximum dots for one candidate, and for all; with more trials, histograms are easier to read and take fewer bytes."""
+"""Maximum dots for one candidate, and for all; with more trials, histograms are easier to read and
+take fewer bytes.
+"""
 _BINS: Final = 40
 
 
@@ -27,8 +31,16 @@ def draw_scores(canvas: Canvas, chart: Chart) -> None:
     labels = {name: _label(rows, counts[name]) for name, rows in rows_of.items()}
     label_width = max(map(width_of, labels.values())) + 8
     name_width = min(BOLD * max(map(width_of, order)) + 8, 0.3 * canvas.width)
-    start, end = (14.0, canvas.width - 14) if narrow else (name_width + 14, canvas.width - label_width - 16)
-    scale = AxisScale([float(row["score"] or 0.0) for row in chart.rows], start, end, most=5 if narrow else 7, within=(0, 100))
+    start, end = (
+        (14.0, canvas.width - 14) if narrow else (name_width + 14, canvas.width - label_width - 16)
+    )
+    scale = AxisScale(
+        [float(row["score"] or 0.0) for row in chart.rows],
+        start,
+        end,
+        most=5 if narrow else 7,
+        within=(0, 100),
+    )
     height = 58 if narrow else 40
     bottom = 4.0 + height * len(order)
     canvas.height = horizontal_axis(canvas, scale, 4, bottom, "score of a trial, points out of 100")
@@ -36,8 +48,17 @@ def draw_scores(canvas: Canvas, chart: Chart) -> None:
     for place, (name, rows) in enumerate(rows_of.items()):
         low = 4.0 + height * (place + 1) - 6
         baseline = low - 38 if narrow else low - 10
-        canvas.text(2, baseline, name, most=canvas.width - label_width - 10 if narrow else name_width, bold=True, clear=narrow)
-        canvas.text(canvas.width - 2, baseline, labels[name], colour="soft", anchor="end", clear=narrow)
+        canvas.text(
+            2,
+            baseline,
+            name,
+            most=canvas.width - label_width - 10 if narrow else name_width,
+            bold=True,
+            clear=narrow,
+        )
+        canvas.text(
+            canvas.width - 2, baseline, labels[name], colour="soft", anchor="end", clear=narrow
+        )
         _strip(canvas, scale, rows, low, f"{name}: {labels[name]}", dots=dots)
 
 
@@ -46,7 +67,9 @@ def _label(rows: Sequence[Row], n: int) -> str:
     return f"median {middle:.0f}, {n:,} {'trial' if n == 1 else 'trials'}"
 
 
-def _strip(canvas: Canvas, scale: AxisScale, rows: Sequence[Row], low: float, spoken: str, *, dots: bool) -> None:
+def _strip(
+    canvas: Canvas, scale: AxisScale, rows: Sequence[Row], low: float, spoken: str, *, dots: bool
+) -> None:
     scores = np.array([float(row["score"] or 0.0) for row in rows])
     first, middle, third = (scale(float(value)) for value in np.quantile(scores, (0.25, 0.5, 0.75)))
     high = low - 28

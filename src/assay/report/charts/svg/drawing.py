@@ -16,7 +16,9 @@ from assay.report.charts.svg.intervals import draw_forest, draw_ranks
 WIDE: Final = 680
 NARROW: Final = 340
 MOST_LINKS: Final = 60
-"""Maximum links in a drawing; each is a stop for the Tab key, and a table next to the drawing has all of them."""
+"""Maximum links in a drawing; each is a stop for the Tab key, and a table next to the drawing has
+all of them.
+"""
 _EDGE: Final = 20
 _FONT: Final = "Inter, system-ui, -apple-system, Segoe UI, Noto Sans, Liberation Sans, sans-serif"
 
@@ -33,8 +35,13 @@ DRAWN: Final[Mapping[str, Draw]] = {
 
 
 def draw_for_page(chart: Chart, colours: Mapping[str, str]) -> str:
-    """Draw a wide and a narrow version without title or description; the CSS of `.drawn` shows the one that fits."""
-    both = (_element(chart, colours, width, name) for width, name in ((WIDE, "at-large"), (NARROW, "at-small")))
+    """Draw a wide and a narrow version without title or description; the CSS of `.drawn` shows the
+    one that fits.
+    """
+    both = (
+        _element(chart, colours, width, name)
+        for width, name in ((WIDE, "at-large"), (NARROW, "at-small"))
+    )
     return f'<div class="drawn">{"".join(both)}</div>'
 
 
@@ -61,7 +68,8 @@ def _element(chart: Chart, colours: Mapping[str, str], width: int, name: str) ->
     canvas = Canvas(width, colours, links=len(chart.rows) <= MOST_LINKS)
     _draw(canvas, chart)
     inside = canvas.written()
-    # Screen readers do not see the children of an image, so a drawing with links has the role of a group.
+    # Screen readers do not see the children of an image, so a drawing with links has the role of a
+    # group.
     role = "group" if "<a " in inside else "img"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" viewBox="0 0 {width} {canvas.height:.0f}" '

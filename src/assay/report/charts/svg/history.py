@@ -1,6 +1,7 @@
 """Draws a trend: a line for each candidate over the runs of a suite, oldest first.
 
-Runs are evenly spaced: on a time axis, several runs within an hour would overlap if another followed a week later.
+Runs are evenly spaced: on a time axis, several runs within an hour would overlap if another
+followed a week later.
 """
 
 from __future__ import annotations
@@ -18,7 +19,20 @@ _LOOKS: Final = tuple(
     for shape, dash in (("circle", None), ("diamond", "6 3"))
     for colour in ("accent", "better", "fix", "worse")
 )
-_MONTHS: Final = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+_MONTHS: Final = [
+    "Jan",
+    "Feb",
+    "Mar",
+    "Apr",
+    "May",
+    "Jun",
+    "Jul",
+    "Aug",
+    "Sep",
+    "Oct",
+    "Nov",
+    "Dec",
+]
 
 
 def draw_trend(canvas: Canvas, chart: Chart) -> None:
@@ -30,7 +44,11 @@ def draw_trend(canvas: Canvas, chart: Chart) -> None:
         if row["mean"] is not None:
             by_candidate.setdefault(str(row["candidate"]), []).append(row)
     newest = sorted(
-        by_candidate, key=lambda name: (-place_of[str(by_candidate[name][-1]["run"])], -_mean(by_candidate[name][-1]))
+        by_candidate,
+        key=lambda name: (
+            -place_of[str(by_candidate[name][-1]["run"])],
+            -_mean(by_candidate[name][-1]),
+        ),
     )
     shown = newest[:MOST_LINES]
     values = [
@@ -45,18 +63,24 @@ def draw_trend(canvas: Canvas, chart: Chart) -> None:
     canvas.text(2, 14, "score, points out of 100", colour="soft", size=SMALL)
     for tick in scale.ticks:
         canvas.line(left - 6, scale(tick), right, scale(tick))
-        canvas.text(left - 12, scale(tick) + 4, scale.words(tick), colour="soft", size=SMALL, anchor="end")
+        canvas.text(
+            left - 12, scale(tick) + 4, scale.words(tick), colour="soft", size=SMALL, anchor="end"
+        )
     room = right - left - 40
     across = {
-        run: left + 20 + (room / 2 if len(starts) == 1 else room * place / (len(starts) - 1)) for run, place in place_of.items()
+        run: left + 20 + (room / 2 if len(starts) == 1 else room * place / (len(starts) - 1))
+        for run, place in place_of.items()
     }
     _run_labels(canvas, starts, across, bottom)
-    # Ranges of candidates in the same run are drawn side by side, because bars at the same x would hide each other.
+    # Ranges of candidates in the same run are drawn side by side, because bars at the same x would
+    # hide each other.
     apart = min(9.0, 0.5 * room / max(len(starts), 1) / max(len(shown), 1))
     for number, name in enumerate(shown):
         colour, shape, dash = _LOOKS[number]
         shift = apart * (number - (len(shown) - 1) / 2)
-        places = [(across[str(row["run"])] + shift, scale(_mean(row))) for row in by_candidate[name]]
+        places = [
+            (across[str(row["run"])] + shift, scale(_mean(row))) for row in by_candidate[name]
+        ]
         for row, (x, _) in zip(by_candidate[name], places, strict=True):
             if row["low"] is not None and row["high"] is not None:
                 canvas.add(
@@ -71,7 +95,14 @@ def draw_trend(canvas: Canvas, chart: Chart) -> None:
                     stroke_opacity=0.3,
                 )
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        canvas.add("polyline", points=points, fill="none", stroke=canvas.colours[colour], stroke_width=2, stroke_dasharray=dash)
+        canvas.add(
+            "polyline",
+            points=points,
+            fill="none",
+            stroke=canvas.colours[colour],
+            stroke_width=2,
+            stroke_dasharray=dash,
+        )
         for row, (x, y) in zip(by_candidate[name], places, strict=True):
             href = str(row[HREF]) if HREF in row else None
             canvas.mark(shape, x, y, 4.5, _spoken(row), href, fill=canvas.colours[colour])
@@ -93,8 +124,12 @@ def _spoken(row: Row) -> str:
     return text
 
 
-def _run_labels(canvas: Canvas, starts: list[tuple[str, str]], across: Mapping[str, float], bottom: float) -> None:
-    """Write as many dates as fit, with the time below the date if several runs started on the same day."""
+def _run_labels(
+    canvas: Canvas, starts: list[tuple[str, str]], across: Mapping[str, float], bottom: float
+) -> None:
+    """Write as many dates as fit, with the time below the date if several runs started on the same
+    day.
+    """
     days = {started[:10] for started, _ in starts}
     several = len(days) < len(starts)
     every = max(1, -(-len(starts) * 62 // int(canvas.width - 60)))
@@ -107,7 +142,14 @@ def _run_labels(canvas: Canvas, starts: list[tuple[str, str]], across: Mapping[s
         if several:
             canvas.text(x, bottom + 32, started[11:16], colour="soft", size=SMALL, anchor="middle")
     words = "start of the run, UTC"
-    canvas.text(canvas.width / 2, bottom + (48 if several else 34), words, colour="soft", size=SMALL, anchor="middle")
+    canvas.text(
+        canvas.width / 2,
+        bottom + (48 if several else 34),
+        words,
+        colour="soft",
+        size=SMALL,
+        anchor="middle",
+    )
 
 
 def _day(started: str) -> str:
@@ -120,7 +162,9 @@ def day_and_time(started: str) -> str:
 
 
 def _legend(canvas: Canvas, names: list[str], y: float) -> float:
-    """Draw a sample of each line with its candidate's name; return the y position below the legend."""
+    """Draw a sample of each line with its candidate's name; return the y position below the
+    legend.
+    """
     x = 8.0
     for (colour, shape, dash), name in zip(_LOOKS, names, strict=False):
         words = shortened(name, 200)

@@ -1,6 +1,7 @@
 """The schema of the first release, where every later migration starts.
 
-A new store gets its tables from `schema.py`. A store from before the release gets what its tables lack.
+A new store gets its tables from `schema.py`. A store from before the release gets what its tables
+lack.
 """
 
 from alembic import op

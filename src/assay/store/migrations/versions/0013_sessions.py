@@ -1,4 +1,7 @@
-"""A table for the sessions of signed-in browsers. Until now a cookie was derived from the token and could not be ended."""
+"""A table for the sessions of signed-in browsers.
+
+Until now a cookie was derived from the token and could not be ended.
+"""
 
 import sqlalchemy as sa
 from alembic import op
