@@ -45,7 +45,7 @@ from assay.web.jobs.judge_services import judging
 from assay.web.jobs.reruns import Reruns
 from assay.web.jobs.runs import Runner, Starts
 from assay.web.live import Live
-from assay.web.memory import bound_allocator
+from assay.web.memory import bound_allocator, return_freed_memory
 from assay.web.pages import arena
 from assay.web.query_params import known_names
 from assay.web.security.access import (
@@ -78,6 +78,7 @@ RESULTS_IDLE_S: Final = 2.0
 then.
 """
 
+_TICKS_BETWEEN_TRIMS: Final = 50  # Uvicorn's ticks of 0.1 s
 MOST_PROBLEMS: Final = 100  # problems of one request that its response lists
 KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
@@ -283,7 +284,14 @@ def _is_worth_a_line(record: logging.LogRecord) -> bool:
 
 
 class _Server(uvicorn.Server):
-    """A server that ends live streams first, because they would delay its shutdown."""
+    """A server that returns freed memory now and then, and ends live streams before it stops,
+    because they would delay it.
+    """
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % _TICKS_BETWEEN_TRIMS == 0:
+            await asyncio.to_thread(return_freed_memory)
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         app = self.config.app

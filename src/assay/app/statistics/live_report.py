@@ -72,7 +72,7 @@ OVERVIEWS_KEPT: Final = 6
 margin.
 """
 
-DETAILS_BYTES: Final = 32 * 1024 * 1024
+DETAILS_BYTES: Final = 16 * 1024 * 1024
 """Maximum size of all cached details together, whatever selections they belong to.
 
 Details hold each task's moments for every criterion, judge and language: 20 MB for 25,000 trials
