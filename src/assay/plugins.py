@@ -1,160 +1,488 @@
-"""Registries of providers, scorers, importers and other plug-ins, from Assay and from installed
-packages.
+"""The one door for authors of plug-ins: every name that a plug-in needs, and nothing else of Assay.
 
-A package offers a plug-in through an entry point:
+A package offers a plug-in through an entry point, for example
 
-    [project.entry-points."assay.importers"]
-    my_format = "my_package.my_format"
+    [project.entry-points."assay.scorers"]
+    words_present = "my_package.scorer:words_present"
 
-Assay's own plug-ins are listed in tables, because reading entry points takes 12 ms and imports
-`importlib.metadata` (25 ms). The command line reads entry points only for a name that is not in the
-table, or if it needs all plug-ins. A plug-in from a package cannot replace one of Assay's own.
+and `assay plugins` lists it once the package is installed. Contract tests for plug-ins are in
+`assay.testing`. Names are loaded on first use, so importing this module takes almost no time.
+
+A scorer (`assay.scorers`) is a `PluginScorer`; a suite names it as `score: words_present`::
+
+    def words_present(response: str, reference: str, options: Mapping[str, JsonValue], /) -> object:
+        words = reference.lower().split()
+        return sum(word in response.lower() for word in words) / len(words) if words else None
+
+A grader (`assay.graders`) is a `Grader`, which gives a score and a reason for each criterion::
+
+    def manners(
+        task: Mapping[str, JsonValue], response: str, options: Mapping[str, JsonValue], /
+    ) -> Mapping[str, object]:
+        return {"greets": {"score": float(response.startswith("Hello")), "reason": "First word."}}
+
+A provider (`assay.providers`) is a `ProviderOpener`; its models are written `NAME/MODEL`::
+
+    class Shouting:
+        async def complete(self, request: ModelRequest, /) -> Reply:
+            return Reply(text=request.messages[-1].content.upper(), cost_usd=0.0)
+
+        async def close(self) -> None: ...
+
+    def open_shouting(model: ModelSpec, context: ProviderContext, /) -> Shouting:
+        return Shouting()
+
+A judge is a provider whose models serve as judges (`judges: [{model: lenient/any}]`). It finds the
+form of the answer in `request.schema` and returns it as JSON::
+
+    async def complete(self, request: ModelRequest, /) -> Reply:
+        return Reply(text='{"grades": [...]}', cost_usd=0.0)
+
+An agent that answers prompts (`assay.agents`) is a function or class as in `python:`; a suite names
+it as `agent: greeter`::
+
+    def greet(task: dict[str, JsonValue]) -> str:
+        return f"Hello, {task['prompt']}"
+
+An agent that works in a workspace (`assay.workspace_agents`) is a class that follows
+`WorkingAgent`::
+
+    class Scribe:
+        needs = AgentNeeds()
+
+        def __init__(self, words: str, folder: Path) -> None: ...
+
+        async def work(
+            self, prompt: str, scenario: Scenario, workspace: OpenWorkspace
+        ) -> tuple[str, str]:
+            result = await workspace.shell.run("touch done.txt")
+            return "Wrote done.txt.", "done" if result.succeeded else "failed"
+
+An importer (`assay.importers`) is a module that follows `Importer`::
+
+    NAME = "tally"
+
+    def recognise(sample: FileSample, /) -> float | None:
+        return 0.9 if sample.text.startswith("TALLY 1") else None
+
+    def read(source: InputFile, options: ReadOptions, /) -> Iterator[Found]:
+        yield FoundRun(suite=options.dataset or source.stem, format=NAME)
+        ...
+
+An exporter (`assay.exporters`) is an `Exporter`; `assay export lines` calls it::
+
+    def export_lines(request: ExportRequest, /) -> Exported:
+        rows = 0
+        with request.open_output() as output:
+            for row in request.score_rows():
+                output.write(f"{row.task} {row.candidate} {row.score}\\n")
+                rows += 1
+        return Exported(format=request.format, output=request.output, rows=rows, unseen=None)
 """
 
-from __future__ import annotations
-
-import sys
-from dataclasses import dataclass
-from functools import lru_cache
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
-
-from assay.domain.digest import bytes_digest
-from assay.domain.errors import SettingsError, UnknownName
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from importlib.metadata import EntryPoint
-
-Part = TypeVar("Part")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registry(Generic[Part]):
-    """Plug-ins of one type, such as importers, by name. Each plug-in is imported on first use.
-
-    Attributes:
-        kind: word for such a plug-in in messages, for example "importer".
-        group: entry-point group in which packages offer such plug-ins.
-        own: Assay's own plug-ins as `module` or `module:attribute`, in the order in which they are
-            tried.
-        members: attributes that a plug-in must have.
-    """
-
-    kind: str
-    group: str
-    own: Mapping[str, str]
-    members: tuple[str, ...]
-
-    def plugin_names(self) -> tuple[str, ...]:
-        """Return the sorted names of plug-ins from installed packages."""
-        return tuple(sorted(_entry_points(self.group).keys() - self.own.keys()))
-
-    def names(self) -> tuple[str, ...]:
-        """Return all names: Assay's own in the order of the table, then those of packages."""
-        return (*self.own, *self.plugin_names())
-
-    def load(self, name: str) -> Part:
-        """Return the plug-in with this name.
-
-        Raises:
-            UnknownName: neither Assay nor an installed package has this plug-in.
-            SettingsError: an installed package's plug-in cannot be imported or lacks a required
-                member.
-        """
-        if name in self.own:
-            return cast("Part", _imported(self.own[name]))
-        entry = _entry_points(self.group).get(name)
-        if entry is None:
-            raise UnknownName(
-                self.kind,
-                name,
-                self.names(),
-                remedy=f"If a package offers this {self.kind}, install that package.",
-            )
-        return self._plugin(entry)
-
-    def target(self, name: str) -> str:
-        """Return the location of a plug-in as `module:attribute`, so that another process can
-        import it; raises `UnknownName`.
-        """
-        entry = _entry_points(self.group).get(name)
-        if entry is None:
-            raise UnknownName(
-                self.kind, name, self.names(), remedy="Install the package that offers it."
-            )
-        return entry.value
-
-    def load_all(self) -> Iterator[Part]:
-        """Load and yield every plug-in, in the order of `names`."""
-        for name in self.names():
-            yield self.load(name)
-
-    def _plugin(self, entry: EntryPoint) -> Part:
-        package = "a package" if entry.dist is None else f"the package {entry.dist.name}"
-        where = f"{self.kind} {entry.name!r} of {package}"
-        remedy = "Update the package, or uninstall it."
-        try:
-            part = entry.load()
-        except Exception as error:
-            # Importing a plug-in runs other people's code, so the message for any failure there
-            # names the plug-in and a remedy.
-            raise SettingsError(
-                where, f"cannot be loaded: {type(error).__name__}: {error}.", remedy=remedy
-            ) from error
-        missing = [member for member in self.members if not hasattr(part, member)]
-        if missing:
-            raise SettingsError(
-                where, f"lacks {', '.join(f'`{name}`' for name in missing)}.", remedy=remedy
-            )
-        return cast("Part", part)
-
-
-def source_of(module: str, folder: str) -> str:
-    """Return the distributions of a module with their versions, and a digest of the module's file;
-    empty for an unknown module.
-
-    The folder is searched before `sys.path`. The module is not imported.
-    """
-    from importlib.machinery import PathFinder
-    from importlib.metadata import packages_distributions, version
-
-    spec, places = None, [folder, *sys.path]
-    for part in module.split("."):
-        spec = PathFinder.find_spec(part, places)
-        if spec is None:
-            return ""
-        places = list(spec.submodule_search_locations or ())
-    held = sorted(set(packages_distributions().get(module.partition(".")[0], ())))
-    content = (
-        Path(spec.origin).read_bytes()
-        if spec is not None and spec.origin and spec.has_location
-        else b""
+    from assay.agents.workspaces import (
+        PROMPT as PROMPT,
+        AgentNeeds as AgentNeeds,
+        OpenWorkspace as OpenWorkspace,
+        Work as Work,
+        WorkingAgent as WorkingAgent,
     )
-    return ", ".join([*(f"{name} {version(name)}" for name in held), bytes_digest(content)])
+    from assay.app.exports.exporters import (
+        Exported as Exported,
+        Exporter as Exporter,
+        ExportRequest as ExportRequest,
+        OpenOutput as OpenOutput,
+    )
+    from assay.app.exports.pseudonyms import Anonymiser as Anonymiser
+    from assay.app.python_api.project import Project as Project
+    from assay.app.workspace import Workspace as Workspace
+    from assay.domain.agent_limits import AgentLimits as AgentLimits, Spent as Spent
+    from assay.domain.budget import Booking as Booking
+    from assay.domain.calls import (
+        AnswerSchema as AnswerSchema,
+        ModelRequest as ModelRequest,
+        Purpose as Purpose,
+        Reply as Reply,
+        Role as Role,
+        Usage as Usage,
+    )
+    from assay.domain.conversation import SimulatedUser as SimulatedUser, Turn as Turn
+    from assay.domain.digest import JsonValue as JsonValue, digest as digest
+    from assay.domain.errors import (
+        AssayError as AssayError,
+        InputError as InputError,
+        Refused as Refused,
+        SettingsError as SettingsError,
+        UnknownName as UnknownName,
+        did_you_mean as did_you_mean,
+    )
+    from assay.domain.failure import CallFailed as CallFailed, Failure as Failure, Fault as Fault
+    from assay.domain.identifiers import AssessmentKey as AssessmentKey, RunId as RunId
+    from assay.domain.import_records import (
+        Found as Found,
+        FoundAssessment as FoundAssessment,
+        FoundAtEnd as FoundAtEnd,
+        FoundCandidate as FoundCandidate,
+        FoundGrade as FoundGrade,
+        FoundResponse as FoundResponse,
+        FoundRun as FoundRun,
+        FoundScores as FoundScores,
+        FoundTask as FoundTask,
+        GradedBy as GradedBy,
+        Held as Held,
+        Noted as Noted,
+        Skipped as Skipped,
+    )
+    from assay.domain.lifecycle import (
+        AssessmentState as AssessmentState,
+        Policy as Policy,
+        RunState as RunState,
+        TrialState as TrialState,
+    )
+    from assay.domain.model import ModelSpec as ModelSpec, Parameters as Parameters, Price as Price
+    from assay.domain.programs import (
+        Agent as Agent,
+        Command as Command,
+        Function as Function,
+        WebService as WebService,
+    )
+    from assay.domain.review import Approvals as Approvals, Road as Road
+    from assay.domain.review_sample import (
+        ReviewRule as ReviewRule,
+        ReviewSample as ReviewSample,
+        SampledBy as SampledBy,
+    )
+    from assay.domain.run import RunPlan as RunPlan
+    from assay.domain.run_choice import (
+        ChosenRuns as ChosenRuns,
+        RunChoice as RunChoice,
+        RunRead as RunRead,
+        RunsRead as RunsRead,
+    )
+    from assay.domain.sandbox import (
+        CommandEnd as CommandEnd,
+        CommandResult as CommandResult,
+        Gateway as Gateway,
+    )
+    from assay.domain.scenarios import (
+        CheckCommand as CheckCommand,
+        CheckOutcome as CheckOutcome,
+        CommandKind as CommandKind,
+        EvaluatorSpec as EvaluatorSpec,
+        Scenario as Scenario,
+        Step as Step,
+        WorkspaceReport as WorkspaceReport,
+    )
+    from assay.domain.secret_masking import masked_line as masked_line
+    from assay.domain.selection import (
+        NotCounted as NotCounted,
+        RunSummary as RunSummary,
+        ScoreRow as ScoreRow,
+        Selection as Selection,
+        StartedFrom as StartedFrom,
+    )
+    from assay.domain.structure import Structuring as Structuring
+    from assay.domain.suite import (
+        CandidateSpec as CandidateSpec,
+        Criterion as Criterion,
+        Image as Image,
+        JudgeMode as JudgeMode,
+        JudgeSpec as JudgeSpec,
+        Message as Message,
+        Rubric as Rubric,
+        Scoring as Scoring,
+        Snippet as Snippet,
+        SourceFile as SourceFile,
+        SuiteCopy as SuiteCopy,
+        Task as Task,
+        ToolMessage as ToolMessage,
+    )
+    from assay.domain.tools import (
+        CannedAnswer as CannedAnswer,
+        CannedTool as CannedTool,
+        Tool as Tool,
+        ToolCall as ToolCall,
+        ToolResult as ToolResult,
+    )
+    from assay.domain.verdicts import Verdict as Verdict, VerdictRules as VerdictRules
+    from assay.exchange.importers import (
+        Importer as Importer,
+        LeavesArtifacts as LeavesArtifacts,
+        ReadOptions as ReadOptions,
+        TakesCompanions as TakesCompanions,
+    )
+    from assay.exchange.parsing.explained import (
+        ANY_KEY as ANY_KEY,
+        Shape as Shape,
+        explained_share as explained_share,
+    )
+    from assay.exchange.parsing.frames import (
+        decoded as decoded,
+        first_frame_rows as first_frame_rows,
+        frame_rows as frame_rows,
+    )
+    from assay.exchange.parsing.graded_rows import (
+        GradedRow as GradedRow,
+        answer_text as answer_text,
+        graded_records as graded_records,
+        named_after_file as named_after_file,
+        prompt_digest as prompt_digest,
+        prompt_of as prompt_of,
+        run_without_model as run_without_model,
+    )
+    from assay.exchange.parsing.input_files import (
+        FileSample as FileSample,
+        InputFile as InputFile,
+        UnreadableFile as UnreadableFile,
+    )
+    from assay.exchange.parsing.json_rows import (
+        first_rows as first_rows,
+        folder_name as folder_name,
+        folder_path as folder_path,
+        lies_beneath as lies_beneath,
+        objects_of as objects_of,
+        parent_folder as parent_folder,
+        read_document as read_document,
+        read_object as read_object,
+        read_rows as read_rows,
+    )
+    from assay.exchange.parsing.json_values import (
+        JsonObject as JsonObject,
+        as_count as as_count,
+        as_duration as as_duration,
+        as_id as as_id,
+        as_list as as_list,
+        as_messages as as_messages,
+        as_number as as_number,
+        as_object as as_object,
+        as_text as as_text,
+        from_text as from_text,
+        from_unix as from_unix,
+        objects_in as objects_in,
+        pick as pick,
+        shorten as shorten,
+        storable as storable,
+        to_text as to_text,
+    )
+    from assay.exchange.parsing.metric_grades import (
+        MetricGrades as MetricGrades,
+        MetricValue as MetricValue,
+        outside_their_scale as outside_their_scale,
+    )
+    from assay.exchange.parsing.off_scale import OffScale as OffScale, ScaleCheck as ScaleCheck
+    from assay.exchange.parsing.preferences import (
+        PREFERENCE as PREFERENCE,
+        preference_assessment as preference_assessment,
+    )
+    from assay.exchange.parsing.score_rows import (
+        AssessmentGatherer as AssessmentGatherer,
+        cell_number as cell_number,
+        cell_text as cell_text,
+    )
+    from assay.exchange.parsing.tables import (
+        TableRow as TableRow,
+        read_header as read_header,
+        read_table as read_table,
+    )
+    from assay.exchange.parsing.yaml_documents import parse_yaml as parse_yaml
+    from assay.exchange.parsing.zip_members import ZipMembers as ZipMembers
+    from assay.exchange.results_folder.atomic_files import AtomicFile as AtomicFile
+    from assay.formats.csv_lines import CsvLines as CsvLines, unguarded as unguarded
+    from assay.formats.separated import (
+        cells_by_name as cells_by_name,
+        is_utf8 as is_utf8,
+        separated_blocks as separated_blocks,
+        separated_rows as separated_rows,
+        sniff_delimiter as sniff_delimiter,
+    )
+    from assay.ports import (
+        Allowance as Allowance,
+        ModelGate as ModelGate,
+        Provider as Provider,
+        Shell as Shell,
+        SpendingProvider as SpendingProvider,
+    )
+    from assay.providers.address_rules import AddressRules as AddressRules
+    from assay.providers.origin import Origin as Origin
+    from assay.providers.prices import CostOf as CostOf
+    from assay.providers.recordings import Mishap as Mishap, Recording as Recording
+    from assay.providers.registry import (
+        ProviderContext as ProviderContext,
+        ProviderOpener as ProviderOpener,
+    )
+    from assay.providers.session import (
+        Address as Address,
+        HttpAnswer as HttpAnswer,
+        HttpSession as HttpSession,
+    )
+    from assay.scoring.graders import Grader as Grader
+    from assay.scoring.scorer_registry import PluginScorer as PluginScorer
+    from assay.scoring.scorer_result import Outcome as Outcome, Score as Score, Unscored as Unscored
+
+_NAMES: Final = {
+    "assay.agents.workspaces": ("AgentNeeds", "OpenWorkspace", "PROMPT", "Work", "WorkingAgent"),
+    "assay.app.exports.exporters": ("ExportRequest", "Exported", "Exporter", "OpenOutput"),
+    "assay.app.exports.pseudonyms": ("Anonymiser",),
+    "assay.app.python_api.project": ("Project",),
+    "assay.app.workspace": ("Workspace",),
+    "assay.domain.agent_limits": ("AgentLimits", "Spent"),
+    "assay.domain.budget": ("Booking",),
+    "assay.domain.calls": ("AnswerSchema", "ModelRequest", "Purpose", "Reply", "Role", "Usage"),
+    "assay.domain.conversation": ("SimulatedUser", "Turn"),
+    "assay.domain.digest": ("JsonValue", "digest"),
+    "assay.domain.errors": (
+        "AssayError",
+        "InputError",
+        "Refused",
+        "SettingsError",
+        "UnknownName",
+        "did_you_mean",
+    ),
+    "assay.domain.failure": ("CallFailed", "Failure", "Fault"),
+    "assay.domain.identifiers": ("AssessmentKey", "RunId"),
+    "assay.domain.import_records": (
+        "Found",
+        "FoundAssessment",
+        "FoundAtEnd",
+        "FoundCandidate",
+        "FoundGrade",
+        "FoundResponse",
+        "FoundRun",
+        "FoundScores",
+        "FoundTask",
+        "GradedBy",
+        "Held",
+        "Noted",
+        "Skipped",
+    ),
+    "assay.domain.lifecycle": ("AssessmentState", "Policy", "RunState", "TrialState"),
+    "assay.domain.model": ("ModelSpec", "Parameters", "Price"),
+    "assay.domain.programs": ("Agent", "Command", "Function", "WebService"),
+    "assay.domain.review": ("Approvals", "Road"),
+    "assay.domain.review_sample": ("ReviewRule", "ReviewSample", "SampledBy"),
+    "assay.domain.run": ("RunPlan",),
+    "assay.domain.run_choice": ("ChosenRuns", "RunChoice", "RunRead", "RunsRead"),
+    "assay.domain.sandbox": ("CommandEnd", "CommandResult", "Gateway"),
+    "assay.domain.scenarios": (
+        "CheckCommand",
+        "CheckOutcome",
+        "CommandKind",
+        "EvaluatorSpec",
+        "Scenario",
+        "Step",
+        "WorkspaceReport",
+    ),
+    "assay.domain.secret_masking": ("masked_line",),
+    "assay.domain.selection": ("NotCounted", "RunSummary", "ScoreRow", "Selection", "StartedFrom"),
+    "assay.domain.structure": ("Structuring",),
+    "assay.domain.suite": (
+        "CandidateSpec",
+        "Criterion",
+        "Image",
+        "JudgeMode",
+        "JudgeSpec",
+        "Message",
+        "Rubric",
+        "Scoring",
+        "Snippet",
+        "SourceFile",
+        "SuiteCopy",
+        "Task",
+        "ToolMessage",
+    ),
+    "assay.domain.tools": ("CannedAnswer", "CannedTool", "Tool", "ToolCall", "ToolResult"),
+    "assay.domain.verdicts": ("Verdict", "VerdictRules"),
+    "assay.exchange.importers": ("Importer", "LeavesArtifacts", "ReadOptions", "TakesCompanions"),
+    "assay.exchange.parsing.explained": ("ANY_KEY", "Shape", "explained_share"),
+    "assay.exchange.parsing.frames": ("decoded", "first_frame_rows", "frame_rows"),
+    "assay.exchange.parsing.graded_rows": (
+        "GradedRow",
+        "answer_text",
+        "graded_records",
+        "named_after_file",
+        "prompt_digest",
+        "prompt_of",
+        "run_without_model",
+    ),
+    "assay.exchange.parsing.input_files": ("FileSample", "InputFile", "UnreadableFile"),
+    "assay.exchange.parsing.json_rows": (
+        "first_rows",
+        "folder_name",
+        "folder_path",
+        "lies_beneath",
+        "objects_of",
+        "parent_folder",
+        "read_document",
+        "read_object",
+        "read_rows",
+    ),
+    "assay.exchange.parsing.json_values": (
+        "JsonObject",
+        "as_count",
+        "as_duration",
+        "as_id",
+        "as_list",
+        "as_messages",
+        "as_number",
+        "as_object",
+        "as_text",
+        "from_text",
+        "from_unix",
+        "objects_in",
+        "pick",
+        "shorten",
+        "storable",
+        "to_text",
+    ),
+    "assay.exchange.parsing.metric_grades": ("MetricGrades", "MetricValue", "outside_their_scale"),
+    "assay.exchange.parsing.off_scale": ("OffScale", "ScaleCheck"),
+    "assay.exchange.parsing.preferences": ("PREFERENCE", "preference_assessment"),
+    "assay.exchange.parsing.score_rows": ("AssessmentGatherer", "cell_number", "cell_text"),
+    "assay.exchange.parsing.tables": ("TableRow", "read_header", "read_table"),
+    "assay.exchange.parsing.yaml_documents": ("parse_yaml",),
+    "assay.exchange.parsing.zip_members": ("ZipMembers",),
+    "assay.exchange.results_folder.atomic_files": ("AtomicFile",),
+    "assay.formats.csv_lines": ("CsvLines", "unguarded"),
+    "assay.formats.separated": (
+        "cells_by_name",
+        "is_utf8",
+        "separated_blocks",
+        "separated_rows",
+        "sniff_delimiter",
+    ),
+    "assay.ports": ("Allowance", "ModelGate", "Provider", "Shell", "SpendingProvider"),
+    "assay.providers.address_rules": ("AddressRules",),
+    "assay.providers.origin": ("Origin",),
+    "assay.providers.prices": ("CostOf",),
+    "assay.providers.recordings": ("Mishap", "Recording"),
+    "assay.providers.registry": ("ProviderContext", "ProviderOpener"),
+    "assay.providers.session": ("Address", "HttpAnswer", "HttpSession"),
+    "assay.scoring.graders": ("Grader",),
+    "assay.scoring.scorer_registry": ("PluginScorer",),
+    "assay.scoring.scorer_result": ("Outcome", "Score", "Unscored"),
+}
+"""The names that each module lends to the door, as in the block above."""
+
+_MODULE_OF: Final = {name: module for module, names in _NAMES.items() for name in names}
+
+__all__ = sorted(_MODULE_OF)  # noqa: PLE0605 # one list of names is enough
 
 
-@lru_cache(maxsize=256)
-def _imported(target: str) -> object:
-    module, _, attribute = target.partition(":")
-    loaded = import_module(module)
-    return getattr(loaded, attribute) if attribute else loaded
+if not TYPE_CHECKING:  # a type checker would take any name for one of this module
+
+    def __getattr__(name: str) -> Any:
+        """Load a name on first use."""
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module 'assay.plugins' has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(_MODULE_OF[name]), name)
+        globals()[name] = value  # the next use finds it without this function
+        return value
 
 
-def _entry_points(group: str) -> Mapping[str, EntryPoint]:
-    return _read_entry_points(group, tuple(sys.path))
-
-
-@lru_cache(maxsize=16)
-def _read_entry_points(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    """Return a group's entry points by name.
-
-    Tests and notebooks extend `sys.path`, so `path` is a cache key.
-    """
-    from importlib.metadata import entry_points
-
-    return {
-        entry.name: entry
-        for entry in sorted(entry_points(group=group), key=lambda entry: entry.name)
-    }
+def __dir__() -> list[str]:
+    return [*__all__]

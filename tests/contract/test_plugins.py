@@ -26,7 +26,7 @@ from assay.domain.selection import Selection
 from assay.exchange.detection import recognise_format
 from assay.exchange.importers import IMPORTERS, Importer, ReadOptions
 from assay.exchange.parsing.input_files import input_file
-from assay.plugins import Registry
+from assay.plugin_registry import Registry
 from assay.providers.directory import Directory
 from assay.providers.model_refs import parse_ref
 from assay.providers.registry import PROVIDERS
@@ -383,7 +383,7 @@ def test_own_parts_load_without_reading_entry_points(monkeypatch: pytest.MonkeyP
     def fail(*_: object) -> None:
         raise AssertionError("entry points were read")
 
-    monkeypatch.setattr("assay.plugins._read_entry_points", fail)
+    monkeypatch.setattr("assay.plugin_registry._read_entry_points", fail)
     registries: tuple[Registry[Any], ...] = (IMPORTERS, SCORER_REGISTRY, PROVIDERS, EXPORTERS)
     for registry in registries:
         for name in registry.own:

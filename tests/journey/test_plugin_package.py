@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.journey.test_task_tests import _no_sandbox_works
 from tests.support import example_plugin
 
 if TYPE_CHECKING:
@@ -30,6 +31,20 @@ candidates:
 tasks:
   - {id: a, prompt: say hello, expected: hello, score: words_present}
   - {id: b, prompt: say hello, score: {manners: {longest: 3}}}
+"""
+
+JUDGED = """
+name: judged
+candidates: [{name: loud, model: shout/any}]
+judge: {model: lenient/any, mode: each}
+tasks: [{id: c, prompt: say hello, score: judge}]
+"""
+
+SCENARIO = """
+title: Write a note
+validation: {commands: {test: "test -f note.txt"}}
+evaluators: [{name: test, weight: 1}]
+timeout_minutes: 1
 """
 
 
@@ -91,6 +106,33 @@ def test_a_package_of_its_own_wheel_adds_every_kind(
     assert assay("import", "t.tally", "--json").document["format"] == "tally"
     assert assay("export", "lines", "--output", "out.txt").code == 0
     assert "a kind 1.0" in (project / "out.txt").read_text("utf-8")
+
+
+def test_its_judge_grades_and_a_person_decides(
+    assay: Command, installed: Path, project: Path
+) -> None:
+    (project / "judged.yaml").write_text(JUDGED, "utf-8")
+    assert assay("run", "judged.yaml", "--json").document["trials"]["done"] == 1
+    (waiting,) = assay("review", "list", "--json").document["assessments"]
+    assert (waiting["judge"], waiting["state"]) == ("lenient/any", "pending")
+    assert {grade["score"] for grade in waiting["grades"]} == {1.0}
+
+
+def test_its_agent_works_in_a_workspace(assay: Command, installed: Path, project: Path) -> None:
+    if _no_sandbox_works():
+        pytest.skip("no sandbox works here")
+    folder = project / "suites" / "basics" / "scenarios" / "note"
+    for name, text in {
+        "scenario.yaml": SCENARIO,
+        "prompts/L1-basic.md": "Write a note.",
+        "repo-fixture/README.md": "A folder.\n",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+    (trial,) = assay("bench", "basics", "note", "--agent", "scribe note.txt", "--json").document[
+        "agent_trials"
+    ]
+    assert (trial["score"], trial["success"], trial["ended"]) == (1.0, True, "done")
 
 
 def test_removing_the_package_leaves_clear_messages(assay: Command, installed: Path) -> None:

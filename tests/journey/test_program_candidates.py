@@ -15,7 +15,7 @@ from assay.app.comparison.trial_answers import trial_answers
 from assay.app.workspace import Workspace
 from assay.domain.identifiers import shown_trial
 from assay.domain.selection import Selection
-from assay.plugins import source_of
+from assay.plugin_registry import source_of
 from assay.store.restore import _with_marked_programs
 
 if TYPE_CHECKING:

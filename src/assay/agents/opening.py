@@ -10,7 +10,7 @@ from typing import Final
 from assay.agents.workspaces import GatedTrials, WorkingAgent, Workspaces, WorkspaceTrials
 from assay.domain.programs import Agent
 from assay.domain.scenarios import Scenario
-from assay.plugins import Registry
+from assay.plugin_registry import Registry
 from assay.ports import Provider
 
 WORKSPACE_AGENTS: Final[Registry[Callable[[str, Path], WorkingAgent]]] = Registry(

@@ -41,7 +41,7 @@ from assay.domain.digest import JsonValue
 from assay.domain.errors import UnknownName
 from assay.domain.import_records import Found
 from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.plugins import Registry
+from assay.plugin_registry import Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

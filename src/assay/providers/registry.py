@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from assay.domain.model import ModelSpec
 from assay.domain.programs import Agent
-from assay.plugins import Registry
+from assay.plugin_registry import Registry
 from assay.ports import Provider
 from assay.providers.address_rules import AddressRules
 from assay.providers.prices import CostOf

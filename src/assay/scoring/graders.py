@@ -12,20 +12,35 @@ access to API keys.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from assay.domain.assessment import Assessment, Grade
 from assay.domain.digest import JsonValue
 from assay.domain.isolation import IsolatedRequest, Returned, Stopped
 from assay.domain.suite import Task
-from assay.plugins import Registry
+from assay.plugin_registry import Registry
 from assay.scoring.custom_scorers import TIME_LIMIT_S
 from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
 from assay.scoring.function_evaluator import FunctionEvaluator, plain_grade
 
-GRADERS: Final[Registry[Callable[..., Any]]] = Registry(
+
+class Grader(Protocol):
+    """Grades one response on several criteria; see the module's docstring for the forms of the
+    result.
+
+    It must return the same grades for the same arguments within 10 seconds.
+    """
+
+    def __call__(
+        self, task: Mapping[str, JsonValue], response: str, options: Mapping[str, JsonValue], /
+    ) -> object:
+        """Return a mapping from each criterion to its score, or to a mapping with `score`."""
+        ...
+
+
+GRADERS: Final[Registry[Grader]] = Registry(
     kind="grader", group="assay.graders", own={}, members=("__call__",)
 )
 

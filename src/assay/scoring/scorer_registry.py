@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from assay.domain.digest import JsonValue
-from assay.plugins import Registry
+from assay.plugin_registry import Registry
 
 
 class PluginScorer(Protocol):

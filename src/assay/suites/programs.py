@@ -16,7 +16,7 @@ from assay.domain.digest import JsonValue, bytes_digest
 from assay.domain.errors import did_you_mean
 from assay.domain.programs import KINDS, Agent, Command, Function, Program, WebService
 from assay.formats.json_paths import steps_of
-from assay.plugins import source_of
+from assay.plugin_registry import source_of
 from assay.suites.grammar import (
     FREE,
     FREE_MAPPING,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assay.app.exports.exporters import Exported
+from assay.plugins import Exported
 
 if TYPE_CHECKING:
-    from assay.app.exports.exporters import ExportRequest
+    from assay.plugins import ExportRequest
 
 
 def export_lines(request: ExportRequest, /) -> Exported:

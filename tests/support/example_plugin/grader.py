@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.domain.digest import JsonValue
+    from assay.plugins import JsonValue
 
 
 def manners(

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.import_records import FoundAssessment, FoundGrade, FoundRun, GradedBy, Skipped
+from assay.plugins import FoundAssessment, FoundGrade, FoundRun, GradedBy, Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
+    from assay.plugins import FileSample, Found, InputFile, ReadOptions
 
 NAME: Final = "tally"
 
 
-def recognise(sample: FileSample) -> float | None:
+def recognise(sample: FileSample, /) -> float | None:
     """Recognise the heading."""
     return 0.9 if sample.text.startswith("TALLY 1\n") else None
 
 
-def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
+def read(source: InputFile, options: ReadOptions, /) -> Iterator[Found]:
     """Yield one run with a score for each line."""
     yield FoundRun(suite=options.dataset or source.stem, format=NAME)
     for number, line in enumerate(source.read().decode("utf-8", "replace").splitlines()[1:], 2):

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assay.domain.calls import Reply
-from assay.domain.errors import SettingsError
+from assay.plugins import Reply, SettingsError
 
 if TYPE_CHECKING:
-    from assay.domain.calls import ModelRequest
-    from assay.domain.model import ModelSpec
-    from assay.providers.registry import ProviderContext
+    from assay.plugins import ModelRequest, ModelSpec, ProviderContext
 
 
 class Shouting:

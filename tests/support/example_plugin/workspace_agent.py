@@ -6,11 +6,10 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.agents.workspaces import PROMPT, AgentNeeds
+from assay.plugins import PROMPT, AgentNeeds
 
 if TYPE_CHECKING:
-    from assay.agents.workspaces import OpenWorkspace
-    from assay.domain.scenarios import Scenario
+    from assay.plugins import OpenWorkspace, Scenario
 
 
 class Scribe:

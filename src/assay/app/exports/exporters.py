@@ -23,7 +23,7 @@ from assay.app.statistics.run_choice import choose
 from assay.domain.errors import InputError
 from assay.domain.run_choice import runs_read
 from assay.exchange.results_folder.atomic_files import AtomicFile
-from assay.plugins import Registry
+from assay.plugin_registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

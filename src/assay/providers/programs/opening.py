@@ -16,7 +16,7 @@ from typing import Final, assert_never
 from assay.domain.digest import bytes_digest
 from assay.domain.errors import SettingsError, UnknownName
 from assay.domain.programs import Agent, Command, Function, Program, WebService
-from assay.plugins import Registry, source_of
+from assay.plugin_registry import Registry, source_of
 from assay.ports import Provider
 from assay.providers.registry import ProviderContext
 

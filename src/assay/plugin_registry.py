@@ -1,0 +1,160 @@
+"""Registries of providers, scorers, importers and other plug-ins, from Assay and from installed
+packages.
+
+A package offers a plug-in through an entry point:
+
+    [project.entry-points."assay.importers"]
+    my_format = "my_package.my_format"
+
+Assay's own plug-ins are listed in tables, because reading entry points takes 12 ms and imports
+`importlib.metadata` (25 ms). The command line reads entry points only for a name that is not in the
+table, or if it needs all plug-ins. A plug-in from a package cannot replace one of Assay's own.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from assay.domain.digest import bytes_digest
+from assay.domain.errors import SettingsError, UnknownName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from importlib.metadata import EntryPoint
+
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry(Generic[Part]):
+    """Plug-ins of one type, such as importers, by name. Each plug-in is imported on first use.
+
+    Attributes:
+        kind: word for such a plug-in in messages, for example "importer".
+        group: entry-point group in which packages offer such plug-ins.
+        own: Assay's own plug-ins as `module` or `module:attribute`, in the order in which they are
+            tried.
+        members: attributes that a plug-in must have.
+    """
+
+    kind: str
+    group: str
+    own: Mapping[str, str]
+    members: tuple[str, ...]
+
+    def plugin_names(self) -> tuple[str, ...]:
+        """Return the sorted names of plug-ins from installed packages."""
+        return tuple(sorted(_entry_points(self.group).keys() - self.own.keys()))
+
+    def names(self) -> tuple[str, ...]:
+        """Return all names: Assay's own in the order of the table, then those of packages."""
+        return (*self.own, *self.plugin_names())
+
+    def load(self, name: str) -> Part:
+        """Return the plug-in with this name.
+
+        Raises:
+            UnknownName: neither Assay nor an installed package has this plug-in.
+            SettingsError: an installed package's plug-in cannot be imported or lacks a required
+                member.
+        """
+        if name in self.own:
+            return cast("Part", _imported(self.own[name]))
+        entry = _entry_points(self.group).get(name)
+        if entry is None:
+            raise UnknownName(
+                self.kind,
+                name,
+                self.names(),
+                remedy=f"If a package offers this {self.kind}, install that package.",
+            )
+        return self._plugin(entry)
+
+    def target(self, name: str) -> str:
+        """Return the location of a plug-in as `module:attribute`, so that another process can
+        import it; raises `UnknownName`.
+        """
+        entry = _entry_points(self.group).get(name)
+        if entry is None:
+            raise UnknownName(
+                self.kind, name, self.names(), remedy="Install the package that offers it."
+            )
+        return entry.value
+
+    def load_all(self) -> Iterator[Part]:
+        """Load and yield every plug-in, in the order of `names`."""
+        for name in self.names():
+            yield self.load(name)
+
+    def _plugin(self, entry: EntryPoint) -> Part:
+        package = "a package" if entry.dist is None else f"the package {entry.dist.name}"
+        where = f"{self.kind} {entry.name!r} of {package}"
+        remedy = "Update the package, or uninstall it."
+        try:
+            part = entry.load()
+        except Exception as error:
+            # Importing a plug-in runs other people's code, so the message for any failure there
+            # names the plug-in and a remedy.
+            raise SettingsError(
+                where, f"cannot be loaded: {type(error).__name__}: {error}.", remedy=remedy
+            ) from error
+        missing = [member for member in self.members if not hasattr(part, member)]
+        if missing:
+            raise SettingsError(
+                where, f"lacks {', '.join(f'`{name}`' for name in missing)}.", remedy=remedy
+            )
+        return cast("Part", part)
+
+
+def source_of(module: str, folder: str) -> str:
+    """Return the distributions of a module with their versions, and a digest of the module's file;
+    empty for an unknown module.
+
+    The folder is searched before `sys.path`. The module is not imported.
+    """
+    from importlib.machinery import PathFinder
+    from importlib.metadata import packages_distributions, version
+
+    spec, places = None, [folder, *sys.path]
+    for part in module.split("."):
+        spec = PathFinder.find_spec(part, places)
+        if spec is None:
+            return ""
+        places = list(spec.submodule_search_locations or ())
+    held = sorted(set(packages_distributions().get(module.partition(".")[0], ())))
+    content = (
+        Path(spec.origin).read_bytes()
+        if spec is not None and spec.origin and spec.has_location
+        else b""
+    )
+    return ", ".join([*(f"{name} {version(name)}" for name in held), bytes_digest(content)])
+
+
+@lru_cache(maxsize=256)
+def _imported(target: str) -> object:
+    module, _, attribute = target.partition(":")
+    loaded = import_module(module)
+    return getattr(loaded, attribute) if attribute else loaded
+
+
+def _entry_points(group: str) -> Mapping[str, EntryPoint]:
+    return _read_entry_points(group, tuple(sys.path))
+
+
+@lru_cache(maxsize=16)
+def _read_entry_points(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
+    """Return a group's entry points by name.
+
+    Tests and notebooks extend `sys.path`, so `path` is a cache key.
+    """
+    from importlib.metadata import entry_points
+
+    return {
+        entry.name: entry
+        for entry in sorted(entry_points(group=group), key=lambda entry: entry.name)
+    }
