@@ -31,6 +31,23 @@ Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A plug-in that Assay or an installed package offers.
+
+    Attributes:
+        package, version: of the distribution; None for Assay's own, and if unknown.
+        problem: the reason why its name leads to another plug-in; empty if it can be loaded.
+        of_package: True if a package offers it.
+    """
+
+    name: str
+    package: str | None
+    version: str | None
+    problem: str
+    of_package: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Registry(Generic[Part]):
     """Plug-ins of one type, such as importers, by name. Each plug-in is imported on first use.
 
@@ -91,13 +108,34 @@ class Registry(Generic[Part]):
         for name in self.names():
             yield self.load(name)
 
+    def offers(self) -> Iterator[Offer]:
+        """Yield every plug-in that Assay and installed packages offer, sorted within each package,
+        with the reason why it cannot be used, if any. Loads none.
+        """
+        for name in self.own:
+            yield Offer(name=name, package=None, version=None, problem="")
+        chosen = _entry_points(self.group)
+        for entry in _all_entry_points(self.group):
+            problem = ""
+            if entry.name in self.own:
+                problem = f"is ignored, because Assay has its own {self.kind} of this name."
+            elif chosen[entry.name] != entry:
+                problem = f"is ignored, because another package offers a {self.kind} of this name."
+            yield Offer(
+                name=entry.name,
+                package=None if entry.dist is None else entry.dist.name,
+                version=None if entry.dist is None else entry.dist.version,
+                problem=problem,
+                of_package=True,
+            )
+
     def _plugin(self, entry: EntryPoint) -> Part:
         package = "a package" if entry.dist is None else f"the package {entry.dist.name}"
         where = f"{self.kind} {entry.name!r} of {package}"
         remedy = "Update the package, or uninstall it."
         try:
             part = entry.load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # Importing a plug-in runs other people's code, so the message for any failure there
             # names the plug-in and a remedy.
             raise SettingsError(
@@ -146,15 +184,22 @@ def _entry_points(group: str) -> Mapping[str, EntryPoint]:
     return _read_entry_points(group, tuple(sys.path))
 
 
+def _all_entry_points(group: str) -> tuple[EntryPoint, ...]:
+    return _read_all_entry_points(group, tuple(sys.path))
+
+
 @lru_cache(maxsize=16)
 def _read_entry_points(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    """Return a group's entry points by name.
+    """Return a group's entry points by name. Of several with the same name, the last counts."""
+    return {entry.name: entry for entry in _read_all_entry_points(group, path)}
+
+
+@lru_cache(maxsize=16)
+def _read_all_entry_points(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Return a group's entry points, sorted by name.
 
     Tests and notebooks extend `sys.path`, so `path` is a cache key.
     """
     from importlib.metadata import entry_points
 
-    return {
-        entry.name: entry
-        for entry in sorted(entry_points(group=group), key=lambda entry: entry.name)
-    }
+    return tuple(sorted(entry_points(group=group), key=lambda entry: entry.name))

@@ -20,6 +20,7 @@ from tests.support.model_server import ModelServer
 from assay.app.exports.exporters import EXPORTERS
 from assay.app.suites import checks
 from assay.app.workspace import Workspace
+from assay.cli.main import exit_code
 from assay.domain.errors import InputError, SettingsError, UnknownName
 from assay.domain.model import ModelSpec
 from assay.domain.selection import Selection
@@ -377,6 +378,24 @@ def test_a_broken_package_is_named_with_a_remedy(
         IMPORTERS.load("odd")
     assert "broken_package" in caught.value.where
     assert caught.value.remedy
+
+
+def test_broken_and_ignored_parts_are_listed_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = "odd = no_such_module\nset = tests.support.example_plugin.importer\n"
+    (tmp_path / "leaves.py").write_text("raise SystemExit(3)", "utf-8")
+    install(tmp_path, "broken_package", f"[assay.importers]\n{parts}away = leaves\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert exit_code(["plugins", "--installed", "--json"]) == 1
+    rows = json.loads(capsys.readouterr().out)["plugins"]
+    problems = {row["name"]: row["problem"] for row in rows}
+    assert "cannot be loaded: ModuleNotFoundError" in problems["odd"]
+    assert "cannot be loaded: SystemExit: 3. Update the package" in problems["away"]
+    assert problems["set"] == "is ignored, because Assay has its own format of this name."
+    assert {(row["package"], row["version"]) for row in rows} == {("broken_package", "1.0")}
+    assert exit_code(["plugins"]) == 1
+    assert "! importer odd of broken_package 1.0 cannot be loaded" in capsys.readouterr().err
 
 
 def test_own_parts_load_without_reading_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:

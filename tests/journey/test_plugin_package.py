@@ -135,6 +135,45 @@ def test_its_agent_works_in_a_workspace(assay: Command, installed: Path, project
     assert (trial["score"], trial["success"], trial["ended"]) == (1.0, True, "done")
 
 
+def test_its_parts_are_listed_with_their_origin_and_options(
+    assay: Command, installed: Path
+) -> None:
+    listed = {row["name"]: row for row in assay("plugins", "--json").document["plugins"]}
+    assert listed["manners"] == {
+        "kind": "grader",
+        "name": "manners",
+        "package": "assay-example",
+        "version": "1.0",
+        "about": "Return two criteria: `short` and `greets`.",
+        "options": [
+            {
+                "name": "longest",
+                "about": "the most words that a short answer has; 10 unless stated.",
+            }
+        ],
+        "problem": None,
+    }
+    assert listed["greeter"]["options"] == [{"name": "greeting", "about": ""}]
+    assert (listed["csv"]["package"], listed["csv"]["version"]) == (None, None)
+    assert "any_of" in [option["name"] for option in listed["contains"]["options"]]
+    text = assay("plugins", "--installed")
+    assert text.code == 0
+    assert "assay-example 1.0" in text.out
+    assert "longest: the most words" in text.out
+    assert "built in" not in text.out
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "own"), [("export", "lines", "csv"), ("import", "tally", "inspect")]
+)
+def test_help_lists_its_format_beside_those_of_assay(
+    assay: Command, installed: Path, command: str, name: str, own: str
+) -> None:
+    own_part, _, packages = assay(command, "--help").out.partition("Formats of installed packages:")
+    assert own in own_part.partition("Formats:")[2]
+    assert packages.split() == [name, "assay-example", "1.0"]
+
+
 def test_removing_the_package_leaves_clear_messages(assay: Command, installed: Path) -> None:
     run = assay("run", "plugged.yaml", "--json").document["run_id"]
     sys.path.remove(str(installed))

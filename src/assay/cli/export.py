@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assay.cli.format_list import ListsExporters
 from assay.cli.options import (
     common,
     filters,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from assay.app.exports.exporters import Exported
 
 
-@click.command()
+@click.command(cls=ListsExporters)
 @click.argument("format", metavar="FORMAT")
 @click.option("--output", metavar="PATH", help="File to write; without it, text goes to stdout.")
 @click.option(
@@ -55,11 +56,7 @@ def export(
     as_json: bool,
     **chosen: Any,
 ) -> int:
-    """Write approved results in one of these formats.
-
-    csv, parquet, jsonl, json, html, markdown, latex, junit, inspect, hf_jsonl, evaluations,
-    final-results or results.
-    """
+    """Write approved results in one of the formats that are listed below."""
     from assay.app.exports import export as exporting
     from assay.app.exports.exporters import ExportRequest
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assay.cli.format_list import ListsImporters
 from assay.cli.options import common, file_option, workspace
 from assay.cli.output import answer, counted, print_json, say, tell, visible
 
@@ -21,7 +22,7 @@ _SHOWN = 50
 _EVERY_S = 2.0
 
 
-@click.command("import")
+@click.command("import", cls=ListsImporters)
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--format",

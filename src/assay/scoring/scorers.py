@@ -73,18 +73,21 @@ def method_problems(method: str) -> tuple[str, ...]:
     )
 
 
+def known_options(method: str) -> tuple[str, ...]:
+    """Return the names of the options of one of Assay's own methods."""
+    if method in JUDGED:
+        return ()
+    if method == TOOL_CALLS:
+        return tool_calls.OPTIONS
+    return (*_OPTIONS.get(method, ()), "extract")
+
+
 def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str, ...]:
     if problems := method_problems(method):
         return problems
     if method == TESTS:
         return test_problems(options)
-    known = (
-        ()
-        if method in JUDGED
-        else tool_calls.OPTIONS
-        if method == TOOL_CALLS
-        else (*_OPTIONS.get(method, ()), "extract")
-    )
+    known = known_options(method)
     unknown = [
         f"`{method}` has no option {name!r}.{did_you_mean(name, known)}"
         + (

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 def manners(
     task: Mapping[str, JsonValue], response: str, options: Mapping[str, JsonValue], /
 ) -> object:
-    """Return two criteria; `longest` is the most words that a short answer has."""
+    """Return two criteria: `short` and `greets`.
+
+    Options:
+        longest: the most words that a short answer has;
+            10 unless stated.
+    """
     words, longest = len(response.split()), options.get("longest", 10)
     short = {"score": float(words <= int(str(longest))), "reason": f"{words} words", "weight": 3}
     return {"short": short, "greets": float(response.lower().startswith("hello"))}
