@@ -505,3 +505,13 @@ def test_a_protocol_is_switched_as_an_event_that_makes_a_new_version(
     assert "mixed_protocols" in {
         one["code"] for one in assay("stats", "--all-runs", "--json").document["warnings"]
     }
+
+
+@pytest.mark.parametrize("kind", ["forest", "ranks", "pairs", "scores"])
+def test_a_chart_of_nothing_is_refused_and_writes_no_file(
+    assay: Command, project: Path, kind: str
+) -> None:
+    refused = assay("chart", kind, "--output", project / "x.svg")
+    assert refused.code == 2
+    assert "No run matches, and no score counts, so there is nothing to draw." in refused.err
+    assert not (project / "x.svg").exists()

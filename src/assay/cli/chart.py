@@ -32,6 +32,13 @@ def chart(
     with workspace(store) as opened:
         ranking = results.rank(opened, selection(chosen))
     drawing = charts.chart_of(ranking, kind)
+    if not drawing.rows:
+        read = results.wording.runs_line(ranking.basis.read)
+        raise InputError(
+            "chart",
+            f"{read}, and no score counts, so there is nothing to draw.",
+            remedy="`assay stats` says what awaits review.",
+        )
     try:
         charts.write_chart(drawing, path, dark=dark)
     except OSError as error:
