@@ -4,13 +4,12 @@ at once.
     PYTHONPATH=src:. python bench/programs.py [--prompts 1000] [--concurrency 50] [--rounds 3]
 
 A trial is measured whole: claimed, asked, scored and committed. From the processor time of a run,
-with that of its child
-processes, is taken the time of a run of `echo` in the same round, which calls nothing, and what the
-program needs by itself: a Python function that returns at once needs nothing; for `command`, the
-same processes started by asyncio alone; for `http`, the same requests sent by aiohttp alone. The
-rest is what Assay adds to call the program, as the median of the rounds. Processor time, unlike
-wall time, does not grow with other work on the machine. Exit 1 if the rest is above 2 ms for
-`python` or 10 ms for `command`.
+with that of its child processes, is taken the time of a run of `echo` in the same round, which
+calls nothing, and what the program needs by itself: a Python function that returns at once needs
+nothing; for `command`, the same processes started by asyncio alone; for `http`, the same requests
+sent by aiohttp alone. The rest is what Assay adds to call the program, as the median of the rounds.
+Processor time, unlike wall time, does not grow with other work on the machine. Exit 1 if the rest
+is above 2 ms for `python` or 10 ms for `command`.
 """
 
 from __future__ import annotations

@@ -28,8 +28,7 @@ class CommandAgent:
     """Runs a command line in the workspace, with the prompt in the variable `$ASSAY_PROMPT`.
 
     A provider in brackets before the command is the provider whose models it uses: `cmd: [openai]
-    ./agent.sh`. With
-    `cmd: [openai/gpt-5] ./agent.sh`, it may use this model only.
+    ./agent.sh`. With `cmd: [openai/gpt-5] ./agent.sh`, it may use this model only.
     """
 
     def __init__(self, words: str, folder: Path = Path()) -> None:

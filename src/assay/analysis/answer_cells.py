@@ -19,8 +19,8 @@ class CellState(StrEnum):
     """State of one cell.
 
     `OK`: the first field was read from the answer. `ERROR`: the call failed. `MISSING`: there is
-    neither an answer nor an
-    error. `UNPARSABLE`: there is an answer, but the first field could not be read from it.
+    neither an answer nor an error. `UNPARSABLE`: there is an answer, but the first field could not
+    be read from it.
     """
 
     OK = "ok"

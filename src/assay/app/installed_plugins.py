@@ -1,7 +1,7 @@
 """List plug-ins: Assay's own and those of installed packages, with their options and problems.
 
-The options of a plug-in are those that its docstring describes under the line `Options:`, as
-`name: what it does`. Options of an agent's class are also the parameters of the class.
+The options of a plug-in are those that its docstring describes under the line `Options:`, as `name:
+what it does`. Options of an agent's class are also the parameters of the class.
 """
 
 from __future__ import annotations

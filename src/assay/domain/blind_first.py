@@ -27,8 +27,8 @@ class ItemSeen:
     """A reviewer's history with a pending item.
 
     `saw`: they received the judge's grades of any attempt at it, or learned its authors.
-    `has_verdict`: they gave their own
-    scores. `model_grades`: a model has graded it, and not only a person.
+    `has_verdict`: they gave their own scores. `model_grades`: a model has graded it, and not only a
+    person.
     """
 
     saw: bool

@@ -18,9 +18,8 @@ class ControlKind(StrEnum):
     """Kinds of control items.
 
     `CHECK`: a copy of a decided assessment, with or without an error. `REPEAT`: one of the
-    reviewer's own earlier decisions,
-    shown again. `ATTEMPT`: a control item graded again because the reviewer requested a rerun;
-    measures nothing.
+    reviewer's own earlier decisions, shown again. `ATTEMPT`: a control item graded again because
+    the reviewer requested a rerun; measures nothing.
     """
 
     CHECK = "check"

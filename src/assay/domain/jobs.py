@@ -36,9 +36,8 @@ class JobState(StrEnum):
     """State of a job.
 
     `PLANNED`: the job's file is being written or uploaded, and no batch exists yet. `CREATING`: the
-    batch may exist, so Assay
-    asks the provider before it creates one. `SENT`: the batch is at the provider. `COLLECTED`:
-    every answer is stored.
+    batch may exist, so Assay asks the provider before it creates one. `SENT`: the batch is at the
+    provider. `COLLECTED`: every answer is stored.
     """
 
     PLANNED = "planned"

@@ -15,8 +15,8 @@ class RunState(StrEnum):
     `PAUSED`, `CANCELLED`: requests that the executing process obeys before its next claim.
     `SUBMITTED`: waits for jobs at a provider; the process that collects the jobs also submits the
     run's pending trials. `IMPORTING`: only partly written; the rows are removed if the importer
-    dies. `DELETED` or `ARCHIVED` by a person, `REPLACED` by a later version of the same
-    imported log: the rows remain and the run can be restored.
+    dies. `DELETED` or `ARCHIVED` by a person, `REPLACED` by a later version of the same imported
+    log: the rows remain and the run can be restored.
     """
 
     PLANNED = "planned"

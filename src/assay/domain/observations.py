@@ -112,9 +112,9 @@ class OpinionGiven:
     """One of two independent opinions.
 
     `result`: the scores if this opinion were final; empty for a rejection. `scripted`: True if no
-    item was on a screen, so that
-    the opinion measures no agreement between reviewers. `stated_by`: the signed-in person who gave
-    the reviewer's name; empty if the name speaks for itself (`review.stated_by`).
+    item was on a screen, so that the opinion measures no agreement between reviewers. `stated_by`:
+    the signed-in person who gave the reviewer's name; empty if the name speaks for itself
+    (`review.stated_by`).
     """
 
     verb: Verb
@@ -199,8 +199,7 @@ class MintRequested:
     pending grades.
 
     `template`, `output` and `key`: paths, relative to the project's folder if inside of it; `key`
-    is None without a signature.
-    `token`: identifies the request; empty until it is recorded.
+    is None without a signature. `token`: identifies the request; empty until it is recorded.
     """
 
     batch_id: str

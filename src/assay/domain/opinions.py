@@ -56,8 +56,7 @@ class LeftToOthers:
     """Numbers of pending items that a reviewer cannot decide.
 
     `second`: those with an opinion of this reviewer, which need one of another person. `disputed`:
-    those on which two people
-    disagree. `own_work`: those that grade the reviewer's own work.
+    those on which two people disagree. `own_work`: those that grade the reviewer's own work.
     """
 
     second: int = 0

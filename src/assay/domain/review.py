@@ -26,8 +26,8 @@ class Road(StrEnum):
     """How a decision came about.
 
     `SHOWN`: the item was on the reviewer's screen, in the browser or the terminal. `SCRIPTED`: a
-    command without a terminal,
-    Python, or a program over HTTP. `IMPORTED`: a table or record states the decision.
+    command without a terminal, Python, or a program over HTTP. `IMPORTED`: a table or record states
+    the decision.
     """
 
     SHOWN = "shown"
@@ -155,10 +155,9 @@ class Outcome(StrEnum):
     """Effect of a decision.
 
     `DECIDED`: the item has a new state. `FIRST_OPINION`: the item needs a second, independent
-    opinion and stays pending.
-    `DISPUTED`: the second opinion differs from the first, so the item stays pending until a third
-    person settles it.
-    `WITHDRAWN`: an undo took back an opinion on an item that was still pending.
+    opinion and stays pending. `DISPUTED`: the second opinion differs from the first, so the item
+    stays pending until a third person settles it. `WITHDRAWN`: an undo took back an opinion on an
+    item that was still pending.
     """
 
     DECIDED = "decided"

@@ -31,10 +31,9 @@ class RunChoice(StrEnum):
     """How the runs of a result were chosen.
 
     `EACH`: no run has both candidates, so each is read from its newest run. `PARTS`: imported runs
-    with one part of the
-    candidates each, as other harnesses write them. `REFERENCES`: a run that grades imported
-    responses, and the imported run with people's grades of the same responses. `BASELINE`: earlier
-    runs are compared with new ones, not pooled.
+    with one part of the candidates each, as other harnesses write them. `REFERENCES`: a run that
+    grades imported responses, and the imported run with people's grades of the same responses.
+    `BASELINE`: earlier runs are compared with new ones, not pooled.
     """
 
     NEWEST = "newest"

@@ -25,8 +25,8 @@ class Selection:
     "short"])`.
 
     `family_by` is not a filter: it derives the families of tasks from tags or metadata
-    (`domain.family_rule`). `compared` is
-    for internal use: it keeps only runs of these candidates, in suites that all of them have run.
+    (`domain.family_rule`). `compared` is for internal use: it keeps only runs of these candidates,
+    in suites that all of them have run.
 
     A result reads the newest run that matches, unless `runs` or `batch_ids` name others or
     `all_runs` pools every matching run (`app.statistics.run_choice`). `pool_anyway` allows a

@@ -128,10 +128,9 @@ class Rubric:
     """The criteria by which a judge grades.
 
     `rules`: turn grades into a verdict on each response; None if responses only get scores.
-    `verify`: a scorer that checks
-    final answers in addition to the judge. `structuring`: a model that splits answers into parts
-    for the judge. `review`: which grades by it a person must review; None leaves that to the suite.
-    A run keeps the rule in its protocol.
+    `verify`: a scorer that checks final answers in addition to the judge. `structuring`: a model
+    that splits answers into parts for the judge. `review`: which grades by it a person must review;
+    None leaves that to the suite. A run keeps the rule in its protocol.
     """
 
     criteria: tuple[Criterion, ...]

@@ -20,9 +20,8 @@ class VerdictRules:
     """Rules that turn a response's grades into a verdict, and switches for the flags they raise.
 
     A grade of 0 means no, a grade of 1 means yes, and anything in between is partial.
-    `trivial_chars`: longest justification of
-    a grade below 1 that counts as trivial. `parse_error`: True if an unreadable reply enters the
-    review queue.
+    `trivial_chars`: longest justification of a grade below 1 that counts as trivial. `parse_error`:
+    True if an unreadable reply enters the review queue.
     """
 
     fail_if_any_no: bool = True

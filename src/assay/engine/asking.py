@@ -53,8 +53,8 @@ class GaveUp(Exception):
     """Raised if a model returned no usable answer. Its calls are already stored.
 
     `failure`: the reason. `unread`: text of the last reply, if Assay could not parse it. `fatal`:
-    True if further calls to the
-    model probably fail for the same reason. `recorded`: True if the failed call is in the journal.
+    True if further calls to the model probably fail for the same reason. `recorded`: True if the
+    failed call is in the journal.
     """
 
     def __init__(

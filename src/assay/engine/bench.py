@@ -21,11 +21,10 @@ class Bench:
 
     `slots`: limit on simultaneous calls. `work`: limit on requests that this machine carries out.
     `inherited`: for a regrade, maps (task, k) to the reason why that trial of the original run
-    failed. `rerun`: the reviewer's decision to rerun, stored
-    with the new assessments. `lottery`: draws the trials that a person reviews under the policy
-    `sample`. `structuring`: a lock
-    for each text that is being structured. `only_structure`: True to skip judging. `workspaces`:
-    required for tasks with a scenario.
+    failed. `rerun`: the reviewer's decision to rerun, stored with the new assessments. `lottery`:
+    draws the trials that a person reviews under the policy `sample`. `structuring`: a lock for each
+    text that is being structured. `only_structure`: True to skip judging. `workspaces`: required
+    for tasks with a scenario.
     """
 
     plan: RunPlan

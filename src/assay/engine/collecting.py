@@ -43,10 +43,8 @@ class Collected:
     """Counts and problems of one pass over a run's jobs.
 
     `answered`: requests whose answers were stored. `unknown`, `repeated`, `broken`: lines of
-    downloaded files that match no
-    request, repeat an id, or are not JSON. `troubles`: one sentence per job that could not be sent
-    or collected; a later pass
-    tries again. `sent`: jobs sent.
+    downloaded files that match no request, repeat an id, or are not JSON. `troubles`: one sentence
+    per job that could not be sent or collected; a later pass tries again. `sent`: jobs sent.
     """
 
     answered: int = 0

@@ -15,12 +15,10 @@ class Access:
     the key itself.
 
     `place`: host and port; None if no network is needed. `local`: True if the endpoint is on this
-    machine or network.
-    `key_variable`: environment variable for the key, even if it is not set; None if no key is used.
-    `key_set`: True if this
-    variable contains a key. `problem`: one sentence with the reason why Assay cannot call the
-    model, or None; `remedy`: what to
-    do. `blocked`: True if the setting `local_only` forbids the call.
+    machine or network. `key_variable`: environment variable for the key, even if it is not set;
+    None if no key is used. `key_set`: True if this variable contains a key. `problem`: one sentence
+    with the reason why Assay cannot call the model, or None; `remedy`: what to do. `blocked`: True
+    if the setting `local_only` forbids the call.
     """
 
     place: str | None = None
@@ -37,10 +35,9 @@ class Takes:
     """Parts of a request that a model's endpoint accepts; None means unknown.
 
     `schema`: how Assay requests a structured answer: `response_format`, `forced_tool`, or
-    `in_words` if the endpoint refused
-    both. `images`: False if the endpoint refused images. `seed`: True if the endpoint accepts a
-    seed, which the `anthropic`
-    protocol lacks. `unsent`: sampling parameters that the endpoint refused.
+    `in_words` if the endpoint refused both. `images`: False if the endpoint refused images. `seed`:
+    True if the endpoint accepts a seed, which the `anthropic` protocol lacks. `unsent`: sampling
+    parameters that the endpoint refused.
     """
 
     schema: str | None = None

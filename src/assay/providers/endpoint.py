@@ -18,8 +18,8 @@ class Endpoint:
     """An address with its key and proxy, which never appear in a `repr`.
 
     `key_variable`: environment variable for the key, even if it is not set. `key_missing`: the
-    reason why there is no key.
-    `pinned`: True if all addresses of the host must be on this machine or network.
+    reason why there is no key. `pinned`: True if all addresses of the host must be on this machine
+    or network.
     """
 
     vendor: Vendor

@@ -20,12 +20,10 @@ class Vendor:
     """A provider's default settings.
 
     `protocol`: name of the wire protocol in `wires.WIRES`. `address`: usual address.
-    `address_variable`: environment
-    variable for a different address. `key_variable`: environment variable with the key.
-    `key_required`: True if the usual
-    address needs a key. `example`: a model reference for messages. `priced`: True if `genai-prices`
-    contains the models.
-    `batch`: True if the provider has a batch API, at half the price of calls.
+    `address_variable`: environment variable for a different address. `key_variable`: environment
+    variable with the key. `key_required`: True if the usual address needs a key. `example`: a model
+    reference for messages. `priced`: True if `genai-prices` contains the models. `batch`: True if
+    the provider has a batch API, at half the price of calls.
     """
 
     name: str

@@ -22,9 +22,8 @@ def extracted(text: str, way: str) -> str | None:
     """Return the part of a text that `way` selects, or None if it is absent.
 
     `last_line`: the last line that is not blank. `fenced`: the content of the last fenced block,
-    even if a token limit cut off
-    its end. `final_answer`: the answer that `score: math` compares. `$.a.b[0]`: the value at this
-    path in the last JSON document that contains the path.
+    even if a token limit cut off its end. `final_answer`: the answer that `score: math` compares.
+    `$.a.b[0]`: the value at this path in the last JSON document that contains the path.
     """
     if way == "last_line":
         lines = text.rstrip().splitlines()

@@ -68,8 +68,7 @@ class LooseText:
     """A reply split into JSON documents and prose.
 
     `documents`: in the order of the text. `prose`: the text around the documents. `answer`: the
-    reply without the model's
-    thoughts. `thoughts_only`: True if the reply contains nothing else.
+    reply without the model's thoughts. `thoughts_only`: True if the reply contains nothing else.
     """
 
     documents: tuple[Document, ...]

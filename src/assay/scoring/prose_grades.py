@@ -2,9 +2,9 @@
 sentences.
 
 House rule: a score is read only if its candidate and its criterion are clear. Ranges (`7-8`),
-denials, conditions and two
-different scores for the same grade are not read. A number that may be the answer under judgement is
-not read either: "the final answer 3/4 is correct" does not contain a score.
+denials, conditions and two different scores for the same grade are not read. A number that may be
+the answer under judgement is not read either: "the final answer 3/4 is correct" does not contain a
+score.
 """
 
 from __future__ import annotations

@@ -32,10 +32,9 @@ class Alpha:
     """Agreement beyond chance: 1 is perfect agreement, 0 is what chance alone would give.
 
     Always read `agreement` together with alpha: alpha is low if the ratings hardly vary, however
-    well the raters agree.
-    `reading` is a label for the lower end of `ci95` (for alpha itself without an interval):
-    reliable from .80, tentative from .667, otherwise not reliable. `ci95` is None below 20 units or
-    without a random generator.
+    well the raters agree. `reading` is a label for the lower end of `ci95` (for alpha itself
+    without an interval): reliable from .80, tentative from .667, otherwise not reliable. `ci95` is
+    None below 20 units or without a random generator.
     """
 
     alpha: float | None

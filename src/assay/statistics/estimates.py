@@ -76,9 +76,8 @@ class Estimate:
     """One candidate's score over tasks, between 0 and 1.
 
     `mean`: weighted mean of task means. `ci95`: interval of the mean in `scope`. `sd`, `min` and
-    `max` describe single trials
-    and are not an interval. `n_families`: number of families; None if no tasks share a family.
-    `n_eff`: effective number of tasks (or families) after weighting.
+    `max` describe single trials and are not an interval. `n_families`: number of families; None if
+    no tasks share a family. `n_eff`: effective number of tasks (or families) after weighting.
     """
 
     candidate: Hashable

@@ -143,9 +143,8 @@ class SelectiveRejection:
     candidate was ahead?
 
     `excess`: mean difference a - b (as judged) in rejected and rerun trials, minus the mean
-    difference in counted trials of the
-    same tasks. Above 0, trials in which a was ahead were rejected more often. `warning`:
-    `selective_rejection` if p < .05.
+    difference in counted trials of the same tasks. Above 0, trials in which a was ahead were
+    rejected more often. `warning`: `selective_rejection` if p < .05.
     """
 
     excess: float | None

@@ -21,12 +21,10 @@ class Calibration:
     """Bias, errors and correlations of a judge's scores, relative to people's scores.
 
     `bias`: mean of judge - human; above 0 means that the judge is too generous. `pass_rate`: share
-    of pairs within `tolerance`.
-    `limits_of_agreement`: range of about 95% of single differences. `concordance`: Lin's
-    coefficient, which is 1 only if the
-    scores agree in value and not just in order. `label`: from the lower end of `concordance_ci95`:
-    poor, fair from .4, good from .6, excellent from .8; None without that interval.
-    `pairs_advised`: 30.
+    of pairs within `tolerance`. `limits_of_agreement`: range of about 95% of single differences.
+    `concordance`: Lin's coefficient, which is 1 only if the scores agree in value and not just in
+    order. `label`: from the lower end of `concordance_ci95`: poor, fair from .4, good from .6,
+    excellent from .8; None without that interval. `pairs_advised`: 30.
     """
 
     n: int

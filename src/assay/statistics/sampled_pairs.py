@@ -26,9 +26,9 @@ class SampledDifference:
     """Difference A - B on shared tasks, estimated from a review sample; never used as the result.
 
     `lam`: weight of the judge's difference. `n_reviewed`, `n_trials`: number of reviewed trials and
-    of all trials. `floor`:
-    variance that would remain if everything were reviewed. `decision`: based on `p_holm` in a list
-    of pairs, otherwise on the unadjusted p-value. `assumes`: `random_review`.
+    of all trials. `floor`: variance that would remain if everything were reviewed. `decision`:
+    based on `p_holm` in a list of pairs, otherwise on the unadjusted p-value. `assumes`:
+    `random_review`.
     """
 
     difference: float | None

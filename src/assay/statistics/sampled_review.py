@@ -74,8 +74,8 @@ class SampledMean:
     """A mean or a difference from a review sample; every field has the leading axes of the input.
 
     `floor`: variance that would remain if everything were reviewed. `tuned`: False if the judge has
-    full weight because too few
-    units have a review. `n_units`: number of independent units with a review.
+    full weight because too few units have a review. `n_units`: number of independent units with a
+    review.
     """
 
     estimate: Floats

@@ -34,11 +34,9 @@ class AcrossTasks:
     input.
 
     `n_tasks`: number of tasks with positive weight. `n_units`: number of independent units among
-    them (tasks or families).
-    `n_eff`: Kish's 1 / Σ W² of the units. `df`: max(n_eff - 1, 1). `constant`: True if all units
-    have equal values up to
-    rounding. `share`: normalised weights, shape (..., tasks). Without tasks, `estimate` and
-    `n_tasks` are 0.
+    them (tasks or families). `n_eff`: Kish's 1 / Σ W² of the units. `df`: max(n_eff - 1, 1).
+    `constant`: True if all units have equal values up to rounding. `share`: normalised weights,
+    shape (..., tasks). Without tasks, `estimate` and `n_tasks` are 0.
     """
 
     estimate: Floats

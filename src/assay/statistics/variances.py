@@ -95,11 +95,9 @@ class VarianceComponents:
     variance.
 
     `icc1`: share of a single trial's variance that tasks explain, with its F interval (None if
-    tasks share families).
-    `reliability`: the same share for the mean of `n_trials_per_task` trials; None if tasks differ
-    in their number of trials.
-    With one judge call per trial, trial and judge noise cannot be separated: `var_trial` then
-    contains both, and `var_judge` is None.
+    tasks share families). `reliability`: the same share for the mean of `n_trials_per_task` trials;
+    None if tasks differ in their number of trials. With one judge call per trial, trial and judge
+    noise cannot be separated: `var_trial` then contains both, and `var_judge` is None.
     """
 
     candidate: Hashable

@@ -37,9 +37,8 @@ class Restored:
     """The result of a restore: the stored runs, and the decisions whose records were changed.
 
     `runs`: ids of the restored runs. `there`: ids of runs that the store already had and that stay
-    unchanged. `renumbered`:
-    True if trials and assessments got new numbers. `altered`, `altered_votes`: numbers of decisions
-    and votes whose hash differs from the record.
+    unchanged. `renumbered`: True if trials and assessments got new numbers. `altered`,
+    `altered_votes`: numbers of decisions and votes whose hash differs from the record.
     """
 
     runs: tuple[str, ...]

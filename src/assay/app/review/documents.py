@@ -24,8 +24,7 @@ class ApprovalsDocument:
     about.
 
     `shown`: the item was on the reviewer's screen. `scripted`: by a command without a terminal,
-    Python, or a program over HTTP.
-    `imported`: stated by a table or record.
+    Python, or a program over HTTP. `imported`: stated by a table or record.
     """
 
     shown: int
@@ -138,9 +137,9 @@ class ReviewEventDocument:
     """JSON of one decision. Keys of corrections are `candidate` or `candidate/criterion`.
 
     `outcome`: `decided`, or `first_opinion`, `disputed` or `withdrawn` if an opinion left the item
-    pending. An opinion has no event, so `event` is 0.
-    `road`: `shown` on the reviewer's screen, `scripted` or `imported`. `stated_by`: the person who
-    gave the reviewer's name; null if this was the reviewer.
+    pending. An opinion has no event, so `event` is 0. `road`: `shown` on the reviewer's screen,
+    `scripted` or `imported`. `stated_by`: the person who gave the reviewer's name; null if this was
+    the reviewer.
     """
 
     event: int
@@ -167,9 +166,8 @@ class OpinionDocument:
     Keys of corrections are `candidate` or `candidate/criterion`.
 
     `road`: `shown` on the reviewer's screen, or `scripted`. `stated_by`: the person who gave the
-    reviewer's name; null if this
-    was the reviewer. `scores`: the scores from 0 to 1 that the opinion would make final; empty for
-    a rejection.
+    reviewer's name; null if this was the reviewer. `scores`: the scores from 0 to 1 that the
+    opinion would make final; empty for a rejection.
     """
 
     decision: str = source("given.verb")

@@ -127,10 +127,9 @@ def enrich(
     fail are left as they are.
 
     `wanted`: the template's file or name. `force`: also enrich documents that are already enriched,
-    here or in the newest enriched
-    version. `budget_usd`: maximum cost in US dollars; documents beyond it fail. Raises `InputError`
-    for an invalid template or model, and `Interrupted` if it was stopped; paid replies are then
-    kept for a day.
+    here or in the newest enriched version. `budget_usd`: maximum cost in US dollars; documents
+    beyond it fail. Raises `InputError` for an invalid template or model, and `Interrupted` if it
+    was stopped; paid replies are then kept for a day.
     """
     template, path = specialist_template(workspace, wanted, enriched=False)
     _, text = read_json5(path)

@@ -82,10 +82,9 @@ def mint(
     evidence is thin.
 
     A recorded request is minted once: if a snapshot of it exists, because a process ended before it
-    noted that, its path is
-    returned. `source`: the server from which the batch was read; its suites and judges are unknown
-    here. Raises `InputError` for a wrong template, key, output folder or batch, and `Refused` if no
-    run of the batch counts or its runs measure different things.
+    noted that, its path is returned. `source`: the server from which the batch was read; its suites
+    and judges are unknown here. Raises `InputError` for a wrong template, key, output folder or
+    batch, and `Refused` if no run of the batch counts or its runs measure different things.
     """
     batch = Selection(batch_ids=(request.batch_id,))
     summaries = workspace.archive.runs.matching(batch)

@@ -75,9 +75,8 @@ class GradedRow:
     """One answer with its metrics.
 
     `task`: the harness's id of the example; None to name the task after its prompt's digest.
-    `trial`: repetition number from 1;
-    None to number repetitions in file order. `content`: the answer; None if it failed or the file
-    lacks it.
+    `trial`: repetition number from 1; None to number repetitions in file order. `content`: the
+    answer; None if it failed or the file lacks it.
     """
 
     where: str

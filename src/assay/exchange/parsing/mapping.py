@@ -77,10 +77,9 @@ class Metric:
     """The locations and rules for reading one score from a row.
 
     `criterion`: location of the criterion's name; None for an overall score. `scale`: worst and
-    best value, each a number or a
-    location. `labels`: score of each exact label; `patterns` are labels with `*`, in order.
-    `missing`: texts that mean that the
-    score is missing. `clip`: True to set a score outside the scale to the scale's nearest end.
+    best value, each a number or a location. `labels`: score of each exact label; `patterns` are
+    labels with `*`, in order. `missing`: texts that mean that the score is missing. `clip`: True to
+    set a score outside the scale to the scale's nearest end.
     """
 
     score: Place

@@ -35,8 +35,7 @@ def preference_assessment(
     """Return the assessment of one comparison in trial 1.
 
     `points`: grade of `first`: 1 if preferred, 0.5 for a tie, 0 if not preferred, or a probability;
-    None if unreadable.
-    `reason`: the judge's explanation for both grades.
+    None if unreadable. `reason`: the judge's explanation for both grades.
     """
     other_points = None if points is None else 1.0 - points
     return FoundAssessment(

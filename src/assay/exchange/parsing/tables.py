@@ -52,10 +52,9 @@ def read_table(
     """Yield every row with its location; an error message replaces an unreadable row.
 
     `delimiter`: a character, or a name such as `tab` or `whitespace`; None to detect it on the
-    first line. `columns`: column
-    names of a table without a header. `quoted`: True if `"` quotes a cell. `skip`: rows before the
-    table. `at`: dotted path to the rows of a JSON document; rows of an object get their key as
-    `@key`.
+    first line. `columns`: column names of a table without a header. `quoted`: True if `"` quotes a
+    cell. `skip`: rows before the table. `at`: dotted path to the rows of a JSON document; rows of
+    an object get their key as `@key`.
     """
     sample = source.sample
     if sample.head.startswith(MAGIC):

@@ -20,8 +20,8 @@ class Holding:
     """Cached state of a trial that this process holds.
 
     `rest`: state after a release before the trial is finished. `standing`: valid while `certain` is
-    True. `rounds`: latest
-    stored response round by candidate. `slots`: last known state of each slot's current assessment.
+    True. `rounds`: latest stored response round by candidate. `slots`: last known state of each
+    slot's current assessment.
     """
 
     run_key: int

@@ -3,10 +3,10 @@
 Theory. Until schema 0012, tables changed without a new number: two schemas had the number 0005, one
 had three numbers, and thirteen had the number 0011. Therefore nothing here reads the number. The
 wanted tables are in `migrations/tables_0011_*.sql`; tables, columns and indexes that a store lacks
-are added, and nothing that counts is changed. Almost all of these changes only
-added things. Three did not: `observation` renamed a column and got a purpose, bare scores need no
-body, and the earlier control items (`aside`) had another form. Control items never count, so those
-and the answers to them are dropped.
+are added, and nothing that counts is changed. Almost all of these changes only added things. Three
+did not: `observation` renamed a column and got a purpose, bare scores need no body, and the earlier
+control items (`aside`) had another form. Control items never count, so those and the answers to
+them are dropped.
 
 House rules. SQLite cannot change or move a column, so its table is written anew; the caller turns
 foreign keys off meanwhile. This module changes no more, because no store from before the first

@@ -33,9 +33,9 @@ class CommitRows:
     """One commit's rows by table, and the values to remember after the commit.
 
     `slots`: state of the assessment added to each slot, by trial. `rounds`: latest round of the
-    added responses, by trial and
-    candidate. `graders`, `criteria`: pairs of a run and its grader or criterion. `sums`: amounts to
-    add to each run's columns, by parameter name of the UPDATE statement.
+    added responses, by trial and candidate. `graders`, `criteria`: pairs of a run and its grader or
+    criterion. `sums`: amounts to add to each run's columns, by parameter name of the UPDATE
+    statement.
     """
 
     def __init__(

@@ -36,11 +36,10 @@ class OpenRun:
 
     `shared`: True if an answer whose task the file lacks may belong to a task that was stored
     before. `weights`: those of the rubric's criteria. `declared`: True if the file lists tasks, so
-    that a task without an answer counts as missing.
-    `seen_missing`: last position searched for a missing answer. `looks_up`: True if the store has
-    other runs' responses to
-    compare with. `next_task`, `next_response`: the next keys, unless another process writes at the
-    same time. `overlapping`: keys of other runs that contain some of the same responses.
+    that a task without an answer counts as missing. `seen_missing`: last position searched for a
+    missing answer. `looks_up`: True if the store has other runs' responses to compare with.
+    `next_task`, `next_response`: the next keys, unless another process writes at the same time.
+    `overlapping`: keys of other runs that contain some of the same responses.
     """
 
     run_key: int
