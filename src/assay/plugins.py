@@ -78,6 +78,13 @@ An exporter (`assay.exporters`) is an `Exporter`; `assay export lines` calls it:
                 output.write(f"{row.task} {row.candidate} {row.score}\\n")
                 rows += 1
         return Exported(format=request.format, output=request.output, rows=rows, unseen=None)
+
+A command (`assay.commands`) is a `click.Command`; `assay best` calls it. `Project` has the verbs::
+
+    @click.command()
+    def best() -> None:
+        for estimate in Project().stats().estimates:
+            click.echo(f"{estimate.candidate} {estimate.mean}")
 """
 
 from typing import TYPE_CHECKING, Any, Final

@@ -398,6 +398,29 @@ def test_broken_and_ignored_parts_are_listed_with_the_reason(
     assert "! importer odd of broken_package 1.0 cannot be loaded" in capsys.readouterr().err
 
 
+def test_broken_command_of_a_package_leaves_the_others_usable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commands = "odd = no_such_module\nno = tests.support.example_plugin.scorer:words_present\nruns = json:loads\n"
+    install(tmp_path, "broken_package", f"[assay.commands]\n{commands}")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert exit_code(["odd"]) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("assay: command 'odd' of the package broken_package: cannot be loaded")
+    assert shown.count("\n") == 1
+    assert exit_code(["no"]) == 2
+    assert "lacks `invoke`, `make_context`, `params`." in capsys.readouterr().err
+    assert exit_code(["runs", "--help"]) == 0
+    assert "newest first" in capsys.readouterr().out
+    assert exit_code(["--help"]) == 0
+    assert "broken_package 1.0" in capsys.readouterr().out
+    assert exit_code(["plugins", "--installed", "--json"]) == 1
+    problems = {
+        row["name"]: row["problem"] for row in json.loads(capsys.readouterr().out)["plugins"]
+    }
+    assert problems["runs"] == "is ignored, because Assay has its own command of this name."
+
+
 def test_own_parts_load_without_reading_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise AssertionError("entry points were read")

@@ -135,6 +135,23 @@ def test_its_agent_works_in_a_workspace(assay: Command, installed: Path, project
     assert (trial["score"], trial["success"], trial["ended"]) == (1.0, True, "done")
 
 
+def test_its_command_stands_beside_those_of_assay(assay: Command, installed: Path) -> None:
+    assert assay("run", "plugged.yaml").code == 0
+    assert "best  " in assay("--help").out.partition("Commands of installed packages:")[2]
+    assert "Print the best candidate" in assay("best", "--help").out
+    assert assay("best").out == "loud\n"
+    assert "There is no command" not in assay("bets").err
+    assert "Did you mean 'best'?" in assay("bets").err
+    refused = assay("best", "--nothing")
+    assert (refused.code, "--nothing" in refused.err) == (2, True)
+    broken = assay("best", "--boom")
+    assert broken.code == 1
+    assert broken.err == (
+        "assay: the command 'best' from the package assay-example 1.0 failed: ZeroDivisionError: no candidates. "
+        "ASSAY_DEBUG=1 shows where it happened; please report it to its authors.\n"
+    )
+
+
 def test_its_parts_are_listed_with_their_origin_and_options(
     assay: Command, installed: Path
 ) -> None:

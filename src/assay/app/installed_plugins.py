@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.agents.opening import WORKSPACE_AGENTS
 from assay.app.exports.exporters import EXPORTERS
+from assay.app.surface_plugins import COMMAND_PLUGINS
 from assay.app.wire import document
 from assay.domain.errors import AssayError
 from assay.exchange.importers import IMPORTERS
@@ -22,7 +23,7 @@ from assay.scoring.scorer_registry import SCORER_REGISTRY
 from assay.scoring.scorers import known_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from assay.plugin_registry import Offer, Registry
 
@@ -34,6 +35,7 @@ REGISTRIES: Final[Mapping[str, Registry[Any]]] = {
     "workspace agent": WORKSPACE_AGENTS,
     "importer": IMPORTERS,
     "exporter": EXPORTERS,
+    "command": COMMAND_PLUGINS,
 }
 """Every registry by the word for its plug-ins."""
 
@@ -67,19 +69,27 @@ class PluginDocument:
     problem: str | None
 
 
-def installed_plugins() -> tuple[PluginDocument, ...]:
-    """Return every plug-in, by kind; those of packages after Assay's own. Imports all of them."""
+def installed_plugins(own_commands: Collection[str]) -> tuple[PluginDocument, ...]:
+    """Return every plug-in, by kind; those of packages after Assay's own. Imports all of them.
+
+    Args:
+        own_commands: names of Assay's commands, which no plug-in can replace.
+    """
     return tuple(
-        _described(kind, registry, offer)
+        _described(kind, registry, offer, own_commands if kind == "command" else ())
         for kind, registry in REGISTRIES.items()
         for offer in registry.offers()
     )
 
 
-def _described(kind: str, registry: Registry[Any], offer: Offer) -> PluginDocument:
+def _described(
+    kind: str, registry: Registry[Any], offer: Offer, taken: Collection[str]
+) -> PluginDocument:
     about = ""
     options: tuple[PluginOptionDocument, ...] = ()
     problem = offer.problem or None
+    if offer.name in taken:
+        problem = f"is ignored, because Assay has its own {kind} of this name."
     if problem is None:
         try:
             part = registry.load(offer.name)
@@ -101,7 +111,7 @@ def _documentation(
     part: object, offer: Offer, kind: str
 ) -> tuple[str, tuple[PluginOptionDocument, ...]]:
     """Return the first paragraph of a plug-in's docstring, and its options."""
-    text = inspect.getdoc(part) or ""
+    text = inspect.getdoc(getattr(part, "callback", part)) or ""  # a command's function has it
     known = dict(_options_in(text))
     if kind == "scorer" and not offer.of_package:
         known = {name: known.get(name, "") for name in known_options(offer.name)}

@@ -12,7 +12,7 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.resources import files
 from io import TextIOWrapper
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -20,6 +20,9 @@ from click.shell_completion import CompletionItem
 import assay
 from assay.cli.output import complain, tell
 from assay.domain.errors import MORE_FILES, AssayError, ConnectionLost, Interrupted, did_you_mean
+
+if TYPE_CHECKING:
+    from assay.plugin_registry import Registry
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     name: (module, about)
@@ -71,11 +74,11 @@ class Verbs(click.Group):
     """Group of commands whose modules are imported only when called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*COMMANDS, *_plugin_names()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            return None
+            return _plugin_commands().load(cmd_name) if cmd_name in _plugin_names() else None
         module = import_module(COMMANDS[cmd_name][0])
         # `import` is a keyword of Python, so its function cannot have that name.
         command: click.Command = getattr(
@@ -87,17 +90,16 @@ class Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
-            raise click.UsageError(
-                f"there is no command {name!r}.{did_you_mean(name, COMMANDS)}", ctx
-            )
+        if name not in COMMANDS and not name.startswith("-") and name not in _plugin_names():
+            near = did_you_mean(name, self.list_commands(ctx))
+            raise click.UsageError(f"there is no command {name!r}.{near}", ctx)
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the name of a command without importing any command."""
         names = [
             CompletionItem(name, help=about)
-            for name, (_, about) in COMMANDS.items()
+            for name, about in (*_abouts(), *_plugin_abouts())
             if name.startswith(incomplete)
         ]
         return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
@@ -105,7 +107,34 @@ class Verbs(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+            formatter.write_dl(_abouts())
+        if plugins := _plugin_abouts():
+            with formatter.section("Commands of installed packages"):
+                formatter.write_dl(plugins)
+
+
+def _abouts() -> list[tuple[str, str]]:
+    return [(name, about) for name, (_, about) in COMMANDS.items()]
+
+
+def _plugin_commands() -> Registry[click.Command]:
+    from assay.app.surface_plugins import COMMAND_PLUGINS
+
+    return COMMAND_PLUGINS
+
+
+def _plugin_names() -> list[str]:
+    """Return the names of packages' commands. Reads entry points, which takes 40 ms."""
+    return [name for name in _plugin_commands().plugin_names() if name not in COMMANDS]
+
+
+def _plugin_abouts() -> list[tuple[str, str]]:
+    """Return each command of a package with its origin, without importing it."""
+    return [
+        (offer.name, f"From the package {offer.package} {offer.version}.")
+        for offer in _plugin_commands().offers()
+        if offer.name not in COMMANDS and not offer.problem
+    ]
 
 
 def _show_version(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:
@@ -224,6 +253,13 @@ def _our_error(error: Exception, arguments: list[str], *, as_json: bool) -> int:
     """Report an unexpected exception in one line. With ASSAY_DEBUG=1, show the traceback."""
     if os.environ.get("ASSAY_DEBUG"):
         raise error
+    name = arguments[0] if arguments else ""
+    if name not in COMMANDS and name in _plugin_names():
+        origin = dict(_plugin_abouts())[name].rstrip(".").lower()
+        problem = f"the command {name!r} {origin} failed: {type(error).__name__}: {error}."
+        remedy = "ASSAY_DEBUG=1 shows where it happened; please report it to its authors."
+        complain(f"{problem} {remedy}", as_json=as_json)
+        return EXIT_OUR_ERROR
     # A damaged store can cause any exception, because its values may be ones that no code expects.
     if damage := _damage(arguments) or _bytes_as_text(error):
         remedy = "Restore it from a copy; `assay doctor --check-store` lists what is damaged."

@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 @click.option("--installed", is_flag=True, help="Only plug-ins of installed packages.")
 @click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to stdout.")
 def plugins(installed: bool, as_json: bool) -> int:
-    """List providers, scorers, graders, agents, importers and exporters, and where they come from.
+    """List providers, scorers, graders, agents, importers, exporters and commands, and where they
+    come from.
 
     Exit 1 if a plug-in of a package cannot be used.
     """
     from assay.app.installed_plugins import installed_plugins
     from assay.app.wire import to_json
+    from assay.cli.main import COMMANDS
 
-    listed = [part for part in installed_plugins() if part.package or not installed]
+    listed = [part for part in installed_plugins(COMMANDS) if part.package or not installed]
     broken = [part for part in listed if part.problem is not None]
     if as_json:
         print_json({"plugins": [to_json(part) for part in listed]})
