@@ -17,7 +17,7 @@ from assay.app.review import decisions, protocol
 from assay.app.review.decisions import assessment_key
 from assay.app.review.item_view import Showcase
 from assay.app.workspace import Workspace
-from assay.cli.review_item import item_lines
+from assay.cli.review_item import grade_lines, material_lines
 from assay.domain.identifiers import RunId
 from assay.web.server import create_app
 from tests.journey.conftest import Command
@@ -519,7 +519,7 @@ def test_reviewers_see_verdict_check_and_structure(assay: Command, files: Path) 
         assert (item["final_answer"], item["ideal"]) == ("\\(60\\)", "The solution of 101.")
         showcase = Showcase(workspace.archive, workspace.journal)
         shown = showcase.item(decisions.assessment(workspace, assessment_key(partial)))
-        lines = [line.text for line in item_lines(shown, (), ())]
+        lines = [line.text for line in (*material_lines(shown, (), ()), *grade_lines(shown))]
         assert "  Candidate A: Partial" in lines
         assert "  Candidate A: Final answer does not match. (math)" in lines
         assert lines[(at := lines.index("1. Divide.")) : at + 2] == [

@@ -1,8 +1,9 @@
-"""`assay review` on a pseudo-terminal: keys, scrolling, corrections, and grading by people."""
+"""`assay review` on a pseudo-terminal: decisions, corrections, long items, people's grades."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests.support.sets import NAMES, write_set
 from tests.support.terminal import terminal
 
 JUDGE = "openai/judge-1"
-KEYS = "[q]uit  [?] help"
+KEYS = "[q]uit [?] help: "
 POEM = "\n".join(f"verse {n}" for n in range(1, 61))
 PEOPLE = {
     "name": "poems",
@@ -49,61 +50,95 @@ def questions_of(assay: Command) -> list[str]:
     return [f"Candidate {label} · {criterion} (" for criterion in criteria for label in labels]
 
 
-def test_every_screen_counts_items_hides_names_and_shows_the_keys(
+def test_every_item_is_plain_text_with_its_place_hidden_names_and_choices(
     assay: Command, judged: Path
 ) -> None:
-    with terminal("review", folder=judged, rows=30) as screen:
+    with terminal("review", folder=judged, environment={"NO_COLOR": "1"}) as screen:
         first = screen.expect(KEYS)
         assert "1 of 3" in first
-        assert "[a]pprove  [c]orrect" in first
+        assert "[a]pprove [c]orrect [x] reject [r]erun [s]kip [u]ndo [v]iew" in first
         assert not any(name in first for name in NAMES)
-        screen.press("?")
-        assert "Space, Page Down" in screen.expect("any key: back")
-        screen.press("z")
-        screen.expect("1 of 3")
-        screen.press("a")
-        screen.expect("2 of 3")
-        screen.press("s")
+        screen.type("?")
+        assert "the item stays pending" in screen.expect(KEYS)
+        screen.type("z")
+        screen.expect("'z' does nothing here")
+        screen.type("a")
+        assert ": approved\n" in screen.expect("2 of 3")
+        screen.type("SKIP")
         screen.expect("3 of 3")
-        screen.press("q")
+        screen.type("quit")
         assert screen.end() == 0
         assert "1 item decided; 2 items still pending" in screen.output
+        assert "\x1b" not in screen.output
+    assert states(assay) == ["approved", "pending", "pending"]
+
+
+@pytest.mark.parametrize("ending", ["\x03", "\x04"])
+def test_ctrl_c_and_the_end_of_input_end_with_the_counts(
+    assay: Command, judged: Path, ending: str
+) -> None:
+    with terminal("review", folder=judged) as screen:
+        screen.expect(KEYS)
+        screen.type("a")
+        screen.expect("2 of 3")
+        screen.expect(KEYS)
+        if ending == "\x03":
+            screen.interrupt("1 item decided; 2 items still pending")
+        else:
+            screen.press(ending)
+            screen.expect("1 item decided; 2 items still pending")
+        assert screen.end() == 0
+    assert states(assay) == ["approved", "pending", "pending"]
+
+
+def test_an_item_that_was_decided_elsewhere_gives_way_to_the_next(
+    assay: Command, judged: Path
+) -> None:
+    with terminal("review", folder=judged) as screen:
+        first = screen.expect(KEYS)
+        (number,) = set(re.findall(r" · (a\d+)\n", first))
+        assert assay("review", "approve", number).code == 0
+        screen.type("a")
+        screen.expect(f"{number} was decided by someone else in the meantime.")
+        screen.expect(KEYS)
+        screen.type("q")
+        assert screen.end() == 0
+        assert "0 items decided; 2 items still pending" in screen.output
     assert states(assay) == ["approved", "pending", "pending"]
 
 
 def test_undo_brings_the_last_item_back(assay: Command, judged: Path) -> None:
     with terminal("review", folder=judged) as screen:
         screen.expect("1 of 3")
-        screen.press("u")
+        screen.type("u")
         screen.expect("Nothing was decided in this session.")
-        screen.press("a")
+        screen.type("a")
         screen.expect("2 of 3")
-        screen.press("u")
+        screen.type("u")
         screen.expect("1 of 3")
-        screen.press("q")
+        screen.type("q")
         assert screen.end() == 0
     assert states(assay) == ["pending"] * 3
 
 
-def test_a_typo_in_a_correction_is_edited_and_not_lost(assay: Command, judged: Path) -> None:
+def test_a_mistake_in_a_correction_is_asked_again(assay: Command, judged: Path) -> None:
     questions = questions_of(assay)
     with terminal("review", folder=judged, columns=120) as screen:
         screen.expect(KEYS)
-        screen.press("c")
+        screen.type("c")
         screen.expect(questions[0])
-        screen.press("\x15" + "17/10\r")  # Ctrl-U clears the judge's score
+        screen.type("17/10")
         screen.expect("'17/10' is not a score.")
-        screen.expect("): 17/10")
-        screen.press("\x01\x04\r")  # to the beginning of the line, delete the 1
+        screen.type("7/10")
         for question in questions[1:]:
             screen.expect(question)
-            screen.press("\r")
+            screen.type("")
         screen.expect("reason: ")
-        screen.press("\r")
+        screen.type("")
         screen.expect("needs a reason")
-        screen.press("too kind\r")
+        screen.type("too kind")
         screen.expect("2 of 3")
-        screen.press("q")
+        screen.type("q")
         assert screen.end() == 0
     (event,) = [
         event
@@ -117,44 +152,58 @@ def test_a_typo_in_a_correction_is_edited_and_not_lost(assay: Command, judged: P
 def test_ctrl_c_in_a_question_goes_back_to_the_item(assay: Command, judged: Path) -> None:
     with terminal("review", folder=judged) as screen:
         screen.expect(KEYS)
-        screen.press("x")
+        screen.type("x")
         screen.expect("reason: ")
         screen.interrupt("[a]pprove")
-        screen.press("q")
+        screen.type("q")
         assert screen.end() == 0
     assert states(assay) == ["pending"] * 3
 
 
-def test_a_tall_item_scrolls_and_shows_the_prompt_that_was_sent(graded_by_people: Path) -> None:
-    with terminal("review", folder=graded_by_people, rows=20) as screen:
-        first = screen.expect("[g]rade  [x] reject")
+def test_a_long_item_is_decided_only_after_all_of_it_was_shown(
+    assay: Command, project: Path
+) -> None:
+    saga = "\n".join(f"verse {n}" for n in range(1, 301))
+    suite = {**PEOPLE, "tasks": [{"id": "saga", "prompt": f"Repeat this.\x1b[2J\u202e\n{saga}"}]}
+    (project / "saga.json").write_text(json.dumps(suite), "utf-8")
+    assert assay("run", "saga.json").code == 0
+    with terminal("review", folder=project, environment={"PAGER": "cat"}) as screen:
+        first = screen.expect(KEYS)
         assert "Prompt that was sent (user)" in first
-        assert "lines 1 to 18 of " in first
-        assert "verse 40" not in first
-        screen.press("\x1b[6~\x1b[6~")  # Page Down, twice
-        screen.expect("verse 40")
-        screen.press("\x1b[F")  # End
-        screen.expect("sense (0–10, weight")
-        screen.press("\x1b[H")
-        screen.expect("lines 1 to 18 of ")
-        screen.press("q")
+        assert "Repeat this.\\x1b[2J\\u202e" in first
+        assert "verse 198\n" in first
+        assert "verse 201" not in first
+        assert first.count("… the rest is left out; type view to see all of it") == 3
+        assert "sense (0–10, weight" in first
+        screen.type("g")
+        assert "Type view to see it all, then decide." in screen.expect(KEYS)
+        screen.type("view")
+        assert "verse 300" in screen.expect(KEYS)
+        screen.type("x")
+        screen.expect("reason: ")
+        screen.type("no rhymes")
         assert screen.end() == 0
+        assert "\x1b[2J" not in screen.output
+        assert "\u202e" not in screen.output
+    (row,) = assay("review", "list", "--json", "--state", "rejected").document["assessments"]
+    (event,) = assay("review", "show", row["id"], "--json").document["events"]
+    assert (event["via"], event["displayed"]) == ("terminal", True)
 
 
 def test_people_grade_by_criterion_with_names_hidden(
     assay: Command, graded_by_people: Path
 ) -> None:
     with terminal("review", folder=graded_by_people, columns=100, rows=200) as screen:
-        shown = screen.expect("[g]rade  [x] reject")
+        shown = screen.expect("[g]rade [x] reject")
         assert "ann" not in shown
         assert "bob" not in shown
-        screen.press("g")
+        screen.type("g")
         for place, answer in enumerate(("4", "2/5", "10", "5")):
             criterion = "rhyme (0–5)" if place < 2 else "sense (0–10)"
             screen.expect(f"Candidate {'AB'[place % 2]} · {criterion}: ")
-            screen.press(f"{answer}\r")
-        screen.expect("reason: graded")
-        screen.press("\r")
+            screen.type(answer)
+        screen.expect("reason [graded]: ")
+        screen.type("")
         assert screen.end() == 0
         assert "that was the last one: 1 item decided; see `assay stats`" in screen.output
     means = sorted(one["mean"] for one in assay("stats", "--json").document["candidates"])
@@ -167,17 +216,17 @@ def test_a_blind_item_shows_grades_after_the_own_scores(assay: Command, judged: 
     assert assay("review", "protocol", run["run_id"], "--set", "blind=1").code == 0
     questions = questions_of(assay)
     with terminal("review", folder=judged, columns=100, rows=200) as screen:
-        assert "Report" not in screen.expect("[g]rade, then see")
-        screen.press("a")
+        assert "Report" not in screen.expect("[g]rade [x] reject")
+        screen.type("a")
         screen.expect("'a' does nothing here")
-        screen.press("g")
+        screen.type("g")
         for question in questions:
             screen.expect(question)
-            screen.press("5\r")
+            screen.type("5")
         assert "your score: 5" in screen.expect("[a]pprove")
-        screen.press("a")
+        screen.type("a")
         screen.expect("2 of 3")
-        screen.press("q")
+        screen.type("q")
         assert screen.end() == 0
     assert states(assay) == ["approved", "pending", "pending"]
 
@@ -189,23 +238,23 @@ def test_one_login_gives_one_opinion_at_a_terminal_whatever_its_name(
     assert assay("review", "protocol", run["run_id"], "--set", "second=1").code == 0
     with terminal("review", "--reviewer", "ann", folder=judged, columns=100, rows=200) as screen:
         screen.expect("[a]pprove")
-        screen.press("a")
+        screen.type("a")
         screen.expect("2 of 3")
-        screen.press("q")
+        screen.type("q")
         assert screen.end() == 0
     with terminal("review", "--reviewer", "bob", folder=judged, columns=100, rows=200) as screen:
         screen.expect("[a]pprove")
-        screen.press("a")
+        screen.type("a")
         screen.expect("already has a verdict of the same person, under the name ann")
-        screen.press("q")
+        screen.type("q")
         assert screen.end() == 0
     assert states(assay) == ["pending"] * 3
     with terminal(
         "review", folder=judged, columns=100, rows=200, environment={"ASSAY_REVIEWER": "bob"}
     ) as screen:
         screen.expect("[a]pprove")
-        screen.press("a")
+        screen.type("a")
         screen.expect("2 of 3")
-        screen.press("q")
+        screen.type("q")
         assert screen.end() == 0
     assert states(assay) == ["approved", "pending", "pending"]

@@ -42,6 +42,10 @@ class Terminal:
         self._seen = len(self.output)
         os.write(self._handle, keys.encode())
 
+    def type(self, line: str) -> None:
+        """Type a line and press Enter."""
+        self.press(f"{line}\r")
+
     def expect(self, text: str) -> str:
         """Read until the text appears after the last key; return all that was written since,
         without escape sequences.

@@ -4,7 +4,7 @@ the terminal.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from assay.app.review.double_review import wording
 from assay.cli.output import visible
@@ -18,28 +18,32 @@ if TYPE_CHECKING:
     from assay.domain.opinions import OpinionsShown
     from assay.domain.selection import AssessmentDetail
 
-_BLOCKS = frozenset(
+_BLOCKS: Final = frozenset(
     {"p", "li", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "blockquote", "tr", "br", "hr"}
 )
 
 
-class ScreenLine(NamedTuple):
-    """One line of an item, before it is folded to the width of the screen."""
+_MOST_ROWS: Final = 200
+_ROW: Final = 80
+
+
+class ItemLine(NamedTuple):
+    """One line of an item, before it is wrapped."""
 
     text: str
     heading: bool = False
 
 
-def item_lines(
+def material_lines(
     item: Item, prompt: Sequence[tuple[str, str]], columns: Sequence[tuple[str, str]]
-) -> list[ScreenLine]:
-    """Return the lines of an item that the reviewer may see now.
+) -> list[ItemLine]:
+    """Return the task, the reference and the answers of an item, as the reviewer may see them.
 
     Args:
         prompt: messages sent to all candidates; empty if candidates received different messages.
         columns: the task's columns, which candidates' prompts may contain.
     """
-    lines = [ScreenLine(f"{item.stamp} · suite {item.suite}")]
+    lines = [ItemLine(f"{item.stamp} · suite {item.suite}")]
     if prompt:
         for role, text in prompt:
             lines += _part(f"Prompt that was sent ({role})", text)
@@ -55,15 +59,10 @@ def item_lines(
     lines += _part("Correct final answer", item.final_answer or "")
     for pane in item.panes:
         cut = " · cut off by the token limit" if pane.truncated else ""
+        label = f"{pane.label}{'' if pane.name is None else f', {pane.name}'}{cut}"
+        lines += [ItemLine(""), ItemLine(label, heading=True)]
         lines += [
-            ScreenLine(""),
-            ScreenLine(
-                f"{pane.label}{'' if pane.name is None else f', {pane.name}'}{cut}", heading=True
-            ),
-        ]
-        lines += [
-            ScreenLine(f"{number:4} {line}")
-            for number, line in enumerate(pane.text.splitlines(), 1)
+            ItemLine(f"{number:4} {line}") for number, line in enumerate(pane.text.splitlines(), 1)
         ]
         if pane.structured is not None:
             steps = "\n".join(f"{n}. {step}" for n, step in enumerate(pane.structured.steps, 1))
@@ -73,39 +72,60 @@ def item_lines(
             )
         for role, text in pane.sent if not prompt else ():
             lines += _part(f"Prompt that was sent to {pane.label} ({role})", text)
-    lines += [
-        ScreenLine(""),
-        ScreenLine("Criteria" if item.blind or item.person else "Grades", heading=True),
+    return _split(lines)
+
+
+def grade_lines(item: Item) -> list[ItemLine]:
+    """Return the criteria of an item with the grades that the reviewer may see now."""
+    lines = [
+        ItemLine(""),
+        ItemLine("Criteria" if item.blind or item.person else "Grades", heading=True),
     ]
     for row in item.criteria:
         lines += _criterion(item, row)
     for pane in item.panes if not item.person else ():
-        lines += [ScreenLine(f"  {pane.label}: {pane.verdict}")] if pane.verdict else []
-        lines += (
-            [ScreenLine(f"  {pane.label}: {pane.check.message} ({pane.check.scorer})")]
-            if pane.check
-            else []
-        )
-    for flag in item.flags:
-        lines.append(ScreenLine(f"▲ {flag.detail}"))
+        if pane.verdict:
+            lines.append(ItemLine(f"  {pane.label}: {pane.verdict}"))
+        if pane.check:
+            lines.append(ItemLine(f"  {pane.label}: {pane.check.message} ({pane.check.scorer})"))
+    lines += [ItemLine(f"▲ {flag.detail}") for flag in item.flags]
     lines += _part("Report", "".join(_texts(item.report)).strip())
-    for event in item.events:
-        lines.append(
-            ScreenLine(f"{event.at} {event.reviewer}: {event.verb} {event.reason}".rstrip())
-        )
+    lines += [
+        ItemLine(f"{event.at} {event.reviewer}: {event.verb} {event.reason}".rstrip())
+        for event in item.events
+    ]
+    return _split(lines)
+
+
+def shortened(lines: Iterable[ItemLine]) -> list[ItemLine]:
+    """Return the lines with at most 200 rows of 80 characters under each heading."""
+    kept: list[ItemLine] = []
+    rows = 0
+    for line in lines:
+        left = _MOST_ROWS if line.heading else _MOST_ROWS - rows
+        rows = _MOST_ROWS - left + 1 + len(line.text) // _ROW
+        if rows <= _MOST_ROWS:
+            kept.append(line)
+        elif left >= 0:
+            kept.append(ItemLine(line.text[: left * _ROW]))
+            kept.append(ItemLine("… the rest is left out; type view to see all of it"))
+    return kept
+
+
+def _split(lines: Iterable[ItemLine]) -> list[ItemLine]:
     return [
-        ScreenLine(text, line.heading)
+        ItemLine(text, line.heading)
         for line in lines
         for text in visible(line.text).expandtabs(4).split("\n")
     ]
 
 
-def _part(title: str, text: str) -> list[ScreenLine]:
-    return [ScreenLine(""), ScreenLine(title, heading=True), ScreenLine(text)] if text else []
+def _part(title: str, text: str) -> list[ItemLine]:
+    return [ItemLine(""), ItemLine(title, heading=True), ItemLine(text)] if text else []
 
 
-def _criterion(item: Item, row: RubricRow) -> Iterator[ScreenLine]:
-    yield ScreenLine(
+def _criterion(item: Item, row: RubricRow) -> Iterator[ItemLine]:
+    yield ItemLine(
         f"{row.name} ({row.scale}, weight {row.weight:g})"
         + (f": {row.guidance}" if row.guidance else "")
     )
@@ -116,10 +136,10 @@ def _criterion(item: Item, row: RubricRow) -> Iterator[ScreenLine]:
             reason = "".join(
                 part if isinstance(part, str) else f"“{part.text}”" for part in cell.reason
             )
-            yield ScreenLine(f"  {pane.label}: {raw}. {reason}".rstrip())
-            yield from (ScreenLine(f"      “{quote.text}”") for quote in cell.evidence)
+            yield ItemLine(f"  {pane.label}: {raw}. {reason}".rstrip())
+            yield from (ItemLine(f"      “{quote.text}”") for quote in cell.evidence)
         if (place, row.name) in own:
-            yield ScreenLine(
+            yield ItemLine(
                 f"  {pane.label}, your score: {row.low + own[place, row.name] * (row.high - row.low):g}"
             )
 

@@ -1,37 +1,55 @@
-"""Review in the terminal: one screen per item, and one key per decision.
+"""Review in the terminal: print one item after the other, and ask for a decision on each.
 
-The review service decides what a reviewer may see, as on the review page. Names are hidden while an
-item is pending. A blind item shows the judge's grades only after the reviewer has entered scores.
+Everything is plain text that scrolls, and every answer is a line. The review service decides what
+a reviewer may see, as on the review page. Names are hidden while an item is pending. A blind item
+shows the judge's grades only after the reviewer has entered scores.
 """
 
 from __future__ import annotations
 
 import secrets
 import time
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from assay.cli.output import counted, say
-from assay.cli.review_item import ScreenLine, item_lines
-from assay.cli.review_screen import Screen
+import click
+
+from assay.cli.output import counted, say, visible
+from assay.cli.review_item import grade_lines, material_lines, shortened
 from assay.domain.errors import InputError
 from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.lifecycle import AssessmentState, Verb
 from assay.domain.review import Via
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
 
     from assay.app.review.item import Item, RubricRow
     from assay.app.workspace import Workspace
+    from assay.cli.review_item import ItemLine
     from assay.domain.selection import Selection
 
     Scores = tuple[tuple[int, str | None, float], ...]
 
-_KEYS: Final = "[a]pprove  [c]orrect  [x] reject  [r]erun  [s]kip  [u]ndo last  [q]uit  [?] help"
-_GRADE_KEYS: Final = "[g]rade  [x] reject  [s]kip  [u]ndo last  [q]uit  [?] help"
-_BLIND_KEYS: Final = "[g]rade, then see the judge's grades  [x] reject  [r]erun  [s]kip  [u]ndo last  [q]uit  [?] help"
-_HELP: Final = (files(__package__) / "review_keys.txt").read_text("utf-8")
+_CHOICES: Final = {
+    "approve": ("a", "the judge's grades count as they are"),
+    "correct": ("c", "enter your own scores, criterion by criterion; Enter keeps a score"),
+    "grade": ("g", "score an item for people, or a blind item before you see the grades"),
+    "reject": ("x", "the grades count in no statistic; asks for a reason"),
+    "rerun": ("r", "have the judge grade the answers again; asks for a note to the judge"),
+    "skip": ("s", "the item stays pending and comes back after the others"),
+    "undo": ("u", "take back your last decision of this session"),
+    "view": ("v", "show the whole item in the pager, also the texts that are left out"),
+    "quit": ("q", "stop; everything decided so far is stored"),
+    "help": ("?", "show this list"),
+}
+"""Key and meaning of each choice."""
+
+_DECISIONS: Final = frozenset({"approve", "correct", "grade", "reject"})
+
+_HINTS: Final = """
+Type a word or its key, then Enter.
+Enter scores on each criterion's own scale, such as 7, or as a share, such as 7/10.
+Ctrl-C in a question goes back to the item; at this prompt, it quits."""
 
 
 def go_through(workspace: Workspace, selection: Selection, *, reviewer: str | None) -> None:
@@ -40,8 +58,7 @@ def go_through(workspace: Workspace, selection: Selection, *, reviewer: str | No
     """
     session = _Session(workspace, selection, reviewer or workspace.reviewer)
     try:
-        with Screen().opened() as screen:
-            ending = session.run(screen)
+        ending = session.run()
     finally:
         session.leave()
     say(ending)
@@ -73,11 +90,14 @@ class _Session:
         self._left_pending: set[AssessmentKey] = set()
         self._again: AssessmentKey | None = None
 
-    def run(self, screen: Screen) -> str:
-        """Show items until the queue is empty or the reviewer quits; return a closing sentence."""
-        while (key := self._next()) is not None:
-            if self._decide_item(screen, key) == "quit":
-                return f"{counted(len(self._decided), 'item')} decided; {counted(self._waiting(), 'item')} still pending"
+    def run(self) -> str:
+        """Show items until the queue is empty or the reviewer stops; return a closing sentence."""
+        try:
+            while (key := self._next()) is not None:
+                self._decide_item(key)
+        except (KeyboardInterrupt, click.Abort):
+            decided, pending = len(self._decided), self._waiting()
+            return f"\n{counted(decided, 'item')} decided; {counted(pending, 'item')} still pending"
         if not self._decided and not self._skipped:
             return "no assessments are pending"
         skipped = (
@@ -120,97 +140,105 @@ class _Session:
         others = self._service.opinions.waits_for_others(self._selection, reviewer=self._reviewer)
         return self._concealment.tally(self._selection).get(AssessmentState.PENDING, 0) - others
 
-    def _decide_item(self, screen: Screen, key: AssessmentKey) -> str:
-        """Show one item until it is decided or skipped; return "quit" if the reviewer stops."""
-        message, from_top = "", True
-        place = len(self._decided) + len(self._skipped) + 1
-        of = max(place, len(self._decided) + self._waiting())
+    def _decide_item(self, key: AssessmentKey) -> None:
+        """Show one item until it is decided or skipped; raises `click.Abort` if the reviewer
+        stops.
+        """
         began = time.monotonic()
+        shown: Item | None = None
+        unread = False
         while True:
             item = self._service.item(key, reviewer=self._reviewer, whole=True)
-            if item.state != AssessmentState.PENDING:  # another reviewer decided it in the meantime
+            if item.state != AssessmentState.PENDING:
+                say(f"{item.id} was decided by someone else in the meantime.")
                 self._queue.done_with(key)
-                return "decided elsewhere"
-            title = f"{place} of {of} · {item.thing} · trial {item.k} of {item.of} · {item.id}"
-            if item.attempt > 1:
-                title += f" · attempt {item.attempt}"
-            keys = _GRADE_KEYS if item.person else _BLIND_KEYS if item.blind else _KEYS
-            pressed = screen.show(
-                title, self._lines(key, item), keys, message=message, from_top=from_top
-            )
-            message, from_top = "", False
-            match pressed:
-                case "q":
-                    return "quit"
-                case "?":
-                    screen.show(
-                        "Keys of the review",
-                        [ScreenLine(line) for line in _HELP.split("\n")],
-                        "any key: back",
-                    )
-                case "s":
-                    self._skip(key)
-                    return "skipped"
-                case "u" if self._decided:
-                    if not (message := self._undo(key)):
-                        return "undone"
-                case "u":
-                    message = "Nothing was decided in this session."
-                case _:
-                    active_ms = round(1000 * (time.monotonic() - began))
-                    message, done = self._act(screen, key, item, pressed, active_ms)
-                    if done:
-                        return "decided"
+                return
+            material, grades = self._material(key, item), grade_lines(item)
+            if shown is None:
+                beginning = shortened(material)
+                unread = beginning != material
+                say(f"\n{self._title(item)}", bold=True)
+                _say_lines(beginning)
+            if shown is None or shown.blind != item.blind:
+                _say_lines(grades)
+            shown = item
+            choice = _asked_choice(item)
+            if choice == "help":
+                say(_help(item))
+            elif choice == "view":
+                click.echo_via_pager("\n".join(line.text for line in (*material, *grades)))
+                unread = False
+            elif unread and choice in _DECISIONS:
+                say("Part of this item is left out above. Type view to see it all, then decide.")
+            elif self._acted(key, item, choice, round(1000 * (time.monotonic() - began))):
+                return
 
-    def _lines(self, key: AssessmentKey, item: Item) -> list[ScreenLine]:
+    def _title(self, item: Item) -> str:
+        place = len(self._decided) + len(self._skipped) + 1
+        of = max(place, len(self._decided) + self._waiting())
+        again = f" · attempt {item.attempt}" if item.attempt > 1 else ""
+        return f"{place} of {of} · {item.thing} · trial {item.k} of {item.of} · {item.id}{again}"
+
+    def _material(self, key: AssessmentKey, item: Item) -> list[ItemLine]:
         detail = self._workspace.archive.assessments.detail(key)
-        return item_lines(
+        return material_lines(
             item, self._showcase.common_prompt(detail), tuple(detail.task.columns.items())
         )
 
-    def _act(
-        self, screen: Screen, key: AssessmentKey, item: Item, pressed: str, active_ms: int
-    ) -> tuple[str, bool]:
-        """Apply the decision of a key; return a message, and True if the item is finished."""
-        grades = item.person or item.blind
-        match pressed:
-            case "a" if not grades:
-                try:
-                    self._submit(key, Verb.APPROVE, active_ms=active_ms)
-                except InputError as error:
-                    return str(error), False
-            case "x":
-                if not _repeated(
-                    screen,
-                    "reason",
-                    lambda text: self._submit(key, Verb.REJECT, reason=text, active_ms=active_ms),
-                ):
-                    return "", False
-            case "g" | "c" if grades or pressed == "c":
-                scores = _asked_scores(screen, item)
-                if scores is None:
-                    return "Nothing was changed.", False
-                if item.blind:
-                    return self._show_grades(key, scores), False
-                if not scores:
-                    return "No score differs; `a` approves the grades as they are.", False
-                reason = "graded" if item.person else ""
-                if not _repeated(
-                    screen,
-                    "reason",
-                    lambda text: self._submit(
-                        key, Verb.CORRECT, reason=text, scores=scores, active_ms=active_ms
-                    ),
-                    reason,
-                ):
-                    return "Nothing was changed.", False
-            case "r" if item.rerunnable:
-                return self._rerun(screen, key)
+    def _acted(self, key: AssessmentKey, item: Item, choice: str, active_ms: int) -> bool:
+        """Carry out a choice; False if it was refused or cancelled, or the item goes on."""
+        if choice == "quit":
+            raise click.Abort
+        try:
+            return self._act(key, item, choice, active_ms)
+        except click.Abort:
+            say("\nNothing was changed.")
+        except InputError as error:
+            say(str(error))
+        return False
+
+    def _act(self, key: AssessmentKey, item: Item, choice: str, active_ms: int) -> bool:
+        """Ask for what a choice needs, and apply it; True if another item comes next."""
+        match choice:
+            case "skip":
+                self._skip(key)
+                return True
+            case "undo":
+                return self._undo(key)
+            case "rerun":
+                return self._rerun(key)
+            case "approve":
+                self._submit(key, Verb.APPROVE, active_ms=active_ms)
+            case "reject":
+                self._submit_with_reason(key, Verb.REJECT, active_ms)
             case _:
-                return f"{pressed!r} does nothing here; ? shows the keys.", False
+                scores = _asked_scores(item)
+                if item.blind:
+                    self._service.verdict(key, scores, reviewer=self._reviewer)
+                    say("Your scores are stored. Compare them with the judge's grades, then")
+                    say("approve or correct these.")
+                    return False
+                if not scores:
+                    say("No score differs; approve keeps the grades as they are.")
+                    return False
+                kept = "graded" if item.person else ""
+                self._submit_with_reason(key, Verb.CORRECT, active_ms, scores=scores, kept=kept)
         self._decided.append(key)
         self._queue.done_with(key)
-        return "", True
+        return True
+
+    def _submit_with_reason(
+        self, key: AssessmentKey, verb: Verb, active_ms: int, *, scores: Scores = (), kept: str = ""
+    ) -> None:
+        """Ask for a reason and store the decision; ask again if it is refused."""
+
+        def submit(reason: str) -> None:
+            try:
+                self._submit(key, verb, reason=reason, scores=scores, active_ms=active_ms)
+            except InputError as error:
+                raise click.UsageError(visible(str(error))) from None
+
+        click.prompt("reason", default=kept, show_default=bool(kept), value_proc=submit)
 
     def _submit(
         self,
@@ -238,80 +266,102 @@ class _Session:
         )
         if state is AssessmentState.PENDING and verb is not Verb.UNDO:
             self._left_pending.add(key)
+            say(f"{shown_assessment(key)}: your opinion is stored; another person must decide too")
         else:
             self._left_pending.discard(key)
+            say(f"{shown_assessment(key)}: {'undone, and ' if verb is Verb.UNDO else ''}{state}")
 
-    def _undo(self, key: AssessmentKey) -> str:
-        """Undo the last decision, so that its item is shown next; return an error message or an
-        empty text.
-        """
-        try:
-            self._submit(self._decided[-1], Verb.UNDO)
-        except InputError as error:
-            return str(error)
+    def _undo(self, key: AssessmentKey) -> bool:
+        """Undo the last decision, so that its item is shown next; False if nothing was undone."""
+        if not self._decided:
+            say("Nothing was decided in this session.")
+            return False
+        self._submit(self._decided[-1], Verb.UNDO)
         self._queue.put_back(key, desk=self._desk)
         self._again = self._decided.pop()
-        return ""
+        return True
 
-    def _show_grades(self, key: AssessmentKey, scores: Scores) -> str:
-        try:
-            self._service.verdict(key, scores, reviewer=self._reviewer)
-        except InputError as error:
-            return str(error)
-        return "Your scores are stored. Compare them with the judge's grades, then approve or correct these."
-
-    def _rerun(self, screen: Screen, key: AssessmentKey) -> tuple[str, bool]:
+    def _rerun(self, key: AssessmentKey) -> bool:
         from assay.app.review import rerun
 
-        note = screen.ask("note to the judge: what to pay attention to")
-        if not (note or "").strip():
-            return "A rerun needs a note to the judge.", False
-        try:
-            new, failure = rerun.rerun_now(
-                self._workspace, key, reason=str(note), note=str(note), reviewer=self._reviewer
-            )
-        except InputError as error:
-            return str(error), False
+        note = click.prompt("note to the judge: what to pay attention to")
+        new, failure = rerun.rerun_now(
+            self._workspace, key, reason=note, note=note, reviewer=self._reviewer
+        )
         if failure is not None or new is None:
-            return (
-                f"The judge failed: {'' if failure is None else failure.detail} The item is unchanged.",
-                False,
-            )
+            why = "" if failure is None else failure.detail
+            say(f"The judge failed: {why} The item is unchanged.")
+            return False
         self._service.note_rerun(key, reviewer=self._reviewer, idempotency_key=secrets.token_hex(8))
         self._queue.done_with(key)
         self._again = new
-        return f"{shown_assessment(new)} is the new attempt.", True
+        say(f"{shown_assessment(new)} is the new attempt.")
+        return True
 
 
-def _asked_scores(screen: Screen, item: Item) -> Scores | None:
-    """Ask for a score for each criterion and response; return the new or changed scores, or None if
-    the reviewer cancels.
-    """
+def _say_lines(lines: Iterable[ItemLine]) -> None:
+    for line in lines:
+        say(line.text, bold=line.heading)
+
+
+def _offered(item: Item) -> dict[str, str]:
+    """Return the words of the choices that an item allows, by key."""
+    refused = {"approve", "correct"} if item.blind or item.person else {"grade"}
+    if not item.rerunnable:
+        refused.add("rerun")
+    return {key: word for word, (key, _) in _CHOICES.items() if word not in refused}
+
+
+def _help(item: Item) -> str:
+    choices = (f"{key}  {word:8} {_CHOICES[word][1]}" for key, word in _offered(item).items())
+    return "\n".join((*choices, _HINTS))
+
+
+def _asked_choice(item: Item) -> str:
+    """Ask for a choice that the item allows, by its key or word."""
+    offered = _offered(item)
+    names = [
+        f"[{key}]{word[1:]}" if word[0] == key else f"[{key}] {word}"
+        for key, word in offered.items()
+    ]
+
+    def chosen(line: str) -> str:
+        text = line.strip().lower()
+        if text in offered.values():
+            return text
+        if text not in offered:
+            raise click.UsageError(visible(f"{text!r} does nothing here; ? shows the choices."))
+        return offered[text]
+
+    choice: str = click.prompt(" ".join(names), default="", show_default=False, value_proc=chosen)
+    return choice
+
+
+def _asked_scores(item: Item) -> Scores:
+    """Ask for a score for each criterion and response; return the new or changed scores."""
     scores: list[tuple[int, str | None, float]] = []
     for row in item.criteria:
         for place, pane in enumerate(item.panes):
             cell = None if item.blind or item.person else row.cells[place]
-            before = "" if cell is None or cell.raw is None else f"{cell.raw:g}"
-            given = _asked_score(screen, f"{pane.label} · {row.name} ({row.scale})", row, before)
-            if given is None:
-                return None
-            if given != before:
-                scores.append((place, row.name, _share(given, row)))
+            before = None if cell is None or cell.raw is None else f"{cell.raw:g}"
+            share = _asked_score(f"{pane.label} · {row.name} ({row.scale})", row, before)
+            if share is not None:
+                scores.append((place, row.name, share))
     return tuple(scores)
 
 
-def _asked_score(screen: Screen, question: str, row: RubricRow, text: str) -> str | None:
-    """Ask for a score until it is valid for the criterion; None if the reviewer cancels."""
-    problem = ""
-    while (answer := screen.ask(f"{problem}{question}", text)) is not None:
-        text = answer.strip()
+def _asked_score(question: str, row: RubricRow, before: str | None) -> float | None:
+    """Ask for a score until it is valid for the criterion; None if it is the score before."""
+
+    def share(line: str) -> float | None:
+        text = line.strip()
         try:
-            _share(text, row)
+            return None if text == before else _share(text, row)
         except ValueError:
-            problem = f"{text!r} is not a score. "
-        else:
-            return text
-    return None
+            raise click.UsageError(visible(f"{text!r} is not a score.")) from None
+
+    score: float | None = click.prompt(visible(question), default=before, value_proc=share)
+    return score
 
 
 def _share(text: str, row: RubricRow) -> float:
@@ -327,16 +377,3 @@ def _share(text: str, row: RubricRow) -> float:
     if not 0 <= share <= 1:
         raise ValueError(text)
     return share
-
-
-def _repeated(screen: Screen, question: str, act: Callable[[str], None], text: str = "") -> bool:
-    """Ask for a text and apply it, and ask again after an error; False if the reviewer cancels."""
-    problem = ""
-    while (answer := screen.ask(f"{problem}{question}", text)) is not None:
-        try:
-            act(answer)
-        except InputError as error:
-            text, problem = answer, f"{error} "
-        else:
-            return True
-    return False
