@@ -26,6 +26,12 @@ PROGRAM: Mapping[str, str] = {}
 TOKEN = {"authorization": "Bearer anything", **BROWSER}
 
 
+@pytest.fixture(autouse=True)
+def login(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the server's process belong to the user `ann`."""
+    monkeypatch.setattr(Workspace, "login", "ann")
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     with Workspace.open(
