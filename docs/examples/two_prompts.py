@@ -1,11 +1,10 @@
-"""Compare two prompts on the rows of a CSV file; a person then reads the judge's grades. Needs
-OPENAI_API_KEY.
-"""
+"""Compare two prompts on a CSV file; a person then reads the grades. Needs OPENAI_API_KEY."""
 
 import csv
 
 import assay
 
+MODEL = "openai/gpt-5-mini"
 with open("rows.csv", encoding="utf-8", newline="") as file:
     rows = list(csv.DictReader(file))
 suite = assay.Suite(
@@ -13,16 +12,8 @@ suite = assay.Suite(
     tasks=rows,
     map={"prompt": "question", "expected": "answer"},
     candidates=[
-        {
-            "name": "terse",
-            "model": "openai/gpt-5-mini",
-            "prompt": "Answer in one word: {{question}}",
-        },
-        {
-            "name": "long",
-            "model": "openai/gpt-5-mini",
-            "prompt": "Think step by step. {{question}}",
-        },
+        {"name": "terse", "model": MODEL, "prompt": "Answer in one word: {{question}}"},
+        {"name": "long", "model": MODEL, "prompt": "Think step by step. {{question}}"},
     ],
     judge="openai/gpt-5",
 )

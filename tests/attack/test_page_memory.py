@@ -114,9 +114,9 @@ def test_a_page_that_fills_memory_is_not_rendered() -> None:
 @pytest.mark.slow
 @real
 def test_a_large_canvas_is_still_rendered() -> None:
-    script = "let c=document.querySelector('canvas').getContext('2d');c.fillRect(0,0,3000,3000)"
+    script = "let c=document.querySelector('canvas').getContext('2d');c.fillRect(0,0,2000,2000)"
     answer, peak = shot_and_peak(
-        f"<canvas width=3000 height=3000></canvas><script>{script}</script>"
+        f"<canvas width=2000 height=2000></canvas><script>{script}</script>"
     )
     assert isinstance(answer, Shots), answer
     assert peak < MOST_MEMORY
