@@ -67,9 +67,9 @@ def coverage(kind: str, size: tuple[int, int, int], draws: int) -> tuple[float, 
     covered = ranges = 0
     for _ in range(draws):
         scores, rows = benchmark(rng, kind, size, effect)
-        position, candidate, sitting, task = rows.T
+        position, candidate, grading, task = rows.T
         first = position_effects(
-            scores, position=position, candidate=candidate, sitting=sitting, task=task
+            scores, position=position, candidate=candidate, grading=grading, task=task
         )[0]
         if first.ci95 is not None:
             ranges += 1

@@ -12,7 +12,6 @@ from assay.analysis.agreement import (
     JudgesAmongThemselves as JudgesAmongThemselves,
 )
 from assay.analysis.anytime import Anytime as Anytime, Looks as Looks
-from assay.analysis.calibration import JudgedReference as JudgedReference, Trust as Trust
 from assay.analysis.costs import TrialCost as TrialCost
 from assay.analysis.diagnostics import (
     ComparisonDiagnostics as ComparisonDiagnostics,
@@ -26,6 +25,7 @@ from assay.analysis.fair_play import (
     ReviewRates as ReviewRates,
 )
 from assay.analysis.figures import Figure as Figure
+from assay.analysis.judge_errors import JudgedReference as JudgedReference, Trust as Trust
 from assay.analysis.partial_review import (
     CalibratedPair as CalibratedPair,
     CalibratedRank as CalibratedRank,
@@ -79,7 +79,7 @@ from assay.domain.assessment import (
     Verification as Verification,
 )
 from assay.domain.attention import Attention as Attention
-from assay.domain.calibration import (
+from assay.domain.calibration_record import (
     CalibrationRecord as CalibrationRecord,
     JudgeIdentity as JudgeIdentity,
     Tier as Tier,

@@ -18,10 +18,10 @@ from tests.support.model_server import Call, ModelServer, Said
 pytestmark = pytest.mark.slow
 
 BUDGET = 0.02
-MOST_TOKENS = 50
+MAX_TOKENS = 50
 SUITE = f"""\
 name: paid
-parameters: {{max_tokens: {MOST_TOKENS}}}
+parameters: {{max_tokens: {MAX_TOKENS}}}
 tasks:
   - {{id: one, prompt: Say one., score: exact, expected: one, trials: 500}}
 candidates:
@@ -38,8 +38,8 @@ def test_killed_runs_do_not_pass_their_budget(
     def answer(call: Call) -> Said:
         nonlocal charged
         # The provider charges what it wrote, whether or not the client lives to read it.
-        charged += 10e-6 * (4 + MOST_TOKENS)
-        return Said(text="one", input_tokens=4, output_tokens=MOST_TOKENS)
+        charged += 10e-6 * (4 + MAX_TOKENS)
+        return Said(text="one", input_tokens=4, output_tokens=MAX_TOKENS)
 
     server.answer = answer
     server.delay_s = 0.05
@@ -61,7 +61,7 @@ def test_killed_runs_do_not_pass_their_budget(
         if server.served == before:
             break
     last = assay("resume", run["run_id"], "--json").document
-    one_call = 10e-6 * (4 + MOST_TOKENS)
+    one_call = 10e-6 * (4 + MAX_TOKENS)
     assert kills >= 3
     assert charged <= BUDGET + one_call
     assert charged <= last["budget"]["booked_usd"] + 1e-9
@@ -80,8 +80,8 @@ def test_processes_on_a_run_pass_its_budget_by_one_call(
 
     def answer(call: Call) -> Said:
         tokens = 4 if len(charges) < steady else 8 * 66
-        charges.append(10e-6 * (tokens + MOST_TOKENS))
-        return Said(text="one", input_tokens=tokens, output_tokens=MOST_TOKENS)
+        charges.append(10e-6 * (tokens + MAX_TOKENS))
+        return Said(text="one", input_tokens=tokens, output_tokens=MAX_TOKENS)
 
     server.answer = answer
     server.delay_s = 0.05

@@ -16,9 +16,9 @@ from tests.support.document_server import DocumentServer
 
 from assay.domain.failure import CallFailed
 from assay.providers.address_rules import FetchRules
-from assay.providers.documents import (
+from assay.providers.cited_pages import (
     LARGEST_DOCUMENT,
-    MOST_REDIRECTS,
+    MAX_REDIRECTS,
     FetchedDocument,
     fetch_document,
 )
@@ -154,7 +154,7 @@ def test_a_hanging_server_ends_after_the_time_limit(documents: DocumentServer) -
 
 def test_a_loop_of_redirects_ends(documents: DocumentServer) -> None:
     assert "redirected more than 5 times" in refusal(f"{documents.url}/loop", allowing(documents))
-    assert documents.served == MOST_REDIRECTS + 1
+    assert documents.served == MAX_REDIRECTS + 1
 
 
 @pytest.mark.parametrize("path", ["/flood", "/flood?length=no", "/bomb"])

@@ -16,7 +16,7 @@ import orjson
 import pytest
 from tests.attack import figures
 from tests.journey.conftest import Command
-from tests.support.measured import MOST_MEMORY, measured
+from tests.support.measured import MAX_MEMORY, measured
 
 from assay.app.imports import importer, run_writer
 from assay.exchange.parsing import input_files
@@ -101,7 +101,7 @@ def test_pipes_and_devices_are_refused_by_name(tmp_path: Path, place: str) -> No
 def test_a_row_beyond_the_limit_ends_the_table(
     monkeypatch: pytest.MonkeyPatch, rows: bytes
 ) -> None:
-    monkeypatch.setattr(separated, "MOST_ROW_CHARACTERS", 100)
+    monkeypatch.setattr(separated, "MAX_ROW_CHARACTERS", 100)
     (first, rest) = list(separated_rows(io.BytesIO(b"a,b\n1,2\n" + rows), delimiter=","))
     assert first == (2, {"a": "1", "b": "2"})
     assert "has a row of more than" in str(rest[1])
@@ -124,7 +124,7 @@ def test_a_zip_with_a_long_list_of_members_is_refused(
         for number in range(20):
             archive.writestr(f"{number}.json", b"{}")
     assert len(list(archive_members(tmp_path / "a.zip", "a.zip"))) == 20
-    monkeypatch.setattr(input_files, "_MOST_LIST_BYTES", 1000)
+    monkeypatch.setattr(input_files, "_MAX_LIST_BYTES", 1000)
     with pytest.raises(UnreadableFile, match="holds more than"):
         list(archive_members(tmp_path / "a.zip", "a.zip"))
 
@@ -181,7 +181,7 @@ def test_a_batch_of_parquet_holds_few_long_rows(tmp_path: Path) -> None:
 def test_rows_beyond_the_longest_list_of_messages_are_counted(
     assay: Command, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_writer, "MOST_LISTED", 5)
+    monkeypatch.setattr(run_writer, "MAX_LISTED", 5)
     (project / "rows.csv").write_text("task,candidate,score\nt,bob,1\n" + ",bob,1\n" * 20, "utf-8")
     skipped = assay("import", "rows.csv", "--json").document["skipped"]
     assert len(skipped) == 6
@@ -192,9 +192,9 @@ def test_rows_beyond_the_longest_list_of_messages_are_counted(
 def test_a_file_without_usable_rows_is_not_read_to_its_end(
     assay: Command, project: Path, monkeypatch: pytest.MonkeyPatch, row: str
 ) -> None:
-    monkeypatch.setattr(run_writer, "MOST_LISTED", 300)
-    monkeypatch.setattr(run_writer, "MOST_LEFT_OUT", 100)
-    monkeypatch.setattr(mapped_columns, "_MOST_WAITING", 100)
+    monkeypatch.setattr(run_writer, "MAX_LISTED", 300)
+    monkeypatch.setattr(run_writer, "MAX_LEFT_OUT", 100)
+    monkeypatch.setattr(mapped_columns, "_MAX_WAITING", 100)
     header = "model,score" if row == "bob,1" else "task,model,score"
     (project / "rows.csv").write_text(f"{header}\n" + f"{row}\n" * 1000, "utf-8")
     (project / "map.json").write_text(
@@ -244,7 +244,7 @@ def test_long_answers_of_a_small_parquet_file_stay_under_600_mb(tmp_path: Path) 
     )
     done = measured("import", "a.parquet", "--map", "map.json", folder=tmp_path, limit_s=120)
     assert done.status == 1, done.err[-500:]
-    assert done.peak < MOST_MEMORY
+    assert done.peak < MAX_MEMORY
 
 
 @pytest.mark.slow
@@ -261,7 +261,7 @@ def test_no_import_takes_more_than_600_mb(tmp_path: Path, name: str, mapped: boo
     assert done.status in (0, 1, 2), done.err[-500:]
     assert "Traceback" not in done.err
     assert "internal error in Assay" not in done.err
-    through = int(done.peak > MOST_MEMORY)
+    through = int(done.peak > MAX_MEMORY)
     figures.publish(
         "import of a file that unpacks or parses to gigabytes",
         tried=2 * len(BOMBS),

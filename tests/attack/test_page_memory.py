@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.attack import figures
 from tests.support.browser import chromium
-from tests.support.measured import MOST_MEMORY
+from tests.support.measured import MAX_MEMORY
 
 from assay.app.settings import read_settings
 from assay.app.workspace import browser_notes
@@ -99,7 +99,7 @@ def test_no_page_takes_more_than_600_mb(script: str) -> None:
     figures.publish(
         "page under `code_arena` that fills memory",
         tried=len(BOMBS),
-        through=int(peak > MOST_MEMORY),
+        through=int(peak > MAX_MEMORY),
     )
 
 
@@ -119,7 +119,7 @@ def test_a_large_canvas_is_still_rendered() -> None:
         f"<canvas width=2000 height=2000></canvas><script>{script}</script>"
     )
     assert isinstance(answer, Shots), answer
-    assert peak < MOST_MEMORY
+    assert peak < MAX_MEMORY
 
 
 def test_memory_counts_processes_that_left_the_group() -> None:

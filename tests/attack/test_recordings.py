@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.attack import figures
-from tests.support.measured import MOST_MEMORY, measured
+from tests.support.measured import MAX_MEMORY, measured
 
 from assay.domain.errors import SettingsError
 from assay.domain.model import ModelSpec
@@ -61,12 +61,12 @@ def test_a_pipe_is_no_recording_and_does_not_hang(project: Path) -> None:
 
 def test_a_recording_has_a_largest_size(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "long.jsonl").write_text(LINE * 5)
-    monkeypatch.setattr(recordings, "MOST_ANSWERS", 5)
+    monkeypatch.setattr(recordings, "MAX_ANSWERS", 5)
     assert problem_of(project, "long.jsonl") is None
-    monkeypatch.setattr(recordings, "MOST_ANSWERS", 4)
+    monkeypatch.setattr(recordings, "MAX_ANSWERS", 4)
     assert "more than" in str(problem_of(project, "long.jsonl"))
-    monkeypatch.setattr(recordings, "MOST_ANSWERS", 5)
-    monkeypatch.setattr(recordings, "MOST_CHARACTERS", 5 * len(LINE) - 1)
+    monkeypatch.setattr(recordings, "MAX_ANSWERS", 5)
+    monkeypatch.setattr(recordings, "MAX_CHARACTERS", 5 * len(LINE) - 1)
     assert "more than" in str(problem_of(project, "long.jsonl"))
 
 
@@ -86,7 +86,7 @@ def test_no_recording_takes_more_than_600_mb(tmp_path: Path, judge: str) -> None
     assert done.status not in (0, -9), done.err
     assert "Traceback" not in done.err
     assert f"replay/{judge}" in done.err
-    through = int(done.peak > MOST_MEMORY)
+    through = int(done.peak > MAX_MEMORY)
     figures.publish(
         "recording that is a device, huge, long or wide", tried=len(RECORDINGS), through=through
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assay.domain.calibration import CalibrationRecord, JudgeIdentity, Tier
+from assay.domain.calibration_record import CalibrationRecord, JudgeIdentity, Tier
 from assay.store.opening import Store
 
 IDENTITY = JudgeIdentity(

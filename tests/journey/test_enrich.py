@@ -15,7 +15,7 @@ import json5
 import pytest
 
 from assay.app.specialists import enrich
-from assay.providers.documents import LARGEST_DOCUMENT
+from assay.providers.cited_pages import LARGEST_DOCUMENT
 from assay.specialists.templates import most_enriched, read_template
 from tests.journey.conftest import Command, start
 from tests.support.document_server import DocumentServer

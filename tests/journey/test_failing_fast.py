@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import assay as library
-from assay.engine.asking import MOST_FIRST_CALLS
+from assay.engine.asking import MAX_FIRST_CALLS
 from tests.journey.conftest import Command
 from tests.support.model_server import Mishap, ModelServer
 
@@ -105,7 +105,7 @@ def test_a_refused_connection_pauses_the_run(
         "connection",
     )
     shown = assay("show", ran.document["run_id"], "--json").document
-    assert shown["calls"] == MOST_FIRST_CALLS
+    assert shown["calls"] == MAX_FIRST_CALLS
     assert ran.document["trials"]["failed"] == 0
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = (ROOT / "docs/how-to/first-jobs.md").read_text("utf-8")
-MOST_STEPS: Final = 6
+MAX_STEPS: Final = 6
 CITIES: Final = {
     "Peru": "Lima",
     "France": "Paris",
@@ -94,7 +94,7 @@ def walk(assay: Command, project: Path) -> Callable[..., list[str]]:
     write_material(project)
 
     def carry_out(steps: list[Step], **replaced: str) -> list[str]:
-        assert 1 < len(steps) <= MOST_STEPS
+        assert 1 < len(steps) <= MAX_STEPS
         outputs = []
         for name, text in steps:
             if name != "$":
@@ -181,7 +181,7 @@ def test_two_web_services(walk: Callable[..., list[str]]) -> None:
 def test_a_bot_with_pytest(walk: Callable[..., list[str]], project: Path) -> None:
     (project / "bot.py").write_text(BOT, "utf-8")
     steps = steps_of("Test a bot with pytest")
-    assert len(steps) <= MOST_STEPS
+    assert len(steps) <= MAX_STEPS
     on_main = walk(steps[:2])
     assert "1 passed" in on_main[-1]
     assert "Gate passed: bot is not worse" in walk(steps[2:])[-1]
@@ -230,7 +230,7 @@ def test_a_sorted_table_on_a_budget(
         ["question,answer", *(f"Number {n}: which number?,{n}" for n in range(2_000)), ""]
     )
     (project / "rows.csv").write_text(rows, "utf-8")
-    assert len(steps) <= MOST_STEPS
+    assert len(steps) <= MAX_STEPS
     walk([*steps[:1], ("$", "assay validate rows.yaml")])
     small = {"5": "0.0045", "12": "0.0048"}
     paused, _ = walk(steps[1:3], **small)
@@ -252,7 +252,7 @@ def test_two_reviewers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     steps = steps_of("Let two people review")
-    assert len(steps) <= MOST_STEPS
+    assert len(steps) <= MAX_STEPS
     walk(steps[:2])
     reviews = [re.fullmatch(r"ASSAY_REVIEWER=(\w+) assay review", words) for _, words in steps[2:4]]
     for review, closing in zip(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from assay.app.runs.bench import scenario_suite
+from assay.app.runs.scenario_runs import scenario_suite
 from assay.app.specialists.candidates import add_specialist, preferred_agents, specialist_template
 from assay.app.workspace import Workspace
 from assay.domain.errors import InputError

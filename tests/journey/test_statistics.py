@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from assay.app.statistics import documents, power, results
+from assay.app.statistics import power, results, statistics_documents
 from assay.app.wire import plain
 from assay.app.workspace import Workspace
 from assay.domain.identifiers import RunId
@@ -214,13 +214,15 @@ def test_a_random_order_of_reviewing_allows_the_calibrated_number(project: Path)
         plan = a_plan("20250101-000000-alpha-aaaa")
         object.__setattr__(plan, "protocol", {"order": "random", "looks": 5})
         fill(workspace, plan, [["approve", "wait", "approve", "wait"]] * 7)
-        stats = plain(documents.scores_document(results.stats(workspace, Selection())))
+        stats = plain(statistics_documents.scores_document(results.stats(workspace, Selection())))
         calibrated = [one["calibrated"] for one in stats["diagnostics"]["partial_review"]]
         assert all(
             one["mean"] is not None and one["assumes"] == "random_review" for one in calibrated
         )
         compared = plain(
-            documents.comparison_document(results.compare(workspace, Selection(), "alice", "bob"))
+            statistics_documents.comparison_document(
+                results.compare(workspace, Selection(), "alice", "bob")
+            )
         )
         assert compared["anytime"]["looks"]["planned"] == 5
         assert compared["anytime"]["looks"]["reached"] == 2
@@ -245,7 +247,9 @@ def test_plan_cost_follows_the_cost_of_past_calls(project: Path) -> None:
     with Workspace.open(project) as workspace:
         fill(workspace, a_plan("20250101-000000-alpha-aaaa"), [["approve", "reject"]] * 6, calls=2)
         found = plain(
-            documents.power_plan_document(power.plan(workspace, Selection(), detect=0.01))
+            statistics_documents.power_plan_document(
+                power.plan(workspace, Selection(), detect=0.01)
+            )
         )
         assert found["cost_per_trial_usd"] == pytest.approx(0.002)
         assert found["reviews_per_trial"] == 1.0
@@ -276,20 +280,22 @@ def test_every_document_is_whole_whatever_was_decided(
     with Workspace.open(tmp_path_factory.mktemp("w")) as workspace:
         fill(workspace, a_plan("20250101-000000-alpha-aaaa"), decisions, joint=joint)
         everything = Selection()
-        stats = plain(documents.scores_document(results.stats(workspace, everything)))
+        stats = plain(statistics_documents.scores_document(results.stats(workspace, everything)))
         compared = plain(
-            documents.comparison_document(
+            statistics_documents.comparison_document(
                 results.compare(workspace, everything, "alice", "bob", margin=margin)
             )
         )
         ranked = plain(
-            documents.ranking_document(results.rank(workspace, everything, margin=margin))
+            statistics_documents.ranking_document(
+                results.rank(workspace, everything, margin=margin)
+            )
         )
         planned_ = plain(
-            documents.power_plan_document(power.plan(workspace, everything, detect=0.03))
+            statistics_documents.power_plan_document(power.plan(workspace, everything, detect=0.03))
         )
         gated = plain(
-            documents.gate_document(
+            statistics_documents.gate_document(
                 results.gate(workspace, everything, "alice", "bob", margin=margin or 0.1)
             )
         )

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from assay.app.statistics import charts, documents, results
+from assay.app.statistics import charts, results, statistics_documents
 from assay.app.statistics.live_report import LiveReports, trials_behind
 from assay.app.wire import plain
 from assay.app.workspace import Workspace
@@ -76,8 +76,8 @@ def test_statistics_page_matches_the_commands_at_every_decision(
         assert contrast.anytime is not None
         assert found.anytime.e_value == pytest.approx(contrast.anytime.e_value)
         assert found.anytime.ci95 == pytest.approx(contrast.anytime.ci95)
-        assert plain(documents.scores_document(behind.standing)) == plain(
-            documents.scores_document(anew)
+        assert plain(statistics_documents.scores_document(behind.standing)) == plain(
+            statistics_documents.scores_document(anew)
         )
         assert behind.since == 0
 

@@ -232,7 +232,7 @@ SENTENCES = {
 
 
 @dataclass(frozen=True)
-class Bench:
+class RunContext:
     """A store with something of everything, and what to call its parts by."""
 
     folder: Path
@@ -241,7 +241,7 @@ class Bench:
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunContext]:
     folder = furnish(tmp_path_factory.mktemp("wire") / "bench")
     with serving(folder) as served:
         sit_down(served)
@@ -296,7 +296,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
                 "single": sent[1]["evaluation_id"],
                 "out": str(tmp_path_factory.mktemp("out")),
             }
-            yield Bench(folder=folder, client=client, names=names)
+            yield RunContext(folder=folder, client=client, names=names)
 
 
 THING = {
@@ -320,19 +320,19 @@ RESPONSE = {
 
 
 @pytest.mark.parametrize("name", ADDRESSES)
-def test_address_writes_its_documented_shape(bench: Bench, name: str) -> None:
+def test_address_writes_its_documented_shape(bench: RunContext, name: str) -> None:
     answer = bench.client.get(ADDRESSES[name].format(**bench.names))
     compare(f"http-{name}", answer.json(), bench)
 
 
 @pytest.mark.parametrize("name", SENT)
-def test_request_with_a_body_is_answered_in_its_shape(bench: Bench, name: str) -> None:
+def test_request_with_a_body_is_answered_in_its_shape(bench: RunContext, name: str) -> None:
     path, body = SENT[name]
     compare(f"http-{name}", bench.client.post(path.format(**bench.names), json=body).json(), bench)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_command_writes_its_documented_shape(bench: Bench, name: str) -> None:
+def test_command_writes_its_documented_shape(bench: RunContext, name: str) -> None:
     """Runs after the tests of addresses, because some commands decide, rename and extend."""
     words = [word.format(**bench.names) for word in COMMANDS[name].split()]
     out = io.StringIO()
@@ -341,7 +341,7 @@ def test_command_writes_its_documented_shape(bench: Bench, name: str) -> None:
     compare(f"cli-{name}", json.loads(out.getvalue()), bench)
 
 
-def compare(name: str, document: Any, bench: Bench) -> None:
+def compare(name: str, document: Any, bench: RunContext) -> None:
     """Compare a document, key order included, with its snapshot."""
     shown = shape(document) if name in DRAWN else masked(document, bench)
     text = json.dumps(shown, indent=1, ensure_ascii=False) + "\n"
@@ -351,7 +351,7 @@ def compare(name: str, document: Any, bench: Bench) -> None:
     assert text == path.read_text("utf-8")
 
 
-def masked(value: Any, bench: Bench, key: str = "") -> Any:
+def masked(value: Any, bench: RunContext, key: str = "") -> Any:
     """The document without what changes from one time to the next, its floats to six digits, its
     lists shortened.
     """
@@ -376,7 +376,7 @@ def masked(value: Any, bench: Bench, key: str = "") -> Any:
             return value
 
 
-def _text(text: str, bench: Bench) -> str:
+def _text(text: str, bench: RunContext) -> str:
     text = text.replace(str(bench.folder), "<folder>").replace(bench.names["out"], "<out>")
     masks = (
         (RUN_ID, "<run>"),

@@ -32,7 +32,7 @@ from assay.exchange.file_groups import group_files
 from assay.exchange.importers import ReadOptions, importer_named
 from assay.exchange.parsing.input_files import files_in, input_file
 
-MOST_CPU_S: Final = 20
+MAX_CPU_S: Final = 20
 """Processor time for a file of a few kilobytes: a hundred times the usual, so that only work that
 explodes exceeds it.
 """
@@ -46,7 +46,7 @@ def bounded() -> Iterator[None]:
     """Bound the work that a damaged file causes."""
     began = time.process_time()
     yield
-    assert time.process_time() - began < MOST_CPU_S
+    assert time.process_time() - began < MAX_CPU_S
 
 
 # --- importers ------------------------------------------------------------------------------------

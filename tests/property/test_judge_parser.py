@@ -18,7 +18,7 @@ from assay.domain.assessment import Response
 from assay.domain.calls import Reply
 from assay.domain.model import ModelSpec
 from assay.domain.suite import Criterion, JudgeSpec, Rubric, Scoring, Task
-from assay.scoring.evaluator import Sitting, UnreadableReply
+from assay.scoring.evaluator import GradingAttempt, UnreadableReply
 from assay.scoring.json_repair import MAX_DEPTH, read_loosely
 from assay.scoring.judge import JointJudge
 from assay.scoring.reply_parser import read_grading
@@ -113,7 +113,7 @@ def test_flags_never_raise_and_always_say_something(
     responses = tuple(Response(candidate=name, text=code) for name in LABELS)
     judge = JointJudge(JudgeSpec(name="judge", model=ModelSpec(provider="echo", name="")), RUBRIC)
     assessment = judge.read(
-        Sitting(task=task, responses=responses, labels=LABELS), (Reply(text=text),)
+        GradingAttempt(task=task, responses=responses, labels=LABELS), (Reply(text=text),)
     )
     assert all(flag.detail for flag in assessment.flags)
     assert set(assessment.scores.values()) == {0.7}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-MOST_MEMORY: Final = 600 * 2**20
+MAX_MEMORY: Final = 600 * 2**20
 """Bytes that no input may make a process exceed."""
 
 

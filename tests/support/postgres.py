@@ -184,14 +184,14 @@ def _programs() -> Path:
 
 
 def _found() -> Path | None:
-    rooms = [
+    services = [
         path for pattern in _ROOMS for path in sorted(Path("/").glob(pattern[1:]), reverse=True)
     ]
     on_path = shutil.which("initdb")
     if on_path is not None:
-        rooms.append(Path(on_path).resolve().parent)
+        services.append(Path(on_path).resolve().parent)
     needed = ("initdb", "pg_ctl", "postgres")
-    return next((room for room in rooms if all((room / name).exists() for name in needed)), None)
+    return next((room for room in services if all((room / name).exists() for name in needed)), None)
 
 
 def _unprivileged() -> str | None:

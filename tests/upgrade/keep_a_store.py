@@ -25,7 +25,7 @@ from tests.contract.stores import (
 )
 
 from assay.domain.assessment import Flag, FlagKind, Response
-from assay.domain.calibration import CalibrationRecord, JudgeIdentity, Tier
+from assay.domain.calibration_record import CalibrationRecord, JudgeIdentity, Tier
 from assay.domain.failure import Failure, Fault
 from assay.domain.lifecycle import Verb
 from assay.domain.run import Entry

@@ -45,9 +45,9 @@ compared.
 LARGEST_DIFF: Final = 400_000
 LARGEST_SNAPSHOT: Final = 64 << 20
 """Maximum characters of text that a snapshot holds; further files are compared by their digests."""
-MOST_COMPARISONS: Final = 25_000_000
+MAX_COMPARISONS: Final = 25_000_000
 """Maximum product of two files' line counts for a comparison by line; the time grows with it."""
-MOST_PATHS: Final = 5_000
+MAX_PATHS: Final = 5_000
 
 
 def copy_fixture(
@@ -292,7 +292,7 @@ def _part(path: str, base: Snapshot, now: Snapshot) -> str:
     )
     if forms[0] is None and forms[1] == "program":
         became = f"{new} is a program\n"
-    compared = len(_lines(before)) * len(_lines(after)) <= MOST_COMPARISONS
+    compared = len(_lines(before)) * len(_lines(after)) <= MAX_COMPARISONS
     is_text = (path not in base.sizes or before is not None) and (
         path not in now.sizes or after is not None
     )

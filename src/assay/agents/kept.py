@@ -20,7 +20,7 @@ from typing import Final
 
 from assay.agents.files import is_left_out, open_up, remove
 
-MOST_KEPT: Final = 20
+MAX_KEPT: Final = 20
 DEFAULT_GB: Final = 2.0
 _IN_USE: Final = "in-use"
 _SIZE: Final = "size"
@@ -72,7 +72,7 @@ class KeptWorkspaces:
                     continue
                 size = _size_of(place)
                 left -= size
-                if number >= MOST_KEPT or left < 0:
+                if number >= MAX_KEPT or left < 0:
                     remove(place)
 
     def total_bytes(self) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from assay.agents.files import (
     COMPILED,
     IGNORED,
     LARGEST_DIFF,
-    MOST_PATHS,
+    MAX_PATHS,
     Snapshot,
     changed_paths,
     copy_fixture,
@@ -512,14 +512,14 @@ def _report(
 ) -> WorkspaceReport:
     # Protected files first, because a cut must not hide that they were changed.
     parts = parts_of_difference(base, now, changes.changed, scenario.protected_files)
-    cut = {"diff": sum(map(len, parts)) > LARGEST_DIFF, "paths": len(now.sizes) > MOST_PATHS}
+    cut = {"diff": sum(map(len, parts)) > LARGEST_DIFF, "paths": len(now.sizes) > MAX_PATHS}
     steps, cut["steps"] = _within(work.steps)
     return WorkspaceReport(
         answer=_clean(work.answer),
         end=_clean(work.end),
         turns=work.turns,
         diff=_clean(within(parts)),
-        paths=tuple(map(_clean, sorted(now.sizes)[:MOST_PATHS])),
+        paths=tuple(map(_clean, sorted(now.sizes)[:MAX_PATHS])),
         files=now.kept(scenario.keep),
         base=base.kept(scenario.keep),
         matches={text: _holders(text, base, now) for text in scenario.search}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from assay.domain.criteria import BlindGrade, CriterionFacts, GradeCount
     from assay.domain.suite import Criterion
 
-MOST_STEPS: Final = 20
+MAX_STEPS: Final = 20
 """A scale of whole numbers with at most this many steps is shown step by step; any other scale is
 shown in tenths.
 """
@@ -142,7 +142,7 @@ def steps(criterion: Criterion, counted: Sequence[GradeCount]) -> tuple[ScaleSte
     """
     span = criterion.high - criterion.low
     whole = (
-        float(span).is_integer() and float(criterion.low).is_integer() and 1 <= span <= MOST_STEPS
+        float(span).is_integer() and float(criterion.low).is_integer() and 1 <= span <= MAX_STEPS
     )
     given: Counter[int] = Counter()
     for parts in (int(span), 2 * int(span)) if whole else ():

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from assay.statistics.table import ScoreTable
 
 
-MOST_NUMBERS: Final = 20
+MAX_NUMBERS: Final = 20
 """Maximum number of trials per task for which separate scores are shown."""
 
 
@@ -281,7 +281,7 @@ def _by_trial(columns: ReviewColumns, scope: str | None) -> tuple[Split, ...]:
                 scope,
             ),
         )
-        for number in numbers[:MOST_NUMBERS].tolist()
+        for number in numbers[:MAX_NUMBERS].tolist()
     )
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from assay.analysis.columns import ReviewColumns
 
 # the number of pairs of ten candidates
-MOST_PAIRS: Final = 45
+MAX_PAIRS: Final = 45
 _KEPT: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED)
 
 
@@ -166,7 +166,7 @@ def _joint(
         & (thrown | in_state(columns, *_KEPT))
     )
     pairs = list(combinations(chosen, 2))
-    if not rows.size or not thrown[rows].any() or not pairs or len(pairs) > MOST_PAIRS:
+    if not rows.size or not thrown[rows].any() or not pairs or len(pairs) > MAX_PAIRS:
         return ()
     _, first, line = np.unique(columns.assessment[rows], return_index=True, return_inverse=True)
     score = np.full((len(columns.candidates), len(first)), np.nan)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-MOST_PANES = 4
+MAX_PANES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,7 +64,7 @@ class GradeRows:
 
 def of_judges(columns: ReviewColumns, panes: Sequence[str]) -> GradeRows:
     """Build rows from the current assessments of the judges named in `panes` (at most
-    `MOST_PANES`).
+    `MAX_PANES`).
     """
     place = np.array(
         [panes.index(name) if name in panes else -1 for name in columns.judges], np.int64

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from assay.analysis.columns import ReviewColumns
     from assay.statistics.estimates import Estimate
 
-MOST_RANKED: Final = 30
+MAX_RANKED: Final = 30
 """With more candidates, not all pairs are estimated from a review sample: 435 pairs of 3,000 trials
 take 0.2 s.
 """
@@ -294,7 +294,7 @@ def calibrated_pair(
 
 
 def calibrated_ranking(trials: SampledTrials, names: Sequence[str]) -> CalibratedRanking:
-    if trials.refused is not None or len(names) > MOST_RANKED:
+    if trials.refused is not None or len(names) > MAX_RANKED:
         return CalibratedRanking(
             candidates=(), pairs=(), reason=trials.refused or "too_many_candidates"
         )

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assay.domain.calibration import CalibrationRecord, JudgeIdentity, Tier
+from assay.domain.calibration_record import CalibrationRecord, JudgeIdentity, Tier
 from assay.domain.errors import InputError
 from assay.domain.identifiers import RunId
 from assay.domain.suite import PERSON
-from assay.scoring.calibration import identity_of
+from assay.scoring.reference_samples import identity_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _RUNS_LOOKED_AT = 200
 
 
-class Stamps:
+class CalibrationStatus:
     """Cached lookup of the current calibration of each judge in a run; `plans` contains run plans
     that were already read.
     """
@@ -89,9 +89,9 @@ def uncalibrated_judges(
     """Return a warning that lists the uncalibrated judges in `graded`; empty if all of them are
     calibrated.
     """
-    stamps, names = Stamps(workspace), dict[str, None]()
+    calibration_status, names = CalibrationStatus(workspace), dict[str, None]()
     for run in runs[-_RUNS_LOOKED_AT:]:
-        judges = stamps.judges_of(RunId(run))
+        judges = calibration_status.judges_of(RunId(run))
         names.update(
             (name, None) for name, record in judges.items() if record is None and name in graded
         )
@@ -107,12 +107,12 @@ def check_demands(workspace: Workspace, plan: RunPlan) -> None:
     """Raise `InputError` if a judge's current calibration is below the tier that the suite
     requires.
     """
-    stamps = Stamps(workspace)
+    calibration_status = CalibrationStatus(workspace)
     for judge in plan.judges:
         if judge.require_calibration is None:
             continue
         wanted = Tier(judge.require_calibration)
-        record = stamps.current(identity_of(judge, plan.rubric))
+        record = calibration_status.current(identity_of(judge, plan.rubric))
         if record is not None and record.tier.reaches(wanted):
             continue
         problem = (

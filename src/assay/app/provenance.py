@@ -54,12 +54,12 @@ class ProvenanceSource(Protocol):
     def journal(self) -> StoreJournal: ...
 
 
-def provenance(rooms: ProvenanceSource, summary: RunSummary) -> Provenance:
+def provenance(source: ProvenanceSource, summary: RunSummary) -> Provenance:
     return Provenance(
         summary=summary,
-        plan=rooms.journal.plan_of(summary.id),
-        totals=rooms.archive.calls.totals(summary.id),
-        approvals=rooms.archive.scores.approvals_by_run([summary.id])[summary.id],
+        plan=source.journal.plan_of(summary.id),
+        totals=source.archive.calls.totals(summary.id),
+        approvals=source.archive.scores.approvals_by_run([summary.id])[summary.id],
     )
 
 
@@ -82,16 +82,16 @@ class RunCalls:
         return self.stated_per_s or (calls / self.seconds if self.seconds and calls else None)
 
 
-def calls_of(rooms: ProvenanceSource, summary: RunSummary) -> RunCalls:
+def calls_of(source: ProvenanceSource, summary: RunSummary) -> RunCalls:
     """Return a run's calls.
 
     An imported run's duration comes from the imported files if they state one.
     """
     seconds = None if summary.finished is None else between(summary.started, summary.finished)
-    environment = rooms.journal.plan_of(summary.id).environment if summary.imported else {}
+    environment = source.journal.plan_of(summary.id).environment if summary.imported else {}
     took, per_s = environment.get("duration_s"), environment.get("requests_per_s")
     return RunCalls(
-        rooms.archive.calls.totals(summary.id),
+        source.archive.calls.totals(summary.id),
         float(took) if isinstance(took, int | float) else seconds,
         float(per_s) if isinstance(per_s, int | float) else None,
     )

@@ -13,7 +13,7 @@ from assay.domain.model import Parameters
 from assay.domain.prompts import prompts_of
 from assay.domain.suite import Rubric
 from assay.providers.wires import sent_parameters
-from assay.scoring.calibration import identity_of, parameters_of
+from assay.scoring.reference_samples import identity_of, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

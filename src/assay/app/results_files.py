@@ -42,9 +42,9 @@ _COMPLETED: Final = frozenset(
 )
 
 
-def project(rooms: ProvenanceSource, folder: Path, run: RunId) -> None:
-    (summary,) = rooms.archive.runs.matching(Selection(runs=(run,)))
-    origin = provenance(rooms, summary)
+def project(source: ProvenanceSource, folder: Path, run: RunId) -> None:
+    (summary,) = source.archive.runs.matching(Selection(runs=(run,)))
+    origin = provenance(source, summary)
     with results_folder.locked(folder):  # register names before writing files under them
         described = all_described(folder, origin)
         register(folder, described)
@@ -71,7 +71,7 @@ def project(rooms: ProvenanceSource, folder: Path, run: RunId) -> None:
                     sheet.structures(line, place, of_ideal=not number)
 
         results_folder.write_record(
-            results_folder.record_of(folder, run), rooms.archive.records.whole(run), also=also
+            results_folder.record_of(folder, run), source.archive.records.whole(run), also=also
         )
         files.close()
         for sheet in sheets.values():

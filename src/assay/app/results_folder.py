@@ -61,18 +61,18 @@ class Projector:
     """Updates the results folder from the store.
 
     Args:
-        rooms: stores that the runs are read from.
+        source: stores that the runs are read from.
         folder: the results folder; None writes no files.
         idle_s: seconds that an idle server waits before it writes decisions; with None, only
             `flush` writes them.
     """
 
     def __init__(
-        self, rooms: ProvenanceSource, folder: Path | None, *, idle_s: float | None = None
+        self, source: ProvenanceSource, folder: Path | None, *, idle_s: float | None = None
     ) -> None:
         self.folder = folder
         self.idle_s = idle_s
-        self._rooms = rooms
+        self._source = source
         self._lock = threading.Lock()  # protects the pending changes and the timer
         self._after: int | None = None
         self._trials: dict[RunId, set[TrialKey]] = {}
@@ -83,7 +83,7 @@ class Projector:
         self._quietly(lambda folder: self._describe(folder, run))
 
     def end(self, run: RunId) -> None:
-        self._quietly(lambda folder: project(self._rooms, folder, run))
+        self._quietly(lambda folder: project(self._source, folder, run))
 
     def adopt(self, run: RunId) -> None:
         """Write the files of an imported run.
@@ -92,7 +92,7 @@ class Projector:
         """
         if self.folder is None:
             return
-        (summary,) = self._rooms.archive.runs.matching(Selection(runs=(run,)))
+        (summary,) = self._source.archive.runs.matching(Selection(runs=(run,)))
         if sum(summary.trials.values()) <= ADOPTED_WHOLE:
             self.end(run)
         else:
@@ -134,7 +134,7 @@ class Projector:
         if self.folder is None:
             return
         # control items are not among them
-        for detail in self._rooms.archive.assessments.details(assessments):
+        for detail in self._source.archive.assessments.details(assessments):
             self.touch(detail.row.run_id, detail.row.trial)
 
     def flush(self) -> None:
@@ -159,7 +159,7 @@ class Projector:
                 self._timer.start()
 
     def _changes(self, folder: Path, after: int | None, trials: dict[RunId, set[TrialKey]]) -> None:
-        archive = self._rooms.archive
+        archive = self._source.archive
         runs = {*trials, *(() if after is None else archive.runs.decided_after(after))}
         for run in sorted(runs):
             (summary,) = archive.runs.matching(Selection(runs=(run,)))
@@ -170,7 +170,7 @@ class Projector:
             if last is None and not path.exists() and sum(summary.trials.values()) > ADOPTED_WHOLE:
                 continue  # an imported run that is too large to write without a request
             if last is None:
-                project(self._rooms, folder, run)
+                project(self._source, folder, run)
                 continue
             lines = archive.records.changes(
                 run, since_event=last, trials=tuple(trials.get(run, ()))
@@ -179,12 +179,12 @@ class Projector:
                 added = results_folder.add_to_record(path, lines)
             if added:
                 with results_folder.locked(folder):
-                    recount(folder, summary, self._rooms.journal.plan_of(run))
+                    recount(folder, summary, self._source.journal.plan_of(run))
 
     def _describe(self, folder: Path, run: RunId) -> None:
         """Register a run quickly, because the start of the run waits for this call."""
-        (summary,) = self._rooms.archive.runs.matching(Selection(runs=(run,)))
-        origin = provenance(self._rooms, summary)
+        (summary,) = self._source.archive.runs.matching(Selection(runs=(run,)))
+        origin = provenance(self._source, summary)
         with results_folder.locked(folder, patience_s=BEGIN_PATIENCE_S):
             register(folder, all_described(folder, origin))
 

@@ -121,7 +121,7 @@ _SHOWN: Final = 20
 _PAIRED: Final = {"q": "a"}
 """Names of a reference that are clear only beside this name of a prompt."""
 
-MOST_REFERENCES: Final = 10_000
+MAX_REFERENCES: Final = 10_000
 """References that are looked at; a larger table takes longer to read than its author wants to wait.
 """
 
@@ -299,7 +299,7 @@ def propose(
         judge=judge,
     )
     reference = mapping.get("expected") or mapping.get("final_answer")
-    references = references_in(table, reference, most=MOST_REFERENCES) if reference else []
+    references = references_in(table, reference, most=MAX_REFERENCES) if reference else []
     unused = [column for column in columns if column not in (*mapping.values(), *answers.values())]
     if references:
         advice = _possible(

@@ -15,12 +15,12 @@ from assay.scoring.extraction import extracted
 if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
 
-MOST_WORDS: Final = 4_000
+MAX_WORDS: Final = 4_000
 """Maximum number of words that are compared one by one; longer texts are compared by line."""
-MOST_LINES: Final = 10_000
-MOST_JSON: Final = 2_000_000
+MAX_LINES: Final = 10_000
+MAX_JSON: Final = 2_000_000
 """Maximum number of characters of an answer that is parsed as JSON."""
-MOST_FIELDS: Final = 200
+MAX_FIELDS: Final = 200
 
 _WORD: Final = re.compile(r"\w+|[^\w\s]|\s+")
 
@@ -40,9 +40,9 @@ def marked(text: str, other: str, *, by_line: bool = False) -> tuple[Part, ...]:
     if text == other:
         return (Part(text),)
     ours, others = (_pieces(side, by_line=by_line) for side in (text, other))
-    if not by_line and max(len(ours), len(others)) > MOST_WORDS:
+    if not by_line and max(len(ours), len(others)) > MAX_WORDS:
         ours, others = (_pieces(side, by_line=True) for side in (text, other))
-    if max(len(ours), len(others)) > MOST_LINES:
+    if max(len(ours), len(others)) > MAX_LINES:
         return (Part(text),)
     changed = [True] * len(ours)
     # Sorted, so that both directions find the same alignment; otherwise two texts could leave
@@ -59,10 +59,10 @@ def too_long(text: str, other: str, *, by_line: bool = False) -> bool:
     """True if two texts have too many lines for `marked`, which then marks no differences."""
     if (
         not by_line
-        and max(len(_pieces(side, by_line=False)) for side in (text, other)) <= MOST_WORDS
+        and max(len(_pieces(side, by_line=False)) for side in (text, other)) <= MAX_WORDS
     ):
         return False
-    return max(len(_pieces(side, by_line=True)) for side in (text, other)) > MOST_LINES
+    return max(len(_pieces(side, by_line=True)) for side in (text, other)) > MAX_LINES
 
 
 def _pieces(text: str, *, by_line: bool) -> list[str]:
@@ -90,7 +90,7 @@ def document_of(text: str) -> JsonValue:
     """Return the valid JSON object in an answer: the whole text, its last code fence, or its end;
     None if there is none.
     """
-    if len(text) > MOST_JSON or "{" not in text:
+    if len(text) > MAX_JSON or "{" not in text:
         return None
     fenced, last = extracted(text, "fenced"), text.rfind("\n{")
     for candidate in (text, fenced, text[last:] if last >= 0 else None):
@@ -119,12 +119,12 @@ class FieldRow:
 def field_rows(
     documents: Sequence[JsonValue], answered: Sequence[int] | None = None
 ) -> tuple[FieldRow, ...]:
-    """Return the first `MOST_FIELDS` fields of the documents; only the documents at indexes
+    """Return the first `MAX_FIELDS` fields of the documents; only the documents at indexes
     `answered` are compared.
     """
     places = range(len(documents)) if answered is None else answered
     flat = [_flat(document) for document in documents]
-    paths = list(dict.fromkeys(path for fields in flat for path in fields))[:MOST_FIELDS]
+    paths = list(dict.fromkeys(path for fields in flat for path in fields))[:MAX_FIELDS]
     rows = []
     for path in paths:
         values = tuple(fields.get(path) for fields in flat)
@@ -141,7 +141,7 @@ def _flat(document: JsonValue) -> dict[str, str]:
     fields: dict[str, str] = {}
     waiting: list[tuple[str, JsonValue]] = [("", document)]
     # An explicit stack, because an answer may be nested deeper than Python's recursion limit.
-    while waiting and len(fields) < MOST_FIELDS:
+    while waiting and len(fields) < MAX_FIELDS:
         path, value = waiting.pop()
         if isinstance(value, Mapping) and value:
             inner = [

@@ -49,7 +49,7 @@ PATIENCE_S: Final = 12.0
 """Maximum seconds that a process waits at its end for undelivered notices."""
 
 _LOOK_EVERY_S: Final = 1.0
-_MOST_WAITING: Final = 1000
+_MAX_WAITING: Final = 1000
 _OVER: Final = frozenset({RunState.FINISHED, RunState.CANCELLED})
 _log = logging.getLogger("assay")
 
@@ -111,7 +111,7 @@ class Notices:
         # the host name must resolve to this machine or network
         self._pinned = bool(values["local_only"])
         self._secret = str(values["webhook_secret"]).encode() if values["webhook_secret"] else None
-        self._waiting: queue.Queue[Callable[[], None] | None] = queue.Queue(_MOST_WAITING)
+        self._waiting: queue.Queue[Callable[[], None] | None] = queue.Queue(_MAX_WAITING)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self.base: str | None = None

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.app.runs.agent_comparison import AgentComparisonDocument
-    from assay.app.runs.bench import AgentTrialDocument
     from assay.app.runs.push import PushDocument
+    from assay.app.runs.scenario_runs import AgentTrialDocument
     from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
 
@@ -117,10 +117,10 @@ def bench(
     """
     from assay.app.runs import (
         agent_comparison,
-        bench as scenario_runs,
-        documents,
         execution,
         preflight,
+        run_documents,
+        scenario_runs as scenario_runs,
     )
     from assay.app.runs.push import server_of
     from assay.app.specialists.mint import prepared
@@ -181,7 +181,7 @@ def bench(
         pushed = push_results(opened, ahead.plan.id)
         minted = None if snapshot is None else mint_or_wait(opened, snapshot)
     comparison = agent_comparison.compare_agents(trials)
-    summary = documents.run_result(result)
+    summary = run_documents.run_result(result)
     if as_json:
         parts = {"agent_trials": list(map(to_json, trials)), "comparison": to_json(comparison)}
         ends = {

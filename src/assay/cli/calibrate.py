@@ -13,7 +13,7 @@ from assay.domain.errors import Unanswered
 if TYPE_CHECKING:
     from assay.analysis.figures import Figure
     from assay.app.calibration.setup import Calibrated, Foreseen
-    from assay.domain.calibration import CalibrationRecord
+    from assay.domain.calibration_record import CalibrationRecord
 
 _WHY_NOT = {
     "no_pairs": "not measured: no answers to compare",
@@ -68,14 +68,16 @@ def calibrate(
     Without --suite, the prompt and rubric come from the newest run that the judge graded, or are
     Assay's own. The result applies only to this model, prompt, rubric and parameters.
     """
-    from assay.app.calibration import documents, measure
+    from assay.app.calibration import calibration_documents, measure
 
     if how["with_built_in"] and how["samples"] is None:
         raise click.UsageError("--built-in needs --samples.", click.get_current_context())
     with workspace(store, budget=budget) as opened:
         if as_list:
             stored = measure.records(opened, model=model)
-            listed = {"calibrations": [documents.record_document(record) for record in stored]}
+            listed = {
+                "calibrations": [calibration_documents.record_document(record) for record in stored]
+            }
             return answer(listed, lambda: _say_records(stored), as_json=as_json)
         if model is None:
             usage = "give the MODEL to measure, for example openai/gpt-4o-mini."
@@ -90,12 +92,12 @@ def calibrate(
         except Unanswered as error:
             complain(str(error), as_json=as_json)
             return 1
-    answer(documents.calibration_document(done), lambda: _say(done), as_json=as_json)
+    answer(calibration_documents.calibration_document(done), lambda: _say(done), as_json=as_json)
     return int(bool(done.failures))
 
 
 def _say_estimate(ahead: Foreseen, cap: float | None, *, as_json: bool) -> int:
-    from assay.app.calibration import documents
+    from assay.app.calibration import calibration_documents
     from assay.app.runs.cost_estimate import over_budget
 
     setting = ahead.setting
@@ -105,7 +107,7 @@ def _say_estimate(ahead: Foreseen, cap: float | None, *, as_json: bool) -> int:
     text = f"{setting.judge.model.ref}, as in {setting.source}: {n}, {asked(ahead.estimate)}"
     if ahead.taken_over:
         text += f"\n{ahead.taken_over} answers from an interrupted attempt are reused"
-    return answer(documents.planned_calibration(ahead), text, as_json=as_json)
+    return answer(calibration_documents.planned_calibration(ahead), text, as_json=as_json)
 
 
 def _say(done: Calibrated) -> None:

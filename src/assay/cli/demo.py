@@ -57,9 +57,9 @@ def demo(no_serve: bool, port: int, store: str | None, as_json: bool) -> int:
 
 
 def _decided(opened: Workspace, run: RunId, store: str, port: int, *, as_json: bool) -> int:
-    from assay.app.review import decisions, documents
+    from assay.app.review import decisions, review_documents
     from assay.app.runs import demo as verbs
-    from assay.app.statistics import documents as statistic_documents, results
+    from assay.app.statistics import results, statistics_documents as statistic_documents
     from assay.cli.statistics import say_standing
 
     reports = tuple(decisions.assessments(opened, Selection(runs=(run,))))
@@ -77,7 +77,7 @@ def _decided(opened: Workspace, run: RunId, store: str, port: int, *, as_json: b
         print_json(
             {
                 "run_id": run,
-                "flagged": [documents.assessment_row(row) for row in flagged],
+                "flagged": [review_documents.assessment_row(row) for row in flagged],
                 "stats": statistic_documents.scores_document(standing),
                 "rank": statistic_documents.ranking_document(ranks),
                 "verdicts": verdicts,

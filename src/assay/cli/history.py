@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from assay.app.registry.run_diff import RunDiff, SetUp
 
 _WIDTH = 24
-_MOST_TASKS = 200
+_MAX_TASKS = 200
 
 
 @click.command()
@@ -150,9 +150,9 @@ def _say_diff(difference: RunDiff) -> None:
     if tasks:
         say()
         header = ("candidate", "task", "before", "after", "points", "95% range")
-        say_table(header, tasks[:_MOST_TASKS], numbers=frozenset({2, 3, 4}))
-        if len(tasks) > _MOST_TASKS:
-            say(f"… and {len(tasks) - _MOST_TASKS} more; --json lists them all")
+        say_table(header, tasks[:_MAX_TASKS], numbers=frozenset({2, 3, 4}))
+        if len(tasks) > _MAX_TASKS:
+            say(f"… and {len(tasks) - _MAX_TASKS} more; --json lists them all")
 
 
 def _set_up_rows(entry: SetUp) -> Iterator[tuple[str, str, str]]:

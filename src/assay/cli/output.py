@@ -24,9 +24,9 @@ from assay.domain.amounts import money
 from assay.domain.identifiers import shown_trial
 
 if TYPE_CHECKING:
-    from assay.app.runs.documents import RegradePlanDocument, RunResultDocument
     from assay.app.runs.execution import CostEstimate, RunResult
     from assay.app.runs.remaining_cost import RemainingCost
+    from assay.app.runs.run_documents import RegradePlanDocument, RunResultDocument
 
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -55,11 +55,11 @@ _COLOURS: Final = {
 """Colour of a table cell, by the cell's text."""
 
 CAUSES_SHOWN: Final = 10
-_MOST_DRAWN: Final = 2_000
+_MAX_DRAWN: Final = 2_000
 """Maximum number of rows in a formatted table, because rich formats only 1,600 rows per second."""
 
 
-_MOST_SAMPLES: Final = 8
+_MAX_SAMPLES: Final = 8
 """Candidates whose answers the summary of a run shows."""
 
 
@@ -118,7 +118,7 @@ def say_table(
 ) -> None:
     """Print a table. The columns in `numbers` are right-aligned and never folded."""
     lines = [[visible(" ".join(str(cell).split("\n"))) for cell in row] for row in rows]
-    if not sys.stdout.isatty() or len(lines) > _MOST_DRAWN:
+    if not sys.stdout.isatty() or len(lines) > _MAX_DRAWN:
         sys.stdout.write(f"{_plain_table(header, lines, numbers)}\n")
         return
     from rich.console import Console  # takes 50 ms, so only imported for a terminal
@@ -260,16 +260,16 @@ def exit_of(document: RunResultDocument | RegradePlanDocument) -> int:
     """Return the exit code of a run or a regrade: 1 if it paused itself or a trial failed,
     otherwise 0.
     """
-    from assay.app.runs.documents import RunResultDocument
+    from assay.app.runs.run_documents import RunResultDocument
 
     paused = isinstance(document, RunResultDocument) and document.paused is not None
     return int(paused or bool(document.failures))
 
 
 def say_result(result: RunResult) -> None:
-    from assay.app.runs import documents
+    from assay.app.runs import run_documents
 
-    document = documents.run_result(result)
+    document = run_documents.run_result(result)
     trials, waiting = document.trials, document.assessments["pending"]
     cost = dollars(document.cost_usd, unpriced=document.unpriced_calls)
     say(
@@ -289,14 +289,14 @@ def say_result(result: RunResult) -> None:
         say(f"  retry the failed trials with: assay resume {document.run_id}{more}")
     if result.remaining is not None and result.remaining.total_usd:
         say(f"  {remaining_words(result.remaining, result.summary.budget_usd)}")
-    for sample in document.answers[:_MOST_SAMPLES]:
+    for sample in document.answers[:_MAX_SAMPLES]:
         score = "not scored yet" if sample.score is None else f"{100 * sample.score:.3g}"
         reference = "" if sample.expected is None else f" (expected: {sample.expected})"
         say(
             f"  {sample.candidate}, {sample.task}: {score} for: {sample.text or 'an empty answer'}{reference}"
         )
-    if len(document.answers) > _MOST_SAMPLES:
-        say(f"  … and {len(document.answers) - _MOST_SAMPLES} more candidates")
+    if len(document.answers) > _MAX_SAMPLES:
+        say(f"  … and {len(document.answers) - _MAX_SAMPLES} more candidates")
     for sign in document.signs:
         say(f"look: {sign.text}", colour="yellow")
         if sign.command is not None:

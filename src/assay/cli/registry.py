@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from assay.app.registry.runs import RunInFull
-    from assay.app.runs.bench import AgentTrialDocument
+    from assay.app.runs.scenario_runs import AgentTrialDocument
     from assay.domain.identifiers import RunId
     from assay.domain.review import Approvals
 
@@ -32,13 +32,13 @@ def runs(
 ) -> int:
     """List runs, newest first."""
     from assay.app.registry import runs as registry
-    from assay.app.runs import documents
+    from assay.app.runs import run_documents
 
     with workspace(store) as opened:
         summaries = registry.runs(opened, Selection(suites=suites, batch_ids=batch_ids))
         by_run = opened.archive.scores.approvals_by_run([summary.id for summary in summaries])
     document = {
-        "runs": [documents.run_summary(summary, by_run[summary.id]) for summary in summaries]
+        "runs": [run_documents.run_summary(summary, by_run[summary.id]) for summary in summaries]
     }
     return answer(document, lambda: _say_runs(summaries, by_run), as_json=as_json)
 
@@ -72,11 +72,11 @@ def _say_runs(
 @common
 def show(identifier: str, store: str | None, as_json: bool) -> int:
     """Show a run (or the newest: latest), a batch, a trial (t5) or an assessment (a17)."""
-    from assay.app.calibration_status import Stamps
-    from assay.app.registry import documents as registry_documents, runs as registry
-    from assay.app.review import decisions, documents as review_documents
+    from assay.app.calibration_status import CalibrationStatus
+    from assay.app.registry import record_documents as registry_documents, runs as registry
+    from assay.app.review import decisions, review_documents as review_documents
     from assay.app.review.double_review import opinions_shown
-    from assay.app.runs import bench as agent_runs, documents
+    from assay.app.runs import run_documents, scenario_runs as agent_runs
     from assay.app.wire import to_json
     from assay.cli.review_item import shown
 
@@ -86,11 +86,16 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
                 failed, opened.archive.calls.program_logs(failed.key), as_json=as_json
             )
         if decisions.names_item(identifier):
-            details, stamps = decisions.shown_item(opened, identifier), Stamps(opened)
+            details, calibration_status = (
+                decisions.shown_item(opened, identifier),
+                CalibrationStatus(opened),
+            )
             opinions = [opinions_shown(opened, detail) for detail in details]
             items = [
                 review_documents.assessment_detail(
-                    detail, stamps.of(detail.row.run_id, detail.row.grader), opinions=of_detail
+                    detail,
+                    calibration_status.of(detail.row.run_id, detail.row.grader),
+                    opinions=of_detail,
                 )
                 for detail, of_detail in zip(details, opinions, strict=True)
             ]
@@ -102,7 +107,7 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
             by_run = opened.archive.scores.approvals_by_run([s.id for s in batch])
             document = {
                 "batch_id": identifier,
-                "runs": [documents.run_summary(s, by_run[s.id]) for s in batch],
+                "runs": [run_documents.run_summary(s, by_run[s.id]) for s in batch],
                 **agents,
             }
             planned = agent_runs.count_runs(opened, batch)
@@ -134,11 +139,14 @@ def _show_ungraded(trial: TrialRow, logs: Mapping[str, str], *, as_json: bool) -
 
 def _say_run(full: RunInFull) -> None:
     from assay.app.registry import run_description
-    from assay.app.statistics.documents import wording
+    from assay.app.statistics.statistics_documents import wording
 
     plan, summary = full.plan, full.summary
     say(f"run {summary.id}")
-    judges = [f"{j.model.ref} ({stamp})" for j, stamp in zip(plan.judges, full.stamps, strict=True)]
+    judges = [
+        f"{j.model.ref} ({stamp})"
+        for j, stamp in zip(plan.judges, full.calibration_status, strict=True)
+    ]
     names = (
         ("candidates", ", ".join(summary.candidates)),
         ("judges", ", ".join(judges or summary.judges) or "none"),
@@ -189,7 +197,7 @@ def _say_run(full: RunInFull) -> None:
 
 
 def _line(summary: RunSummary, given: Approvals) -> tuple[str, ...]:
-    from assay.app.review import documents as review_documents
+    from assay.app.review import review_documents as review_documents
     from assay.app.runs import counts as counts_
     from assay.app.statistics.results import wording
 

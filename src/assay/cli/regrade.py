@@ -15,8 +15,8 @@ from assay.cli.progress import progress_on
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.app.runs.documents import RegradeDocument, RegradePlanDocument
     from assay.app.runs.regrade import Regraded, RegradePlan
+    from assay.app.runs.run_documents import RegradeDocument, RegradePlanDocument
     from assay.app.workspace import Workspace
     from assay.domain.suite import Rubric
 
@@ -79,7 +79,7 @@ def grade_again(
     `judge`, `stage`, `review` and `dry_run` are options of the command. `trials`: times that each
     judge grades an answer.
     """
-    from assay.app.runs import documents, regrade as regrading
+    from assay.app.runs import regrade as regrading, run_documents
     from assay.domain.review_sample import parsed_rule
 
     cap = opened.settings.values["budget"]
@@ -110,11 +110,11 @@ def grade_again(
         tell(f"note: {note}")
     if not as_json:
         _say(regraded)
-    return documents.regrade_result(regraded)
+    return run_documents.regrade_result(regraded)
 
 
 def _estimated(ahead: RegradePlan, *, as_json: bool) -> RegradePlanDocument:
-    from assay.app.runs import documents
+    from assay.app.runs import run_documents
 
     trials = sum(len(task.trials) for task in ahead.tasks)
     if not as_json:
@@ -122,7 +122,7 @@ def _estimated(ahead: RegradePlan, *, as_json: bool) -> RegradePlanDocument:
             tell(f"note: {note}")
         size = f"{counted(len(ahead.tasks), 'task')}, {counted(trials, 'trial')}"
         say(f"{ahead.plan.regrade_of}: {size}, {asked(ahead.estimate)}")
-    return documents.planned_regrade(ahead, trials=trials)
+    return run_documents.planned_regrade(ahead, trials=trials)
 
 
 def _say(regraded: Regraded) -> None:

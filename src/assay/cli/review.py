@@ -81,21 +81,22 @@ def list_(
     as_json: bool,
 ) -> int:
     """List assessments in every state, or in the state given by --state."""
-    from assay.app.calibration_status import Stamps
-    from assay.app.review import decisions, documents
+    from assay.app.calibration_status import CalibrationStatus
+    from assay.app.review import decisions, review_documents
 
     with workspace(store) as opened:
         rows = decisions.assessments(
             opened, Selection(runs=(run_id,) if run_id else ()), states=_states(state), limit=limit
         )
-        stamps = Stamps(opened)
+        calibration_status = CalibrationStatus(opened)
         if as_json:
             listed = [
-                documents.assessment_row(row, stamps.of(row.run_id, row.grader)) for row in rows
+                review_documents.assessment_row(row, calibration_status.of(row.run_id, row.grader))
+                for row in rows
             ]
             print_json({"assessments": listed})
             return 0
-        lines = [_line(row, stamps.words_of(row.run_id, row.grader)) for row in rows]
+        lines = [_line(row, calibration_status.words_of(row.run_id, row.grader)) for row in rows]
     if lines:
         say_table(("id", "state", "trial", "judge", "scores", "flags"), lines)
     else:
@@ -110,20 +111,20 @@ def list_(
 @common
 def show(assessment_id: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
     """Show an assessment with its report, code, decisions, and the opinions that you may see."""
-    from assay.app.calibration_status import Stamps, words
-    from assay.app.review import decisions, documents
+    from assay.app.calibration_status import CalibrationStatus, words
+    from assay.app.review import decisions, review_documents
     from assay.app.review.double_review import opinions_shown
     from assay.cli.review_item import shown
 
     with workspace(store) as opened:
         detail = decisions.assessment(opened, decisions.assessment_key(assessment_id))
-        record = Stamps(opened).of(detail.row.run_id, detail.row.grader)
+        record = CalibrationStatus(opened).of(detail.row.run_id, detail.row.grader)
         opinions = opinions_shown(opened, detail, reviewer=reviewer)
     text = shown(detail, opinions)
     if detail.row.by_model and detail.row.grader != PERSON:
         text += f"\njudge {detail.row.grader}: {words(record)}"
     return answer(
-        documents.assessment_detail(detail, record, opinions=opinions), text, as_json=as_json
+        review_documents.assessment_detail(detail, record, opinions=opinions), text, as_json=as_json
     )
 
 
@@ -210,8 +211,8 @@ def rerun(
 
     ID is an assessment (a17) or a failed trial (t5), whose missing steps are then done.
     """
-    from assay.app.calibration_status import Stamps
-    from assay.app.review import decisions, documents, rerun as rerun_
+    from assay.app.calibration_status import CalibrationStatus
+    from assay.app.review import decisions, rerun as rerun_, review_documents
 
     with workspace(store) as opened:
         trial = decisions.trial_key(assessment_id)
@@ -228,14 +229,14 @@ def rerun(
         )
         try:
             new_row = decisions.assessment(opened, new if new is not None else key).row
-            record = Stamps(opened).of(new_row.run_id, new_row.grader)
+            record = CalibrationStatus(opened).of(new_row.run_id, new_row.grader)
         except StoreError as error:
             if new is None:
                 raise
             problem = f"{shown_assessment(new)}, the new attempt, is stored, but cannot be shown. {error.problem}"
             remedy = f"See it with: assay review show {shown_assessment(new)}"
             raise StoreError(error.where, problem, remedy=remedy) from error
-        row = documents.assessment_row(new_row, record, failure=failure)
+        row = review_documents.assessment_row(new_row, record, failure=failure)
     if as_json:
         print_json(row)
     elif failure is not None:
@@ -249,14 +250,14 @@ def rerun(
 
 
 def _rerun_trial(opened: Workspace, text: str, *, as_json: bool, **how: Any) -> int:
-    from assay.app.review import decisions, documents, rerun as rerun_
+    from assay.app.review import decisions, rerun as rerun_, review_documents
 
     trial = decisions.trial_key(text)
     if trial is None:
         trial = decisions.assessment(opened, decisions.assessment_key(text)).row.trial
     failure = asyncio.run(rerun_.rerun_trial(opened, trial, **how))
     rows = [
-        documents.assessment_row(row)
+        review_documents.assessment_row(row)
         for row in decisions.assessments(opened, Selection(), trial=trial)
         if row.current
     ]
@@ -290,10 +291,10 @@ def undo(assessment_id: str, reviewer: str | None, store: str | None, as_json: b
 
 
 def _decided(events: tuple[ReviewEvent, ...], *, as_json: bool) -> int:
-    from assay.app.review import documents
+    from assay.app.review import review_documents
 
     lines = [f"{shown_assessment(event.decision.assessment)}: {_effect(event)}" for event in events]
-    document = {"events": [documents.review_event(event) for event in events]}
+    document = {"events": [review_documents.review_event(event) for event in events]}
     return answer(document, "\n".join(lines), as_json=as_json)
 
 

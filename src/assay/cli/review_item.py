@@ -23,7 +23,7 @@ _BLOCKS: Final = frozenset(
 )
 
 
-_MOST_ROWS: Final = 200
+_MAX_ROWS: Final = 200
 _ROW: Final = 80
 
 
@@ -102,9 +102,9 @@ def shortened(lines: Iterable[ItemLine]) -> list[ItemLine]:
     kept: list[ItemLine] = []
     rows = 0
     for line in lines:
-        left = _MOST_ROWS if line.heading else _MOST_ROWS - rows
-        rows = _MOST_ROWS - left + 1 + len(line.text) // _ROW
-        if rows <= _MOST_ROWS:
+        left = _MAX_ROWS if line.heading else _MAX_ROWS - rows
+        rows = _MAX_ROWS - left + 1 + len(line.text) // _ROW
+        if rows <= _MAX_ROWS:
             kept.append(line)
         elif left >= 0:
             kept.append(ItemLine(line.text[: left * _ROW]))

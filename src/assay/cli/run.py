@@ -20,9 +20,9 @@ EXIT_INTERRUPTED = 130
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.app.runs.documents import DryRunDocument, RunResultDocument
     from assay.app.runs.execution import RunResult
     from assay.app.runs.preflight import LookAhead
+    from assay.app.runs.run_documents import DryRunDocument, RunResultDocument
     from assay.app.workspace import Workspace
     from assay.domain.review import Approvals
     from assay.domain.selection import RunSummary
@@ -174,10 +174,10 @@ def cancel(run_id: str, store: str | None, as_json: bool) -> int:
 
 
 def _steered(summary: RunSummary, given: Approvals, *, as_json: bool, message: str) -> int:
-    from assay.app.runs import documents
+    from assay.app.runs import run_documents
 
     text = f"run {summary.id} is {summary.state}; trials in progress will finish; {message}"
-    return answer(documents.run_summary(summary, given), text, as_json=as_json)
+    return answer(run_documents.run_summary(summary, given), text, as_json=as_json)
 
 
 @click.command()
@@ -333,7 +333,7 @@ def _run_one(
     stage: str | None,
     as_json: bool,
 ) -> RunResultDocument:
-    from assay.app.runs import documents, execution, preflight
+    from assay.app.runs import execution, preflight, run_documents
 
     for note in (*ahead.notes, preflight.note_on_rules(opened, ahead)):
         if note:
@@ -346,7 +346,7 @@ def _run_one(
         )
     if not as_json:
         say_result(result)
-    return documents.run_result(result)
+    return run_documents.run_result(result)
 
 
 def _announcement(ahead: LookAhead) -> str:
@@ -357,7 +357,7 @@ def _announcement(ahead: LookAhead) -> str:
 
 
 def _dry_run(ahead: LookAhead, *, show_prompt: bool, as_json: bool) -> DryRunDocument:
-    from assay.app.runs import documents
+    from assay.app.runs import run_documents
 
     if not as_json:
         for note in ahead.notes:
@@ -369,12 +369,12 @@ def _dry_run(ahead: LookAhead, *, show_prompt: bool, as_json: bool) -> DryRunDoc
             say(f"\n--- {purpose.role} {name} · {request.model.ref} · task {purpose.task}")
             for message in request.messages:
                 say(f"[{message.role}]\n{message.content}")
-    return documents.dry_run(ahead, prompts=ahead.prompts if show_prompt else ())
+    return run_documents.dry_run(ahead, prompts=ahead.prompts if show_prompt else ())
 
 
 def _show(result: RunResult, *, as_json: bool) -> int:
-    from assay.app.runs import documents
+    from assay.app.runs import run_documents
 
-    document = documents.run_result(result)
+    document = run_documents.run_result(result)
     answer(document, lambda: say_result(result), as_json=as_json)
     return exit_of(document)

@@ -23,13 +23,6 @@ if TYPE_CHECKING:
 
     from assay.analysis.verdict_rates import VerdictComparison, VerdictRates
     from assay.app.statistics.basis import Basis, StillOpen
-    from assay.app.statistics.documents import (
-        ComparisonDocument,
-        GateDocument,
-        RankingDocument,
-        StrengthsDocument,
-        WarningDocument,
-    )
     from assay.app.statistics.power import PowerPlan, SampleSize
     from assay.app.statistics.results import (
         CandidateScores,
@@ -37,12 +30,19 @@ if TYPE_CHECKING:
         GateResult,
         RankingResult,
     )
+    from assay.app.statistics.statistics_documents import (
+        ComparisonDocument,
+        GateDocument,
+        RankingDocument,
+        StrengthsDocument,
+        WarningDocument,
+    )
     from assay.statistics.ranking import RankedPair
 
 EXIT_GATE_CLOSED = 3
 EXIT_GATE_UNDECIDED = 4
-_MOST_PAIRS: Final = 10
-_MOST_DIAGNOSTICS: Final = 12
+_MAX_PAIRS: Final = 10
+_MAX_DIAGNOSTICS: Final = 12
 
 
 def _scope(command: Any) -> Any:
@@ -64,7 +64,7 @@ _MARGIN: Final = margin_option(
 def stats(by_task: bool, store: str | None, as_json: bool, **chosen: Any) -> int:
     """Show each candidate's mean over tasks with its interval, from the trials that count."""
     from assay.app.review.double_review import what_waits
-    from assay.app.statistics import documents, results
+    from assay.app.statistics import results, statistics_documents
     from assay.app.statistics.basis import basis_of
 
     filtered = selection(chosen)
@@ -72,7 +72,7 @@ def stats(by_task: bool, store: str | None, as_json: bool, **chosen: Any) -> int
         basis = basis_of(opened, filtered)
         scores = results.stats(opened, filtered, basis=basis)
         if as_json:
-            print_json(documents.scores_document(scores))
+            print_json(statistics_documents.scores_document(scores))
         else:
             ranking = results.rank(opened, filtered, basis=basis)
             waits = (
@@ -107,13 +107,13 @@ def compare(
     **chosen: Any,
 ) -> int:
     """Compare A and B: which is better, by how much, and how certain that is."""
-    from assay.app.statistics import documents, results
+    from assay.app.statistics import results, statistics_documents
 
     with workspace(store) as opened:
         compared = results.compare(
             opened, selection(chosen), a, b, scope=results.SCOPES[scope], margin=margin
         )
-    document = documents.comparison_document(compared)
+    document = statistics_documents.comparison_document(compared)
     return answer(document, lambda: _say_contrast(compared, document), as_json=as_json)
 
 
@@ -126,13 +126,13 @@ def rank(scope: str, margin: float | None, store: str | None, as_json: bool, **c
     """Rank all candidates with the ranks that the data support, and compare all pairs with Holm's
     correction.
     """
-    from assay.app.statistics import documents, results
+    from assay.app.statistics import results, statistics_documents
 
     with workspace(store) as opened:
         ranking = results.rank(
             opened, selection(chosen), scope=results.SCOPES[scope], margin=margin
         )
-    document = documents.ranking_document(ranking)
+    document = statistics_documents.ranking_document(ranking)
     return answer(document, lambda: _say_ranks(ranking, document), as_json=as_json)
 
 
@@ -150,14 +150,16 @@ def plan(
     """Estimate how many more tasks or trials would show a difference of D, with their cost and
     reviews.
     """
-    from assay.app.statistics import documents, power as planning, results
+    from assay.app.statistics import power as planning, results, statistics_documents
 
     surely = planning.parsed_power(power)
     with workspace(store) as opened:
         needed = planning.plan(
             opened, selection(chosen), detect=detect, power=surely, scope=results.SCOPES[scope]
         )
-    return answer(documents.power_plan_document(needed), lambda: _say_plan(needed), as_json=as_json)
+    return answer(
+        statistics_documents.power_plan_document(needed), lambda: _say_plan(needed), as_json=as_json
+    )
 
 
 @click.command()
@@ -199,7 +201,7 @@ def gate(
     With --baseline, A is tested in the runs of --run, or in its newest run, and compared on the
     same tasks.
     """
-    from assay.app.statistics import baseline as earlier, documents, results
+    from assay.app.statistics import baseline as earlier, results, statistics_documents
 
     if (b is None) == (baseline is None):
         raise click.UsageError(
@@ -215,7 +217,7 @@ def gate(
             outcome = results.gate(
                 opened, selection(chosen), a, str(b), margin=margin, vetted=vetted
             )
-    document = documents.gate_document(outcome, on_undecided)
+    document = statistics_documents.gate_document(outcome, on_undecided)
     answer(document, lambda: _say_gate(outcome, document), as_json=as_json)
     if outcome.outcome == "undecided" and os.environ.get("GITHUB_ACTIONS") == "true":
         # GitHub shows this line on the page of the pull request. It reads both streams, and stdout
@@ -274,7 +276,7 @@ def say_standing(
 
     `waits`: what awaits review and for whom, printed if nothing counts yet.
     """
-    from assay.app.statistics import documents
+    from assay.app.statistics import statistics_documents
     from assay.app.statistics.diagnostics import standing_lines, verdict_lines
     from assay.app.statistics.results import wording
 
@@ -283,7 +285,7 @@ def say_standing(
     if not basis.n_trials:
         if waits:
             say(waits)
-        _say_warnings(documents.scores_document(candidate_scores).warnings)
+        _say_warnings(statistics_documents.scores_document(candidate_scores).warnings)
         return
     say()
     _say_verdicts(candidate_scores.verdicts)
@@ -293,7 +295,7 @@ def say_standing(
     # Printing all pairs of 50 candidates would take 1,225 lines.
     shown = (
         pairs
-        if len(pairs) <= _MOST_PAIRS
+        if len(pairs) <= _MAX_PAIRS
         else [pair for pair in pairs if leader in {pair.a, pair.b}]
     )
     _say_pairs(shown)
@@ -315,7 +317,7 @@ def say_standing(
             say(f"  {wording.anytime_mean(str(estimate.candidate), now)}")
     if candidate_scores.looks is not None:
         say(wording.looks(candidate_scores.looks, None))
-    _say_warnings(documents.scores_document(candidate_scores).warnings)
+    _say_warnings(statistics_documents.scores_document(candidate_scores).warnings)
     if candidate_scores.diagnostics is not None:
         _say_diagnostics(standing_lines(candidate_scores.diagnostics))
     if candidate_scores.on_verdicts is not None:
@@ -488,7 +490,7 @@ def _say_contrast(comparison_result: ComparisonResult, document: ComparisonDocum
 
 
 def _say_plan(power_plan: PowerPlan) -> None:
-    from assay.app.statistics import documents
+    from assay.app.statistics import statistics_documents
     from assay.app.statistics.results import wording
 
     _say_basis(power_plan.basis)
@@ -512,7 +514,7 @@ def _say_plan(power_plan: PowerPlan) -> None:
     say(
         f"\none trial of all candidates: {price}{reviews}; {100 * cost.kept:.0f}% of decided trials count"
     )
-    _say_warnings(documents.warning_documents(power_plan.basis))
+    _say_warnings(statistics_documents.warning_documents(power_plan.basis))
 
 
 def _sample_size(size: SampleSize | None) -> str:
@@ -541,10 +543,10 @@ def _say_unfinished(still_open: StillOpen, *, p_value: bool, ranges: bool) -> No
 def _say_diagnostics(lines: list[str]) -> None:
     if lines:
         say("\nbehind the numbers (diagnostics, not part of the result):")
-        for line in lines[:_MOST_DIAGNOSTICS]:
+        for line in lines[:_MAX_DIAGNOSTICS]:
             say(f"  {line}")
-        if len(lines) > _MOST_DIAGNOSTICS:
-            say(f"  … and {len(lines) - _MOST_DIAGNOSTICS} more; --json has them all")
+        if len(lines) > _MAX_DIAGNOSTICS:
+            say(f"  … and {len(lines) - _MAX_DIAGNOSTICS} more; --json has them all")
 
 
 def _say_basis(basis: Basis) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-MOST_TURNS: Final = 100
+MAX_TURNS: Final = 100
 """Default limit on the replies of an agent's model in one trial."""
 
 
@@ -45,7 +45,7 @@ class AgentLimits:
     US dollars.
     """
 
-    turns: int = MOST_TURNS
+    turns: int = MAX_TURNS
     tokens: int | None = None
     cost_usd: float | None = None
 

@@ -22,7 +22,7 @@ TOOL_CALL: Final = "tool call"
 TOOL_RESULT: Final = "tool result"
 TOOL_ERROR: Final = "tool error"
 
-MOST_TURNS: Final = 100
+MAX_TURNS: Final = 100
 """Maximum turns of a conversation."""
 
 _HEADING: Final = re.compile(

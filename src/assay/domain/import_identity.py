@@ -27,7 +27,7 @@ from typing import Final
 from assay.domain.import_records import FoundAssessment, FoundResponse, FoundScores
 
 _PRIME: Final = (1 << 127) - 1
-_MOST_NUMBERS: Final = 100_000
+_MAX_NUMBERS: Final = 100_000
 _BITS: Final = (1 << 63) - 1
 
 
@@ -45,7 +45,7 @@ class _Numbers(dict["str | float | None", int]):
         self._kind = kind
 
     def __missing__(self, part: str | float | None) -> int:
-        if len(self) >= _MOST_NUMBERS:
+        if len(self) >= _MAX_NUMBERS:
             self.clear()
         # Values that Python treats as the same dictionary key, such as 1 and 1.0 or 0.0 and -0.0,
         # must give the same text.

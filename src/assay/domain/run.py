@@ -23,10 +23,10 @@ from assay.domain.suite import CandidateSpec, JudgeSpec, Rubric, SuiteCopy, Task
 
 # Without these limits, a number such as 99,999,999,999 in the form made the planner use up all
 # memory.
-MOST_TRIALS: Final = 10_000
+MAX_TRIALS: Final = 10_000
 """Maximum trials of one task in a run."""
 
-MOST_PLANNED: Final = 2_000_000
+MAX_PLANNED: Final = 2_000_000
 """Maximum trials of all tasks in a run."""
 
 
@@ -226,8 +226,8 @@ def check_number_of_trials(where: str, wanted: int | None, *, least: int = 1) ->
     """Raise `InputError` if a requested number of trials is out of range; None is valid."""
     if wanted is not None and wanted < least:
         raise InputError(where, f"is {wanted}, and must be at least 1.")
-    if wanted is not None and wanted > MOST_TRIALS:
-        raise InputError(where, f"is {wanted:,}, and must be at most {MOST_TRIALS:,}.")
+    if wanted is not None and wanted > MAX_TRIALS:
+        raise InputError(where, f"is {wanted:,}, and must be at most {MAX_TRIALS:,}.")
 
 
 def within_bounds(planned: Iterable[PlannedTask], where: str) -> Iterator[PlannedTask]:
@@ -240,16 +240,16 @@ def within_bounds(planned: Iterable[PlannedTask], where: str) -> Iterator[Planne
     for place, planned_task in enumerate(planned, 1):
         of = planned_task.trials.stop - 1
         total += of
-        if planned_task.trials and of > MOST_TRIALS:
+        if planned_task.trials and of > MAX_TRIALS:
             raise InputError(
                 where,
-                f"would give task {planned_task.task.id!r} {of:,} trials, but the limit is {MOST_TRIALS:,}.",
+                f"would give task {planned_task.task.id!r} {of:,} trials, but the limit is {MAX_TRIALS:,}.",
                 remedy="Request fewer trials.",
             )
-        if planned_task.trials and total > MOST_PLANNED:
+        if planned_task.trials and total > MAX_PLANNED:
             raise InputError(
                 where,
-                f"would create {total:,} trials for the first {place:,} tasks, but a run may have at most {MOST_PLANNED:,}.",
+                f"would create {total:,} trials for the first {place:,} tasks, but a run may have at most {MAX_PLANNED:,}.",
                 remedy="Request fewer trials per task, or fewer tasks.",
             )
         yield planned_task

@@ -27,7 +27,7 @@ class ReviewOrder(StrEnum):
 PERSON = "human"
 """Name of the human judge: no model is asked, and a reviewer enters the grades."""
 
-MOST_LOOKS = 20
+MAX_LOOKS = 20
 """Maximum number of planned looks of a sequential test; with more, the early looks could not decide
 anything.
 """

@@ -2,10 +2,10 @@
 
 Each call is stored before the next one starts.
 
-One answer takes at most `MOST_CALLS` calls. At most `MOST_READINGS` of these calls may return a
+One answer takes at most `MAX_CALLS` calls. At most `MAX_READINGS` of these calls may return a
 reply that is empty or cannot be parsed. The waits between calls grow, with jitter. They add up to
 at most `LONGEST_WAIT_S`, unless the server sends a longer Retry-After. A server that cannot be
-reached and has not answered this run before is called `MOST_FIRST_CALLS` times.
+reached and has not answered this run before is called `MAX_FIRST_CALLS` times.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from assay.engine.spending import Spending
 from assay.ports import Clock, Ledger, ModelDirectory, SpendingProvider
 from assay.scoring.evaluator import UnreadableReply
 
-MOST_CALLS = 5
+MAX_CALLS = 5
 # One repetition covers a lost packet. With five calls, a run took 15 s to say that its server is
 # not running.
-MOST_FIRST_CALLS = 2
-MOST_READINGS = 3
+MAX_FIRST_CALLS = 2
+MAX_READINGS = 3
 LONGEST_WAIT_S = 20.0
 LONGEST_ASKED_WAIT_S = 300.0
 EMPTY_WAIT_S = 0.4
@@ -181,7 +181,7 @@ class Asker:
 
         try:
             answered = self.breaker is None or self.breaker.has_answered(request.model.ref)
-            patience = _Patience(most_unreached=MOST_CALLS if answered else MOST_FIRST_CALLS)
+            patience = _Patience(most_unreached=MAX_CALLS if answered else MAX_FIRST_CALLS)
             return await patience.retrying(self.clock)(one_try)
         except CallFailed as error:
             fault = error.fault or fault_of(error.kind, request.purpose.role)
@@ -323,7 +323,7 @@ class _Patience:
     `most_unreached`: number of calls if the server cannot be reached.
     """
 
-    def __init__(self, *, most_unreached: int = MOST_CALLS) -> None:
+    def __init__(self, *, most_unreached: int = MAX_CALLS) -> None:
         self.readings = 0
         self.most_unreached = most_unreached
 
@@ -359,10 +359,10 @@ class _Patience:
         asked_s = _error(state).retry_after_s or 0.0
         error = _error(state)
         unreached = error.kind == UNREACHABLE and not error.charged
-        most = self.most_unreached if unreached else MOST_CALLS
+        most = self.most_unreached if unreached else MAX_CALLS
         return (
             state.attempt_number >= most
-            or self.readings >= MOST_READINGS
+            or self.readings >= MAX_READINGS
             or asked_s > LONGEST_ASKED_WAIT_S
         )
 

@@ -28,8 +28,8 @@ from assay.domain.identifiers import TrialKey
 from assay.domain.jobs import JobAnswer, JobRequest, ParkedTrial, RequestKey, RequestState
 from assay.domain.run import CallRecord, ClaimedTrial, Entry, RunPlan
 from assay.engine.asking import (
-    MOST_CALLS,
-    MOST_READINGS,
+    MAX_CALLS,
+    MAX_READINGS,
     UNREADABLE,
     Asks,
     GaveUp,
@@ -39,8 +39,8 @@ from assay.engine.asking import (
     call_ended,
     outcome_of,
 )
-from assay.engine.bench import Bench
 from assay.engine.job_files import AnswerLines, Outbox, slot_digest, worst_usd
+from assay.engine.run_context import RunContext
 from assay.engine.trial import carry_out
 from assay.ports import BatchApi, Clock, Jobs, Journal, ModelDirectory, NeverAnswered
 from assay.scoring.evaluator import UnreadableReply
@@ -51,7 +51,7 @@ PORTION: Final = 1000
 once.
 """
 
-_MOST_OWN: Final = 1024
+_MAX_OWN: Final = 1024
 """Greater than the number of requests that one trial ever has in jobs."""
 
 LOST: Final = "no_line"
@@ -274,7 +274,7 @@ class BatchAsker:
         if (
             last is not None
             and last.failure is not None
-            and (calls >= MOST_CALLS or readings >= MOST_READINGS)
+            and (calls >= MAX_CALLS or readings >= MAX_READINGS)
         ):
             raise GaveUp(replace(last.failure, tries=calls), last.unread)
         if missed >= self.tries:
@@ -309,7 +309,7 @@ class BatchAsker:
             key = self.outbox.place(api, request)
         else:  # no line of its own, so a number that no line has
             known = sum(request.trial == trial for request in portion.by_key.values())
-            key = RequestKey(first.job, -(trial * _MOST_OWN + known + len(portion.new[trial])))
+            key = RequestKey(first.job, -(trial * _MAX_OWN + known + len(portion.new[trial])))
         asked = JobRequest(
             key=key,
             trial=trial,
@@ -351,7 +351,7 @@ class BatchAsker:
         except (CallFailed, UnreadableReply) as error:
             failed, reply, failure = outcome_of(error, reply, request, number)
             readings += failed.kind in UNREADABLE
-            over = not failed.transient or number >= MOST_CALLS or readings >= MOST_READINGS
+            over = not failed.transient or number >= MAX_CALLS or readings >= MAX_READINGS
             answer = JobAnswer(key=asked.key, digest=digest, given_up=over, unread=failed.unread)
             call = self._call(request, reply, failure, number, answer)
             asked.state = RequestState.GIVEN_UP if over else RequestState.READ
@@ -409,12 +409,14 @@ class BatchAsker:
         )
 
 
-async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTrial]) -> None:
-    bench = replace(bench, asker=asker, slots=asyncio.Semaphore(PORTION), journal=asker.journal)
+async def carry_on(context: RunContext, asker: BatchAsker, claimed: Sequence[ClaimedTrial]) -> None:
+    context = replace(context, asker=asker, slots=asyncio.Semaphore(PORTION), journal=asker.journal)
     asker.begin(claimed)
     asker.journal.finished.clear()
     ended: dict[TrialKey, Failure | None] = {}
-    waits_for_none = all(asker.directory.batches(model) is not None for model in bench.plan.models)
+    waits_for_none = all(
+        asker.directory.batches(model) is not None for model in context.plan.models
+    )
     async with asyncio.TaskGroup() as group:
         for trial in claimed:
             if (
@@ -423,15 +425,17 @@ async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTri
                 and trial.task.scenario is None
             ):
                 # no call and no other process: a task of its own would only take time
-                await _one(bench, trial, ended)
+                await _one(context, trial, ended)
             else:
-                group.create_task(_one(bench, trial, ended))
+                group.create_task(_one(context, trial, ended))
     await asker.journal.commit()
     asker.structured += [key for key in ended if key not in asker.journal.finished]
     waiting = asker.waiting(trial.key for trial in claimed if trial.key not in ended)
     refused: frozenset[TrialKey] = frozenset()
     if waiting or asker.void:
-        refused = await asyncio.to_thread(asker.jobs.park, bench.plan.id, waiting, void=asker.void)
+        refused = await asyncio.to_thread(
+            asker.jobs.park, context.plan.id, waiting, void=asker.void
+        )
     asker.outbox.write(
         request.key
         for trial in waiting
@@ -439,7 +443,7 @@ async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTri
         for request in trial.requests
         if request.shares is None
     )
-    await _give_back(bench, asker, [parked for parked in waiting if parked.trial in refused])
+    await _give_back(context, asker, [parked for parked in waiting if parked.trial in refused])
     await asker.journal.commit()
     for trial in claimed:
         if trial.key in ended and trial.key not in asker.structured:
@@ -451,7 +455,9 @@ async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTri
             )
 
 
-async def _give_back(bench: Bench, asker: BatchAsker, refused: Sequence[ParkedTrial]) -> None:
+async def _give_back(
+    context: RunContext, asker: BatchAsker, refused: Sequence[ParkedTrial]
+) -> None:
     """Make trials pending whose requests the budget does not cover; those with open requests keep
     waiting for them.
     """
@@ -462,12 +468,14 @@ async def _give_back(bench: Bench, asker: BatchAsker, refused: Sequence[ParkedTr
         await asker.note_refusal(asker.newest_request(parked.trial), failure, trial=parked.trial)
     if refused:
         without = [replace(parked, requests=()) for parked in refused]
-        await asyncio.to_thread(asker.jobs.park, bench.plan.id, without)
+        await asyncio.to_thread(asker.jobs.park, context.plan.id, without)
 
 
-async def _one(bench: Bench, trial: ClaimedTrial, ended: dict[TrialKey, Failure | None]) -> None:
+async def _one(
+    context: RunContext, trial: ClaimedTrial, ended: dict[TrialKey, Failure | None]
+) -> None:
     try:
-        ended[trial.key] = await carry_out(bench, trial)
+        ended[trial.key] = await carry_out(context, trial)
     except NotYet:
         return
     except StoreError:
@@ -477,7 +485,7 @@ async def _one(bench: Bench, trial: ClaimedTrial, ended: dict[TrialKey, Failure 
             kind="internal", fault=Fault.HARNESS, detail=_detail(error), tries=trial.tries + 1
         )
         ended[trial.key] = failure
-        await bench.journal.record(Entry(trial=trial.key, finished=True, failure=failure))
+        await context.journal.record(Entry(trial=trial.key, finished=True, failure=failure))
 
 
 def _detail(error: Exception) -> str:

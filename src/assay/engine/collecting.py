@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOST_TRIES: Final = 3
+MAX_TRIES: Final = 3
 """Attempts at one step of a job while the provider is busy; a later process tries again."""
 
 _PAUSED: Final = (RunState.PAUSED, RunState.CANCELLED)
@@ -118,7 +118,7 @@ class Collector:
     def _asker(self, plan: RunPlan, outbox: Outbox, *, sending: bool) -> BatchAsker:
         return BatchAsker(
             plan=plan,
-            live=self.engine.bench(plan).asker,
+            live=self.engine.context(plan).asker,
             live_slots=asyncio.Semaphore(plan.concurrency),
             jobs=self.jobs,
             journal=PortionLedger(self.engine.journal),
@@ -191,7 +191,7 @@ class Collector:
         provider reported.
         """
         lines = AnswerLines(job.token, ())
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             lines.close()
             paths = await self._patiently(
                 lambda: api.fetch(job.remote_id or "", status, str(self.path(job.token)))
@@ -248,7 +248,7 @@ class Collector:
             self.jobs.let_go(planned.key)
 
     async def _create(self, api: BatchApi, path: Path, token: str, mark: str, requests: int) -> str:
-        for number in range(MOST_TRIES):
+        for number in range(MAX_TRIES):
             try:
                 return await api.create(str(path), token, mark)
             except CallFailed as failed:
@@ -278,7 +278,7 @@ class Collector:
     ) -> None:
         for claimed in claims:
             try:
-                await carry_on(self.engine.bench(plan), asker, claimed)
+                await carry_on(self.engine.context(plan), asker, claimed)
             except BaseException:  # a server lives on, and these trials must not stay blocked
                 self.engine.journal.release(trial.key for trial in claimed)
                 raise
@@ -301,7 +301,7 @@ class Collector:
             yield claimed
 
     async def _patiently(self, step: Callable[[], Awaitable[T]]) -> T:
-        for number in range(MOST_TRIES):
+        for number in range(MAX_TRIES):
             try:
                 return await step()
             except CallFailed as failed:
@@ -320,6 +320,6 @@ def _worth_a_wait(failed: CallFailed, number: int) -> bool:
     """True if the step may be retried now; `number` counts its attempts from 0."""
     return (
         failed.transient
-        and number < MOST_TRIES - 1
+        and number < MAX_TRIES - 1
         and (failed.retry_after_s or 0.0) <= LONGEST_ASKED_WAIT_S
     )

@@ -25,8 +25,8 @@ from assay.domain.review_sample import ReviewLottery
 from assay.domain.run import ClaimedTrial, Entry, RunPlan
 from assay.domain.suite import PERSON
 from assay.engine.asking import Asker, NotYet
-from assay.engine.bench import Bench
 from assay.engine.breaker import Breaker, Halt
+from assay.engine.run_context import RunContext
 from assay.engine.spending import Spending
 from assay.engine.trial import carry_out
 from assay.ports import (
@@ -91,12 +91,12 @@ class Engine:
         """
         self.journal.begin(plan.id, retry_failed=retry_failed)
         breaker = Breaker()
-        bench = self.bench(plan, breaker=breaker)
+        context = self.context(plan, breaker=breaker)
         held: set[int] = set()
         try:
-            failure = await self._first_trial(bench, held, breaker)
+            failure = await self._first_trial(context, held, breaker)
             stops = failure is not None and is_fatal(failure.kind)
-            while not stops and breaker.halt is None and await self._round(bench, held, breaker):
+            while not stops and breaker.halt is None and await self._round(context, held, breaker):
                 pass
         except BaseException:
             # Claims become void only when their process ends. A server keeps running, so these
@@ -124,32 +124,34 @@ class Engine:
         )
         return None
 
-    async def _first_trial(self, bench: Bench, held: set[int], breaker: Breaker) -> Failure | None:
+    async def _first_trial(
+        self, context: RunContext, held: set[int], breaker: Breaker
+    ) -> Failure | None:
         """Carry out one trial before all others and return its failure; None if it succeeded, or if
         the run calls no server.
         """
-        if not _calls_servers(bench.plan):
+        if not _calls_servers(context.plan):
             return None
-        claimed = self._claim(bench.plan, 1, _Wish(), breaker)
+        claimed = self._claim(context.plan, 1, _Wish(), breaker)
         if not claimed:
             return None
         held.update(trial.key for trial in claimed)
-        return await self._carry_out(bench, claimed[0], held)
+        return await self._carry_out(context, claimed[0], held)
 
-    async def _round(self, bench: Bench, held: set[int], breaker: Breaker) -> bool:
+    async def _round(self, context: RunContext, held: set[int], breaker: Breaker) -> bool:
         """Work until no trial can be claimed; return True if trials released because of a pause
         must be claimed again.
         """
         # The queue is bounded, because other processes that work on the same run cannot claim a
         # trial that waits in it.
-        queue: asyncio.Queue[ClaimedTrial | None] = asyncio.Queue(maxsize=bench.plan.concurrency)
+        queue: asyncio.Queue[ClaimedTrial | None] = asyncio.Queue(maxsize=context.plan.concurrency)
         wish = _Wish()
         async with asyncio.TaskGroup() as group:
-            looking = group.create_task(self._look(bench.plan, wish))
-            feeding = group.create_task(self._feed(bench.plan, queue, held, wish, breaker))
+            looking = group.create_task(self._look(context.plan, wish))
+            feeding = group.create_task(self._feed(context.plan, queue, held, wish, breaker))
             working = [
-                group.create_task(self._work(bench, queue, held, wish, breaker))
-                for _ in range(bench.plan.concurrency)
+                group.create_task(self._work(context, queue, held, wish, breaker))
+                for _ in range(context.plan.concurrency)
             ]
             await asyncio.wait([feeding, *working])
             looking.cancel()
@@ -160,9 +162,9 @@ class Engine:
             await asyncio.sleep(LOOK_S)
             wish.state = await asyncio.to_thread(self.journal.state_of, plan.id)
 
-    def bench(
+    def context(
         self, plan: RunPlan, *, rerun: Decision | None = None, breaker: Breaker | None = None
-    ) -> Bench:
+    ) -> RunContext:
         """Return the settings, ports and limits that the trials of this run or rerun share."""
         asker = Asker(
             spending=None
@@ -174,7 +176,7 @@ class Engine:
             listener=self.listener,
             breaker=breaker,
         )
-        return Bench(
+        return RunContext(
             plan=plan,
             journal=self.journal,
             asker=asker,
@@ -240,7 +242,7 @@ class Engine:
 
     async def _work(
         self,
-        bench: Bench,
+        context: RunContext,
         queue: asyncio.Queue[ClaimedTrial | None],
         held: set[int],
         wish: _Wish,
@@ -252,14 +254,14 @@ class Engine:
                 await asyncio.to_thread(self.journal.release, [claimed.key])
                 held.discard(claimed.key)
                 continue
-            await self._carry_out(bench, claimed, held)
+            await self._carry_out(context, claimed, held)
 
     async def _carry_out(
-        self, bench: Bench, claimed: ClaimedTrial, held: set[int]
+        self, context: RunContext, claimed: ClaimedTrial, held: set[int]
     ) -> Failure | None:
         """Carry out a claimed trial, report its end and return its failure, if any."""
         try:
-            failure = await carry_out(bench, claimed)
+            failure = await carry_out(context, claimed)
         except (
             NotYet
         ):  # the run pauses itself; the trial keeps its answers so far and becomes pending again
@@ -278,7 +280,7 @@ class Engine:
                 tries=claimed.tries + 1,
             )
             await self.journal.record(Entry(trial=claimed.key, finished=True, failure=failure))
-        if failure is not None or not bench.only_structure:
+        if failure is not None or not context.only_structure:
             held.discard(claimed.key)
         task = claimed.task
         self.listener(

@@ -35,9 +35,9 @@ from assay.ports import Ledger, ModelDirectory
 _ROUNDING: Final = 1e-9  # relative difference between two sums of the same prices
 # a call may cost this many reservations, once a call to its model has cost no more than reserved
 _MOST: Final = 10
-_MOST_BEFORE: Final = 100  # the same factor, before that
+_MAX_BEFORE: Final = 100  # the same factor, before that
 # the same factor without a price, because programs may state a cost anyway
-_MOST_UNPRICED_USD: Final = 10.0
+_MAX_UNPRICED_USD: Final = 10.0
 _OTHERS_S: Final = 0.2  # other processes cannot notify this process when their calls end
 
 
@@ -103,9 +103,7 @@ class Spending:
         turn = await self._turn(model)
         try:
             usd = self._excess[model].over(worst)
-            most = (
-                _MOST * usd if model in self._steady else _MOST_BEFORE * usd or _MOST_UNPRICED_USD
-            )
+            most = _MOST * usd if model in self._steady else _MAX_BEFORE * usd or _MAX_UNPRICED_USD
             reservation = Reservation(usd, most)
             await self._reserve(spec, reservation)
             booking = Booking()

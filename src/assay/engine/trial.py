@@ -26,12 +26,12 @@ from assay.domain.run import CallRecord, ClaimedTrial, Entry, NewAssessment, Run
 from assay.domain.sandbox import CommandRequest
 from assay.domain.suite import PERSON, CandidateSpec
 from assay.engine.asking import GaveUp, NotYet, ReadAnswer
-from assay.engine.bench import Bench
 from assay.engine.conversation import Conversation
+from assay.engine.run_context import RunContext
 from assay.engine.structuring import structured, verified
 from assay.engine.workspace import work
 from assay.scoring.blinding import labels_in, shown_order
-from assay.scoring.evaluator import Answer, Evaluator, MoreRequests, Sitting, Unscorable
+from assay.scoring.evaluator import Answer, Evaluator, GradingAttempt, MoreRequests, Unscorable
 from assay.scoring.evaluators import evaluators_for, rubric_of
 from assay.scoring.human_judge import empty_form
 from assay.scoring.workspace_judge import WorkspaceJudge
@@ -51,7 +51,7 @@ class _Progress:
     waits: bool = False
 
 
-async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
+async def carry_out(context: RunContext, claimed: ClaimedTrial) -> Failure | None:
     """Carry out a trial's remaining steps and release it; return the failure that ended it, or
     None.
 
@@ -59,33 +59,35 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
     `NotYet` if answers wait at a provider; the trial's results so far are then stored.
     """
     progress = _Progress(responses=dict(claimed.responses))
-    evaluators = evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric, k=claimed.k)
+    evaluators = evaluators_for(claimed.task, context.plan.judges, context.plan.rubric, k=claimed.k)
     missing = [
-        c for c in bench.plan.candidates if c.model is not None and c.name not in progress.responses
+        c
+        for c in context.plan.candidates
+        if c.model is not None and c.name not in progress.responses
     ]
-    if missing and bench.plan.regrade_of is not None:
+    if missing and context.plan.regrade_of is not None:
         progress.failures.append(
-            _never_answered(bench, claimed, [candidate.name for candidate in missing])
+            _never_answered(context, claimed, [candidate.name for candidate in missing])
         )
         missing = []
     elif (
-        bench.plan.regrade_of is not None
-        and (failed := _lost_elsewhere(bench, claimed, progress)) is not None
+        context.plan.regrade_of is not None
+        and (failed := _lost_elsewhere(context, claimed, progress)) is not None
     ):
         progress.failures.append(failed)
     if len(missing) == 1 and not any(evaluator.by_model for evaluator in evaluators):
-        await _respond(bench, claimed, missing[0], progress, last=evaluators)
+        await _respond(context, claimed, missing[0], progress, last=evaluators)
         _go_on(progress)
         return _worst(progress.failures)
-    await _together([_respond(bench, claimed, candidate, progress) for candidate in missing])
+    await _together([_respond(context, claimed, candidate, progress) for candidate in missing])
     _go_on(progress)
-    plain = await _graded_plainly(bench, claimed, evaluators, progress)
+    plain = await _graded_plainly(context, claimed, evaluators, progress)
     judged = [
-        (e, slot) for e, slot in _open_slots(bench, claimed, evaluators, progress) if e.by_model
+        (e, slot) for e, slot in _open_slots(context, claimed, evaluators, progress) if e.by_model
     ]
-    if len(judged) == 1 and not plain and not progress.failures and not bench.only_structure:
+    if len(judged) == 1 and not plain and not progress.failures and not context.only_structure:
         await _grade(
-            bench,
+            context,
             claimed,
             *judged[0],
             progress,
@@ -95,22 +97,28 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
         _go_on(progress)
         return _worst(progress.failures)
     if plain and judged:
-        await bench.journal.record(Entry(trial=claimed.key, assessments=plain, rerun=bench.rerun))
+        await context.journal.record(
+            Entry(trial=claimed.key, assessments=plain, rerun=context.rerun)
+        )
         plain = ()
     await _together(
         [
-            _grade(bench, claimed, e, slot, progress, attempt=_next_attempt(claimed, slot))
+            _grade(context, claimed, e, slot, progress, attempt=_next_attempt(claimed, slot))
             for e, slot in judged
         ]
     )
     _go_on(progress)
     failure = _worst(progress.failures)
-    if bench.only_structure and failure is None:
+    if context.only_structure and failure is None:
         return None  # the trial stays claimed until the run releases it
     graded = (*plain, *progress.unread)
-    await bench.journal.record(
+    await context.journal.record(
         Entry(
-            trial=claimed.key, assessments=graded, finished=True, failure=failure, rerun=bench.rerun
+            trial=claimed.key,
+            assessments=graded,
+            finished=True,
+            failure=failure,
+            rerun=context.rerun,
         )
     )
     return failure
@@ -121,46 +129,50 @@ def _go_on(progress: _Progress) -> None:
         raise NotYet
 
 
-def _never_answered(bench: Bench, claimed: ClaimedTrial, names: list[str]) -> Failure:
+def _never_answered(context: RunContext, claimed: ClaimedTrial, names: list[str]) -> Failure:
     """Return the original run's failure for a regraded trial without a response, because a regrade
     asks no candidates.
     """
-    before = bench.inherited.get((claimed.task.id, claimed.k))
+    before = context.inherited.get((claimed.task.id, claimed.k))
     # A failure of the judge belongs to the old grading and does not explain why the response is
     # missing.
     if before is not None and before.fault is not Fault.JUDGE:
         return before
-    detail = f"run {bench.plan.regrade_of} holds no response of {', '.join(names)} for this trial."
+    detail = (
+        f"run {context.plan.regrade_of} holds no response of {', '.join(names)} for this trial."
+    )
     return Failure(kind="no_response", fault=Fault.HARNESS, detail=detail)
 
 
-def _lost_elsewhere(bench: Bench, claimed: ClaimedTrial, progress: _Progress) -> Failure | None:
+def _lost_elsewhere(
+    context: RunContext, claimed: ClaimedTrial, progress: _Progress
+) -> Failure | None:
     """Return the failure in an imported trial's file, or None.
 
     A regrade leaves such a trial failed.
     """
-    if all(candidate.name in progress.responses for candidate in bench.plan.candidates):
+    if all(candidate.name in progress.responses for candidate in context.plan.candidates):
         return None
-    return bench.inherited.get((claimed.task.id, claimed.k))
+    return context.inherited.get((claimed.task.id, claimed.k))
 
 
-async def grade_again(bench: Bench, claimed: ClaimedTrial, slot: Slot) -> Failure | None:
+async def grade_again(context: RunContext, claimed: ClaimedTrial, slot: Slot) -> Failure | None:
     """Rerun one slot: judge its stored responses again.
 
     The old assessment stays current unless the rerun succeeds.
     """
     evaluator = next(
         e
-        for e in evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric)
+        for e in evaluators_for(claimed.task, context.plan.judges, context.plan.rubric)
         if e.grader == slot.grader
     )
     progress = _Progress(responses=dict(claimed.responses))
-    await _grade(bench, claimed, evaluator, slot, progress, attempt=_next_attempt(claimed, slot))
+    await _grade(context, claimed, evaluator, slot, progress, attempt=_next_attempt(claimed, slot))
     return _worst(progress.failures)
 
 
 async def _respond(
-    bench: Bench,
+    context: RunContext,
     claimed: ClaimedTrial,
     candidate: CandidateSpec,
     progress: _Progress,
@@ -176,49 +188,54 @@ async def _respond(
     if (
         claimed.task.scenario is not None
         and candidate.model.program is None
-        and bench.workspaces is not None
+        and context.workspaces is not None
     ):
         try:
             response, calls = await work(
-                bench, bench.workspaces, claimed.task.scenario, claimed, candidate, candidate.model
+                context,
+                context.workspaces,
+                claimed.task.scenario,
+                claimed,
+                candidate,
+                candidate.model,
             )
         except NotYet:
             progress.waits = True
         except GaveUp as gave_up:
-            await _give_up(bench, claimed, gave_up.failure, progress, last)
+            await _give_up(context, claimed, gave_up.failure, progress, last)
         except CallFailed as error:
             failure = Failure(
                 kind=error.kind, fault=error.fault or Fault.HARNESS, detail=error.detail
             )
-            await _give_up(bench, claimed, failure, progress, last)
+            await _give_up(context, claimed, failure, progress, last)
         else:
-            await _keep(bench, claimed, response, calls, progress, last)
+            await _keep(context, claimed, response, calls, progress, last)
         return
-    conversation = Conversation(bench.plan, claimed, candidate, candidate.model)
+    conversation = Conversation(context.plan, claimed, candidate, candidate.model)
     while (request := conversation.request) is not None:
-        async with bench.slots:
+        async with context.slots:
             try:
-                answer = await bench.asker.answer(request, _as_it_is, trial=claimed.key)
+                answer = await context.asker.answer(request, _as_it_is, trial=claimed.key)
             except NotYet:
                 progress.waits = True
                 return
             except GaveUp as gave_up:
-                await _give_up(bench, claimed, gave_up.failure, progress, last)
+                await _give_up(context, claimed, gave_up.failure, progress, last)
                 return
             conversation.hear(answer.reply)
             if conversation.request is not None:
                 # Stored before the next turn, so that a killed process repeats one call and not the
                 # whole conversation.
-                await bench.journal.record(Entry(trial=claimed.key, calls=answer.calls))
+                await context.journal.record(Entry(trial=claimed.key, calls=answer.calls))
                 continue
-            await _keep(bench, claimed, conversation.response, answer.calls, progress, last)
+            await _keep(context, claimed, conversation.response, answer.calls, progress, last)
             return
     # The process was killed after all replies were stored; only the response is missing.
-    await _keep(bench, claimed, conversation.response, (), progress, last)
+    await _keep(context, claimed, conversation.response, (), progress, last)
 
 
 async def _give_up(
-    bench: Bench,
+    context: RunContext,
     claimed: ClaimedTrial,
     failure: Failure,
     progress: _Progress,
@@ -227,20 +244,20 @@ async def _give_up(
     """Record the failure of a candidate; if `last` is given, commit it as the end of the trial."""
     progress.failures.append(failure)
     if last is not None:
-        plain = await _graded_plainly(bench, claimed, last, progress)
-        await bench.journal.record(
+        plain = await _graded_plainly(context, claimed, last, progress)
+        await context.journal.record(
             Entry(
                 trial=claimed.key,
                 assessments=plain,
                 finished=True,
                 failure=failure,
-                rerun=bench.rerun,
+                rerun=context.rerun,
             )
         )
 
 
 async def _keep(
-    bench: Bench,
+    context: RunContext,
     claimed: ClaimedTrial,
     response: Response,
     calls: tuple[CallRecord, ...],
@@ -251,9 +268,9 @@ async def _keep(
     trial.
     """
     progress.responses[response.candidate] = response
-    plain = () if last is None else await _graded_plainly(bench, claimed, last, progress)
+    plain = () if last is None else await _graded_plainly(context, claimed, last, progress)
     by_candidate = bool(calls) and calls[0].request.purpose.role is Role.CANDIDATE
-    await bench.journal.record(
+    await context.journal.record(
         Entry(
             trial=claimed.key,
             calls=calls,
@@ -261,16 +278,21 @@ async def _keep(
             assessments=plain,
             finished=last is not None,
             failure=None if last is None else _worst(progress.failures),
-            rerun=bench.rerun,
+            rerun=context.rerun,
         )
     )
 
 
 def _open_slots(
-    bench: Bench, claimed: ClaimedTrial, evaluators: tuple[Evaluator, ...], progress: _Progress
+    context: RunContext,
+    claimed: ClaimedTrial,
+    evaluators: tuple[Evaluator, ...],
+    progress: _Progress,
 ) -> list[tuple[Evaluator, Slot]]:
     names = tuple(
-        c.name for c in bench.plan.candidates if c.model is not None or c.name in progress.responses
+        c.name
+        for c in context.plan.candidates
+        if c.model is not None or c.name in progress.responses
     )
     return [
         (evaluator, slot)
@@ -291,32 +313,35 @@ def _next_attempt(claimed: ClaimedTrial, slot: Slot) -> int:
 
 
 async def _graded_plainly(
-    bench: Bench, claimed: ClaimedTrial, evaluators: tuple[Evaluator, ...], progress: _Progress
+    context: RunContext,
+    claimed: ClaimedTrial,
+    evaluators: tuple[Evaluator, ...],
+    progress: _Progress,
 ) -> tuple[tuple[NewAssessment, int | None], ...]:
     """Return the assessments of the deterministic scorers; a scorer that cannot grade adds a
     failure to `progress`.
     """
     graded: list[tuple[NewAssessment, int | None]] = []
-    for evaluator, slot in _open_slots(bench, claimed, evaluators, progress):
+    for evaluator, slot in _open_slots(context, claimed, evaluators, progress):
         if evaluator.by_model:
             continue
         attempt = _next_attempt(claimed, slot)
-        sitting = sitting_of(
-            bench.plan, claimed, slot, progress.responses, attempt=attempt, note=""
+        grading = grading_attempt(
+            context.plan, claimed, slot, progress.responses, attempt=attempt, note=""
         )
         try:
-            assessment, _ = await _assess(bench, claimed, evaluator, sitting)
+            assessment, _ = await _assess(context, claimed, evaluator, grading)
         except Unscorable as error:
             # The answer was paid for, so it is kept, although the trial fails for the scorer's
             # reason.
             progress.failures.append(_undecided(error))
         else:
-            graded.append((_new(bench, claimed, slot, assessment, attempt=attempt), None))
+            graded.append((_new(context, claimed, slot, assessment, attempt=attempt), None))
     return tuple(graded)
 
 
 async def _grade(
-    bench: Bench,
+    context: RunContext,
     claimed: ClaimedTrial,
     evaluator: Evaluator,
     slot: Slot,
@@ -329,27 +354,31 @@ async def _grade(
 
     If `finishing` is True, the trial is complete and is released in the same commit.
     """
-    note = "" if bench.rerun is None else bench.rerun.note
-    sitting = sitting_of(bench.plan, claimed, slot, progress.responses, attempt=attempt, note=note)
+    note = "" if context.rerun is None else context.rerun.note
+    grading = grading_attempt(
+        context.plan, claimed, slot, progress.responses, attempt=attempt, note=note
+    )
 
-    async def assess(scorer: Evaluator, alone: Sitting) -> Assessment:
-        return (await _assess(bench, claimed, scorer, alone))[0]
+    async def assess(scorer: Evaluator, alone: GradingAttempt) -> Assessment:
+        return (await _assess(context, claimed, scorer, alone))[0]
 
     finals: dict[str, str] = {}
-    async with bench.slots:
+    async with context.slots:
         try:
-            shown, finals = await structured(bench, claimed, sitting)
-            if bench.only_structure:
+            shown, finals = await structured(context, claimed, grading)
+            if context.only_structure:
                 return
-            assessment, calls = await _assess(bench, claimed, evaluator, shown)
-            assessment = await verified(bench, sitting, finals, assessment, assess)
+            assessment, calls = await _assess(context, claimed, evaluator, shown)
+            assessment = await verified(context, grading, finals, assessment, assess)
         except NotYet:
             progress.waits = True
             return
         except (GaveUp, Unscorable) as error:
             failure = error.failure if isinstance(error, GaveUp) else _undecided(error)
             progress.failures.append(failure)
-            unread = _unread(bench, evaluator, sitting, slot, error) if bench.rerun is None else ()
+            unread = (
+                _unread(context, evaluator, grading, slot, error) if context.rerun is None else ()
+            )
             if unread and finals:  # the check of final answers needs no judge
                 ((new, call),) = unread
                 unread = (
@@ -357,41 +386,47 @@ async def _grade(
                         replace(
                             new,
                             assessment=await verified(
-                                bench, sitting, finals, new.assessment, assess
+                                context, grading, finals, new.assessment, assess
                             ),
                         ),
                         call,
                     ),
                 )
             if finishing:
-                await bench.journal.record(
+                await context.journal.record(
                     Entry(trial=claimed.key, assessments=unread, finished=True, failure=failure)
                 )
             else:
                 # stored at the end: a stored form would make the next request another attempt
                 progress.unread += unread
             return
-        new = _new(bench, claimed, slot, assessment, attempt=attempt)
+        new = _new(context, claimed, slot, assessment, attempt=attempt)
         graded = ((new, len(calls) - 1 if calls else None),)
         # Control items use numbers that were left free among those of real items. A number after
         # all the others would reveal them.
         spare = int(
-            protocol_of(bench.plan.protocol).leaves_free(seed=bench.plan.seed, key=int(claimed.key))
+            protocol_of(context.plan.protocol).leaves_free(
+                seed=context.plan.seed, key=int(claimed.key)
+            )
         )
-        await bench.journal.record(
+        await context.journal.record(
             Entry(
                 trial=claimed.key,
                 calls=calls,
                 assessments=graded,
                 finished=finishing,
-                rerun=bench.rerun,
+                rerun=context.rerun,
                 spare=spare,
             )
         )
 
 
 def _unread(
-    bench: Bench, evaluator: Evaluator, sitting: Sitting, slot: Slot, error: GaveUp | Unscorable
+    context: RunContext,
+    evaluator: Evaluator,
+    grading: GradingAttempt,
+    slot: Slot,
+    error: GaveUp | Unscorable,
 ) -> tuple[tuple[NewAssessment, None], ...]:
     """Return an empty grading form with the judge's unreadable reply, so that a person can read the
     reply and grade.
@@ -404,11 +439,11 @@ def _unread(
     form_of = (
         evaluator.form if isinstance(evaluator, WorkspaceJudge) else partial(empty_form, rubric)
     )
-    form = form_of(sitting, reply=error.unread, problem=error.failure.detail)
+    form = form_of(grading, reply=error.unread, problem=error.failure.detail)
     return (
         (
             NewAssessment(
-                slot=slot, attempt=sitting.attempt, assessment=form, state=AssessmentState.PENDING
+                slot=slot, attempt=grading.attempt, assessment=form, state=AssessmentState.PENDING
             ),
             None,
         ),
@@ -416,7 +451,7 @@ def _unread(
 
 
 async def _assess(
-    bench: Bench, claimed: ClaimedTrial, evaluator: Evaluator, sitting: Sitting
+    context: RunContext, claimed: ClaimedTrial, evaluator: Evaluator, grading: GradingAttempt
 ) -> tuple[Assessment, tuple[CallRecord, ...]]:
     """Send an evaluator's requests in rounds until it returns an assessment.
 
@@ -425,37 +460,39 @@ async def _assess(
     """
     answers: tuple[Answer, ...] = ()
     calls: tuple[CallRecord, ...] = ()
-    requests = evaluator.ask(sitting)
+    requests = evaluator.ask(grading)
     while True:
         outcome: Assessment | MoreRequests | None = (
-            None if requests else evaluator.read(sitting, answers)
+            None if requests else evaluator.read(grading, answers)
         )
         waits = False
         for place, request in enumerate(requests):
             last = place == len(requests) - 1
             if not isinstance(request, ModelRequest):
-                answers = (*answers, await _worked_out(bench, request))
-                outcome = evaluator.read(sitting, answers) if last else None
+                answers = (*answers, await _worked_out(context, request))
+                outcome = evaluator.read(grading, answers) if last else None
                 continue
             read: Callable[[Reply], Any] = (
-                _reading(evaluator, sitting, answers) if last else _as_it_is
+                _reading(evaluator, grading, answers) if last else _as_it_is
             )
             if last and waits:  # its reading needs the others
                 read = _as_it_is
             try:
-                answer: ReadAnswer[Any] = await bench.asker.answer(request, read, trial=claimed.key)
+                answer: ReadAnswer[Any] = await context.asker.answer(
+                    request, read, trial=claimed.key
+                )
             except NotYet:
                 waits = True
                 continue
             except GaveUp:
                 if calls:  # they were paid for, so they are kept
-                    await bench.journal.record(Entry(trial=claimed.key, calls=calls))
+                    await context.journal.record(Entry(trial=claimed.key, calls=calls))
                 raise
             answers, calls = (*answers, answer.reply), (*calls, *answer.calls)
             outcome = answer.read if last else None
         if waits:
             if calls:
-                await bench.journal.record(Entry(trial=claimed.key, calls=calls))
+                await context.journal.record(Entry(trial=claimed.key, calls=calls))
             raise NotYet
         if isinstance(outcome, Assessment):
             return outcome, calls
@@ -465,30 +502,30 @@ async def _assess(
         # round begins.
         requests = outcome.requests
         if calls:
-            await bench.journal.record(Entry(trial=claimed.key, calls=calls))
+            await context.journal.record(Entry(trial=claimed.key, calls=calls))
             calls = ()
 
 
 async def _worked_out(
-    bench: Bench, request: IsolatedRequest | CommandRequest | PageRequest
+    context: RunContext, request: IsolatedRequest | CommandRequest | PageRequest
 ) -> Answer:
     """Carry out a request on this machine, with limited concurrency because a batch has hundreds of
     such requests.
     """
-    async with bench.work:
+    async with context.work:
         match request:
             case IsolatedRequest():
-                return await bench.workers.call(request)
+                return await context.workers.call(request)
             case CommandRequest():
-                return await bench.commands.run(request)
+                return await context.commands.run(request)
             case PageRequest():
-                return await bench.pages.shoot(request)
+                return await context.pages.shoot(request)
 
 
 def _reading(
-    evaluator: Evaluator, sitting: Sitting, before: tuple[Answer, ...]
+    evaluator: Evaluator, grading: GradingAttempt, before: tuple[Answer, ...]
 ) -> Callable[[Reply], Assessment | MoreRequests]:
-    return lambda reply: evaluator.read(sitting, (*before, reply))
+    return lambda reply: evaluator.read(grading, (*before, reply))
 
 
 def _as_it_is(reply: Reply) -> None:
@@ -500,11 +537,11 @@ def _undecided(error: Unscorable) -> Failure:
 
 
 def _new(
-    bench: Bench, claimed: ClaimedTrial, slot: Slot, assessment: Assessment, *, attempt: int
+    context: RunContext, claimed: ClaimedTrial, slot: Slot, assessment: Assessment, *, attempt: int
 ) -> NewAssessment:
     # an empty form must never count
-    policy = Policy.EVERY if slot.grader == PERSON else bench.plan.policy
-    sampled = bench.lottery is None or bench.lottery.holds(claimed.task.id, claimed.k)
+    policy = Policy.EVERY if slot.grader == PERSON else context.plan.policy
+    sampled = context.lottery is None or context.lottery.holds(claimed.task.id, claimed.k)
     state = first_state(
         by_model=slot.by_model, policy=policy, flagged=bool(assessment.flags), sampled=sampled
     )
@@ -516,7 +553,7 @@ def _gradable(slot: Slot, names: tuple[str, ...], progress: _Progress) -> bool:
     return all(name in progress.responses for name in needed)
 
 
-def sitting_of(
+def grading_attempt(
     plan: RunPlan,
     claimed: ClaimedTrial,
     slot: Slot,
@@ -524,7 +561,7 @@ def sitting_of(
     *,
     attempt: int = 1,
     note: str = "",
-) -> Sitting:
+) -> GradingAttempt:
     """Return an attempt at grading one slot of a trial, with its responses in randomly drawn
     order.
     """
@@ -548,7 +585,7 @@ def sitting_of(
             names, seed=derived_seed(plan.seed, claimed.task.id, 0, attempt, drawn_for), turn=turn
         )
     labels = labels_in(order, others=(candidate.name for candidate in plan.candidates))
-    return Sitting(
+    return GradingAttempt(
         task=claimed.task,
         responses=tuple(responses[name] for name in order),
         labels={name: labels[name] for name in names},

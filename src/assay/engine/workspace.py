@@ -17,8 +17,8 @@ from assay.domain.model import ModelSpec
 from assay.domain.run import CallRecord, ClaimedTrial, Entry
 from assay.domain.scenarios import Scenario
 from assay.domain.suite import CandidateSpec, Message, ToolMessage
-from assay.engine.bench import Bench
 from assay.engine.conversation import candidate_request
+from assay.engine.run_context import RunContext
 from assay.ports import WorkspaceSource
 
 _SYSTEM: Final = (
@@ -28,7 +28,7 @@ _SYSTEM: Final = (
 
 
 async def work(
-    bench: Bench,
+    context: RunContext,
     workspaces: WorkspaceSource,
     scenario: Scenario,
     claimed: ClaimedTrial,
@@ -40,7 +40,7 @@ async def work(
     Raises `GaveUp` if the model returned no usable answer or the budget is spent, and `CallFailed`
     if the workspace could not be prepared or checked.
     """
-    opening = candidate_request(bench.plan, claimed, candidate, model)
+    opening = candidate_request(context.plan, claimed, candidate, model)
     messages: tuple[Message, ...] = (Message(role="system", content=_SYSTEM), *opening.messages)
     stored = list(claimed.spoken.get(candidate.name, ()))
     calls: tuple[CallRecord, ...] = ()
@@ -56,10 +56,10 @@ async def work(
                 reply = stored.pop(0)
             else:
                 if calls:
-                    await bench.journal.record(Entry(trial=claimed.key, calls=calls))
+                    await context.journal.record(Entry(trial=claimed.key, calls=calls))
                 request = replace(opening, messages=messages, tools=workspace.tools)
-                async with bench.slots:
-                    answered = await bench.asker.answer(
+                async with context.slots:
+                    answered = await context.asker.answer(
                         request, lambda reply: None, trial=claimed.key
                     )
                 reply, calls = answered.reply, answered.calls

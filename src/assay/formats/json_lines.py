@@ -11,10 +11,10 @@ import orjson
 
 from assay.formats.json_size import parsed_bytes
 
-MOST_LINE_BYTES: Final = 32 << 20
+MAX_LINE_BYTES: Final = 32 << 20
 """Longer lines are skipped, to limit memory use for any file."""
 
-MOST_ROW_BYTES: Final = 160 << 20
+MAX_ROW_BYTES: Final = 160 << 20
 """Maximum memory for the parsed values of one line."""
 
 _CHUNK: Final = 1 << 20
@@ -41,7 +41,7 @@ class TooLong(bytes):
     most: int = 0
 
 
-def lines_of(stream: IO[bytes], *, most: int = MOST_LINE_BYTES) -> Iterator[bytes]:
+def lines_of(stream: IO[bytes], *, most: int = MAX_LINE_BYTES) -> Iterator[bytes]:
     r"""Yield lines without `\n` and without a byte order mark; a line longer than `most` is yielded
     as `TooLong`.
     """
@@ -126,8 +126,8 @@ def row_of(line: bytes) -> dict[str, Any] | str:
             f"is one line of {line.length / 1e6:.1f} MB, but Assay reads at most {line.most >> 20} MB per line. Is it a JSON "
             "document without line breaks?"
         )
-    if len(line) > _CHUNK and parsed_bytes(line, most=MOST_ROW_BYTES) > MOST_ROW_BYTES:
-        return f"is one line whose values would take more than {MOST_ROW_BYTES >> 20} MB of memory."
+    if len(line) > _CHUNK and parsed_bytes(line, most=MAX_ROW_BYTES) > MAX_ROW_BYTES:
+        return f"is one line whose values would take more than {MAX_ROW_BYTES >> 20} MB of memory."
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import IO, Final
 
 DELIMITERS: Final = ("\t", ",", ";", "|")
-MOST_ROW_CHARACTERS: Final = 8 << 20
+MAX_ROW_CHARACTERS: Final = 8 << 20
 """Maximum characters of a row over all of its lines; a row with the shortest possible cells then
 takes 200 MB of memory.
 """
@@ -128,7 +128,7 @@ def separated_blocks(
         encoding: codec of the text, from `encoding_of`.
     """
     # the csv module's own limit of 128 kB is less than one file of code
-    csv.field_size_limit(MOST_ROW_CHARACTERS)
+    csv.field_size_limit(MAX_ROW_CHARACTERS)
     # Bytes that are not UTF-8 become surrogates, so that only the rows that contain them are
     # refused.
     text = io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="")
@@ -157,21 +157,21 @@ def separated_blocks(
 
 
 class _TooLong(Exception):
-    """Raised for a row of more than `MOST_ROW_CHARACTERS`."""
+    """Raised for a row of more than `MAX_ROW_CHARACTERS`."""
 
 
 class _BoundedLines:
-    """Lines of a text, limited to `MOST_ROW_CHARACTERS` per row; `ahead` contains lines that were
+    """Lines of a text, limited to `MAX_ROW_CHARACTERS` per row; `ahead` contains lines that were
     already read.
     """
 
     def __init__(self, text: io.TextIOWrapper, ahead: str) -> None:
         self._ahead = io.StringIO(ahead, newline="")
         self._text = text
-        self._left = MOST_ROW_CHARACTERS
+        self._left = MAX_ROW_CHARACTERS
 
     def begin_row(self) -> None:
-        self._left = MOST_ROW_CHARACTERS
+        self._left = MAX_ROW_CHARACTERS
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -183,7 +183,7 @@ class _BoundedLines:
         self._left -= len(line)
         if self._left < 0:
             while line and not line.endswith(("\n", "\r")):
-                line = self._read(MOST_ROW_CHARACTERS)
+                line = self._read(MAX_ROW_CHARACTERS)
             raise _TooLong
         return line
 
@@ -202,14 +202,14 @@ def _blocks(
     line.
     """
     line, block = 1, ""
-    size = MOST_ROW_CHARACTERS >> 6  # about 10,000 short rows
+    size = MAX_ROW_CHARACTERS >> 6  # about 10,000 short rows
     while delimiter != "whitespace":
         block = text.read(size)
-        rest = text.readline(MOST_ROW_CHARACTERS - size)
+        rest = text.readline(MAX_ROW_CHARACTERS - size)
         block += rest
         if not block:
             return
-        if (quoted and '"' in block) or len(rest) == MOST_ROW_CHARACTERS - size:
+        if (quoted and '"' in block) or len(rest) == MAX_ROW_CHARACTERS - size:
             break
         try:
             rows = list(
@@ -245,7 +245,7 @@ def _rows(
         try:
             cells = next(reader if blanks is None else blanks, None)
         except _TooLong:
-            limit = MOST_ROW_CHARACTERS >> 20
+            limit = MAX_ROW_CHARACTERS >> 20
             yield (
                 line,
                 f"has a row of more than {limit} million characters, or a quotation mark that is never closed.",

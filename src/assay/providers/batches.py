@@ -40,7 +40,7 @@ from assay.providers.wires import WIRES
 
 LONG_S: Final = 3600.0
 """Time limit of an upload or download of hundreds of megabytes."""
-MOST_PAGES: Final = 50
+MAX_PAGES: Final = 50
 _PAGE: Final = 100
 _MB: Final = 1024 * 1024
 _ID: Final = re.compile(r"[\w.:-]{1,200}")
@@ -231,7 +231,7 @@ class OpenAIBatches(OpenAILines):
 
     async def find(self, path: str, token: str, mark: str, requests: int, /) -> str | None:
         query = {"limit": str(_PAGE)}
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             page = await self._ask("GET", "/batches", query=query)
             for batch in page.get("data") or ():
                 if (batch.get("metadata") or {}).get("assay_job") == token or batch.get(

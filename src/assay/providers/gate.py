@@ -45,8 +45,8 @@ from assay.providers.wires import WIRES
 TIMEOUT_S: Final = 600.0
 _BOOKING_S: Final = 10.0
 LARGEST_REQUEST: Final = 32 << 20
-MOST_CONNECTIONS: Final = 64
-MOST_CALLS: Final = 4
+MAX_CONNECTIONS: Final = 64
+MAX_CALLS: Final = 4
 """Maximum calls at a time, each of which may take `LARGEST_REQUEST` bytes of memory."""
 
 _LISTED: Final = re.compile(r"/v1/models(?:/[\w:-][\w.:-]*)?", re.ASCII)
@@ -103,7 +103,7 @@ class Gate:
         self._has_refused = asyncio.Event()
         self._calls: set[asyncio.Task[Any]] = set()
         self._token = secrets.token_urlsafe(24)
-        self._slots = asyncio.Semaphore(MOST_CALLS)
+        self._slots = asyncio.Semaphore(MAX_CALLS)
         self._unsettled = 0  # calls that were sent and whose price nobody stated
         self._spent = Spent()
         self.end: str | None = None
@@ -130,7 +130,7 @@ class Gate:
         socket = os.path.join(folder, "model.sock")
         http = web.Server(self._answer)
         server = await asyncio.get_running_loop().create_unix_server(
-            lambda: http() if len(http.connections) < MOST_CONNECTIONS else _Closed(), path=socket
+            lambda: http() if len(http.connections) < MAX_CONNECTIONS else _Closed(), path=socket
         )
         os.chmod(socket, 0o600)
         address, path, key = _VARIABLES[self._endpoint.vendor.protocol]

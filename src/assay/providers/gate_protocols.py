@@ -34,10 +34,10 @@ from assay.providers.gate_shapes import (
     whole,
 )
 
-MOST_OUTPUT: Final = 10_000_000
-MOST_ANSWERS: Final = 128
+MAX_OUTPUT: Final = 10_000_000
+MAX_ANSWERS: Final = 128
 
-_count: Final = whole(1, MOST_OUTPUT)
+_count: Final = whole(1, MAX_OUTPUT)
 _outside: Final = (
     "names something outside of the request that the provider would load, fetch or run."
 )
@@ -245,7 +245,7 @@ _A_COUNTED: Final[Mapping[str, Check]] = {
 MESSAGES: Final = Shape(
     fields={
         **_A_COUNTED,
-        "max_tokens": whole(0, MOST_OUTPUT),
+        "max_tokens": whole(0, MAX_OUTPUT),
         "metadata": Shape(fields={"user_id": text}),
         "stop_sequences": each(text),
         "stream": flag,
@@ -315,7 +315,7 @@ _PENALTIES: Final[Mapping[str, Check]] = {
     "logit_bias": free,
     "stop": text_or(each(text)),
     "seed": number,
-    "n": whole(1, MOST_ANSWERS),
+    "n": whole(1, MAX_ANSWERS),
     "max_tokens": _count,
     "stream_options": Shape(fields={"include_usage": flag, "include_obfuscation": flag}),
 }
@@ -484,7 +484,7 @@ COMPLETIONS: Final = Shape(
         "prompt": _prompts,
         "suffix": text,
         "echo": flag,
-        "best_of": whole(1, MOST_ANSWERS),
+        "best_of": whole(1, MAX_ANSWERS),
         "logprobs": whole(0, 20),
     },
     required=("prompt",),

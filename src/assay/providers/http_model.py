@@ -37,7 +37,7 @@ from assay.providers.wires import WIRES
 
 _log = logging.getLogger(__name__)
 
-MOST_FALLBACKS: Final = 4
+MAX_FALLBACKS: Final = 4
 # This includes 404, which OpenRouter returns if no host of the model accepts all parts of a
 # request.
 _REFUSING: Final = frozenset({400, 404, 405, 415, 422, 501})
@@ -67,7 +67,7 @@ class HttpModel:
 
     async def complete(self, request: ModelRequest, /) -> Reply:
         name = request.model.name
-        for fallbacks in range(MOST_FALLBACKS + 1):
+        for fallbacks in range(MAX_FALLBACKS + 1):
             habits = self._habits.get(name, USUAL)
             answer = await self._session.post(self._address, dump(self._wire.body(request, habits)))
             if answer.status == 200:
@@ -77,7 +77,7 @@ class HttpModel:
             # call is repeated too.
             if (
                 answer.status in _REFUSING
-                and fallbacks < MOST_FALLBACKS
+                and fallbacks < MAX_FALLBACKS
                 and self._learn(request, words) != habits
             ):
                 continue

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-MOST_TOKENS: Final = 2**40
+MAX_TOKENS: Final = 2**40
 """A larger count is a server error: no answer has so many tokens, and their sums would not fit into
 a database column.
 """
@@ -55,7 +55,7 @@ def whole(text: str) -> str:
 
 
 def count(value: object) -> int | None:
-    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
+    return value if type(value) is int and 0 <= value <= MAX_TOKENS else None
 
 
 def _fields(value: object) -> object:

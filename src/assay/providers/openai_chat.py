@@ -23,7 +23,7 @@ _FINISH: Final = {
     "function_call": "tool",
 }
 
-MOST_USD: Final = 1e6
+MAX_USD: Final = 1e6
 """A call with a higher cost is a server error."""
 
 
@@ -174,7 +174,7 @@ def _counted(payload: dict[str, object]) -> tuple[Usage, int, float | None]:
     details = usage.get("prompt_tokens_details")
     cached = (count(details.get("cached_tokens")) or 0) if type(details) is dict else 0
     cost = usage.get("cost")
-    if not isinstance(cost, int | float) or isinstance(cost, bool) or not 0 <= cost < MOST_USD:
+    if not isinstance(cost, int | float) or isinstance(cost, bool) or not 0 <= cost < MAX_USD:
         return tokens, cached, None
     return tokens, cached, float(cost)
 

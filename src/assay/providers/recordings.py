@@ -26,9 +26,9 @@ from assay.providers.protocol import tool_call
 MATCHED: Final = ("role", "task", "trial", "attempt", "candidate", "judge")
 # Together these limits keep memory below 600 MB, even if every line has a character that makes
 # Python use four bytes for each.
-MOST_CHARACTERS: Final = 64 << 20
-MOST_LINE: Final = 16 << 20
-MOST_ANSWERS: Final = 300_000
+MAX_CHARACTERS: Final = 64 << 20
+MAX_LINE: Final = 16 << 20
+MAX_ANSWERS: Final = 300_000
 
 _NUMBERED: Final = frozenset({"trial", "attempt"})
 
@@ -112,14 +112,14 @@ class Recording:
 
 def bounded_lines(lines: IO[str], *, where: str) -> Iterator[str]:
     """Yield a recording's lines; raises `SettingsError` if the file exceeds the maximum size."""
-    left = MOST_CHARACTERS
-    for number in range(1, MOST_ANSWERS + 2):
-        line = lines.readline(MOST_LINE + 1)
+    left = MAX_CHARACTERS
+    for number in range(1, MAX_ANSWERS + 2):
+        line = lines.readline(MAX_LINE + 1)
         left -= len(line)
-        if left < 0 or len(line) > MOST_LINE or (line and number > MOST_ANSWERS):
+        if left < 0 or len(line) > MAX_LINE or (line and number > MAX_ANSWERS):
             raise SettingsError(
                 where,
-                f"has more than {MOST_CHARACTERS >> 20} MB, {MOST_ANSWERS:,} lines, or {MOST_LINE >> 20} MB on a line.",
+                f"has more than {MAX_CHARACTERS >> 20} MB, {MAX_ANSWERS:,} lines, or {MAX_LINE >> 20} MB on a line.",
                 remedy="Keep only the lines that this run needs.",
             )
         if not line:

@@ -16,7 +16,7 @@ from pygments.util import ClassNotFound
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-MOST_CODE: Final = 100_000
+MAX_CODE: Final = 100_000
 """Maximum characters of a text that is coloured."""
 _LIMIT_S: Final = 0.5
 _PROSE: Final = frozenset({"Text only", "Markdown", "Text output"})
@@ -51,7 +51,7 @@ def marks_of(code: str, language: str) -> str:
     as scripts in browsers do.
     """
     lexer = _lexer_of(language.strip().lower())
-    if lexer is None or len(code) > MOST_CODE:
+    if lexer is None or len(code) > MAX_CODE:
         return ""
     pieces: list[tuple[int, str]] = []
     # CPU time: a busy machine must not cost a text its colours

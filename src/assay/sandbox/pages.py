@@ -5,9 +5,9 @@ requests, including those to loopback, go to a proxy in this process. The proxy 
 and answers every other request with 403, so the page can reach neither the network nor a service on
 this machine. The page is served over HTTP, because a page loaded from a file may show other files.
 Its content security policy forbids loading anything. If a page does not finish loading in time, or
-takes more than `MOST_MEMORY`, Assay kills the browser's processes.
+takes more than `MAX_MEMORY`, Assay kills the browser's processes.
 
-Assay keeps only the screenshots. At most `MOST_AT_ONCE` browsers run at the same time.
+Assay keeps only the screenshots. At most `MAX_AT_ONCE` browsers run at the same time.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PLACES: Final = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "C:/Program Files/Google/Chrome/Application/chrome.exe",
 )
-MOST_AT_ONCE: Final = 2
+MAX_AT_ONCE: Final = 2
 LARGEST_PAGE: Final = 5_000_000
 LARGEST_PICTURE: Final = 4_500_000
 """Maximum characters of a PNG in base64; providers refuse larger images."""
@@ -52,12 +52,12 @@ SETTLE_S: Final = 1.0
 """Seconds after loading in which a page may run timers and draw."""
 LOAD_LIMIT_S: Final = 3.0
 START_LIMIT_S: Final = 20.0
-MOST_MEMORY: Final = 384 * 2**20
+MAX_MEMORY: Final = 384 * 2**20
 """Maximum bytes for all processes of one browser together, measured with `memory_of`.
 
 An empty page takes 220 MB.
 """
-MOST_GROWTH: Final = 160 * 2**20
+MAX_GROWTH: Final = 160 * 2**20
 """Maximum bytes by which each process's data may grow after the browser has started."""
 _LOOK_EVERY_S: Final = 0.005
 _LOOKS_PER_TREE: Final = 4
@@ -123,7 +123,7 @@ class ChromiumPages:
     ) -> None:
         self._path = path
         self._missing = missing
-        self._turns = asyncio.Semaphore(MOST_AT_ONCE)
+        self._turns = asyncio.Semaphore(MAX_AT_ONCE)
 
     async def shoot(self, request: PageRequest, /) -> PageAnswer:
         if self._path is None:
@@ -159,7 +159,7 @@ class ChromiumPages:
                 async with _Browser(await _debugger(Path(folder) / "profile", process)) as browser:
                     # The system's limit is per process and works even if this loop is busy; the
                     # watch in this loop counts all processes together.
-                    limit_growth(tree_of(process.pid), MOST_GROWTH)
+                    limit_growth(tree_of(process.pid), MAX_GROWTH)
                     async with asyncio.timeout(request.time_limit_s):
                         pictures = await _within_memory(
                             browser.pictures(address, request.views), process.pid
@@ -206,7 +206,7 @@ class _Lost(Exception):
 
 
 async def _within_memory(pictures: Coroutine[Any, Any, list[str]], browser: int) -> list[str]:
-    """Wait for the screenshots; if the browser takes more than `MOST_MEMORY`, kill its processes
+    """Wait for the screenshots; if the browser takes more than `MAX_MEMORY`, kill its processes
     and raise `_Lost`.
     """
     task = asyncio.ensure_future(pictures)
@@ -218,9 +218,9 @@ async def _within_memory(pictures: Coroutine[Any, Any, list[str]], browser: int)
             if looks % _LOOKS_PER_TREE == 0:
                 tree = await asyncio.to_thread(tree_of, browser)
             looks += 1
-            if memory_of(tree) > MOST_MEMORY:
+            if memory_of(tree) > MAX_MEMORY:
                 kill_all(await asyncio.to_thread(tree_of, browser))
-                raise _Lost(f"the page took more than {MOST_MEMORY >> 20} MB of memory")
+                raise _Lost(f"the page took more than {MAX_MEMORY >> 20} MB of memory")
         return task.result()
     finally:
         task.cancel()

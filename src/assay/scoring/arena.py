@@ -16,7 +16,7 @@ from assay.domain.calls import ModelRequest
 from assay.domain.model import Parameters
 from assay.domain.pages import PageRequest, Shots, Unseen
 from assay.domain.suite import Image, JudgeSpec, Rubric
-from assay.scoring.evaluator import Answer, MoreRequests, Request, Sitting, UnreadableReply
+from assay.scoring.evaluator import Answer, GradingAttempt, MoreRequests, Request, UnreadableReply
 from assay.scoring.judge import JUDGE_DEFAULTS, EachJudge, assessment_of, request_of
 from assay.scoring.pages import page_of
 from assay.scoring.prompts import ARENA
@@ -34,48 +34,50 @@ class ArenaJudge(RubricEvaluator):
 
     slots = RubricEvaluator.slot_for_each
 
-    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
+    def ask(self, grading: GradingAttempt, /) -> tuple[Request, ...]:
         """Request that the page be rendered. Returns no request if the response has no page."""
-        page = page_of(sitting.responses[0].text)
+        page = page_of(grading.responses[0].text)
         return () if page is None else (PageRequest(html=page),)
 
-    def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
+    def foreseen(self, grading: GradingAttempt, /) -> tuple[Request, ...]:
         return (
             self._request(
-                sitting,
+                grading,
                 tuple(Image(media_type="image/png", data="") for _ in PageRequest(html="").views),
             ),
         )
 
-    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
+    def read(
+        self, grading: GradingAttempt, answers: tuple[Answer, ...], /
+    ) -> Assessment | MoreRequests:
         """Return the request to the judge, then the assessment; a response without a page scores
         0.
         """
         if not answers:
-            return self._nothing(sitting)
+            return self._nothing(grading)
         rendered = answers[0]
         if not isinstance(rendered, Shots | Unseen):
             raise UnreadableReply("There is no page to judge.")
         if len(answers) == 1:
             images = rendered.images if isinstance(rendered, Shots) else ()
-            return MoreRequests(requests=(self._request(sitting, images),))
-        assessment = assessment_of(self.spec, self.rubric, sitting, answers)
+            return MoreRequests(requests=(self._request(grading, images),))
+        assessment = assessment_of(self.spec, self.rubric, grading, answers)
         return replace(assessment, flags=(*_unseen(rendered), *assessment.flags))
 
-    def _request(self, sitting: Sitting, images: tuple[Image, ...]) -> ModelRequest:
-        request = page_request(self.spec, self.rubric, sitting)
+    def _request(self, grading: GradingAttempt, images: tuple[Image, ...]) -> ModelRequest:
+        request = page_request(self.spec, self.rubric, grading)
         *before, last = request.messages
         return replace(request, messages=(*before, replace(last, images=(*last.images, *images))))
 
-    def _nothing(self, sitting: Sitting) -> Assessment:
-        name = sitting.responses[0].candidate
+    def _nothing(self, grading: GradingAttempt) -> Assessment:
+        name = grading.responses[0].candidate
         grades = [grade_on(criterion, name, criterion.low) for criterion in self.rubric.criteria]
         reason = "The response holds no web page."
         return Assessment(
             grades=tuple(replace(grade, reason=reason, confidence=1.0) for grade in grades),
             scores={name: 0.0},
             weights=weights_of(self.rubric),
-            labels=dict(sitting.labels),
+            labels=dict(grading.labels),
         )
 
 
@@ -83,14 +85,14 @@ class ArenaJudge(RubricEvaluator):
 class PageCodeJudge(EachJudge):
     """The judge without a browser, for calibration: it grades only the page's code."""
 
-    def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        return (page_request(self.spec, self.rubric, sitting),)
+    def ask(self, grading: GradingAttempt, /) -> tuple[ModelRequest, ...]:
+        return (page_request(self.spec, self.rubric, grading),)
 
 
-def page_request(spec: JudgeSpec, rubric: Rubric, sitting: Sitting) -> ModelRequest:
+def page_request(spec: JudgeSpec, rubric: Rubric, grading: GradingAttempt) -> ModelRequest:
     asked = replace(spec, parameters=page_parameters(spec))
     return request_of(
-        asked, rubric, sitting, candidate=sitting.responses[0].candidate, template=ARENA
+        asked, rubric, grading, candidate=grading.responses[0].candidate, template=ARENA
     )
 
 

@@ -10,7 +10,7 @@ import json
 from importlib.resources import files
 from typing import Final
 
-from assay.scoring.calibration import ReferenceSample
+from assay.scoring.reference_samples import ReferenceSample
 
 _FILE: Final = files(__package__) / "calibration_samples.json"
 

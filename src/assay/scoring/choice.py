@@ -51,7 +51,7 @@ _DENYING: Final = re.compile(r"\b(?:not|rather than|instead of)\b|n['’]t\b", r
 _DENYING_A_LETTER: Final = re.compile(
     rf"{_DENYING.pattern}|\b(?:wrong|incorrect|false|eliminat\w+|rul\w+ out)\b", re.IGNORECASE
 )
-_MOST_TEXT: Final = 20_000
+_MAX_TEXT: Final = 20_000
 
 
 def choice(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
@@ -67,7 +67,7 @@ def choice(response: str, reference: str, options: Mapping[str, JsonValue], /) -
             f"{reference.strip()[:60]!r} is not an option. List them: score: {{choice: {{options: […]}}}}",
         )
     option, others = wanted
-    chosen = _chosen(response.strip()[-_MOST_TEXT:], others)
+    chosen = _chosen(response.strip()[-_MAX_TEXT:], others)
     if chosen is None:
         return Score(0.0, "chooses no option, or several", 0.8)
     return Score(float(chosen == option), f"chooses {chosen}", 0.9)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from assay.domain.assessment import Assessment, Grade, weighted_scores
 from assay.domain.conversation import Turn, replies_of
 from assay.domain.suite import Rubric, Task
-from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
+from assay.scoring.evaluator import Answer, GradingAttempt, Request, Unscorable
 from assay.scoring.function_evaluator import FunctionEvaluator
 from assay.scoring.scorers import ScorerEvaluator
 
@@ -52,12 +52,12 @@ class ReplyScorer(FunctionEvaluator):
     the score is the mean over these turns.
     """
 
-    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
+    def ask(self, grading: GradingAttempt, /) -> tuple[Request, ...]:
         """Return the calls for replies that must be scored in a child process."""
         scorer = ScorerEvaluator(self.scoring)
-        return tuple(request for _, part in _parts(sitting) for request in scorer.ask(part))
+        return tuple(request for _, part in _parts(grading) for request in scorer.ask(part))
 
-    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
+    def read(self, grading: GradingAttempt, answers: tuple[Answer, ...], /) -> Assessment:
         """Return the assessment; a criterion is named after its turn if the task is graded turn by
         turn.
 
@@ -66,7 +66,7 @@ class ReplyScorer(FunctionEvaluator):
         """
         scorer = ScorerEvaluator(self.scoring)
         grades: list[Grade] = []
-        for turn, part in _parts(sitting):
+        for turn, part in _parts(grading):
             count = len(scorer.ask(part))
             assessment = scorer.read(part, answers[:count])
             answers = answers[count:]
@@ -83,20 +83,20 @@ class ReplyScorer(FunctionEvaluator):
         )
 
 
-def _parts(sitting: Sitting) -> list[tuple[int | None, Sitting]]:
-    """Return the replies to score: (turn number, sitting) per graded turn, or (None, sitting) for
-    the last replies.
+def _parts(grading: GradingAttempt) -> list[tuple[int | None, GradingAttempt]]:
+    """Return the replies to score: (turn number, grading attempt) per graded turn, or
+    (None, grading attempt) for the last replies.
     """
-    replies = [replies_of(response.text) for response in sitting.responses]
+    replies = [replies_of(response.text) for response in grading.responses]
 
-    def part(place: int, expected: str | None) -> Sitting:
+    def part(place: int, expected: str | None) -> GradingAttempt:
         texts = tuple(
             replace(response, text=of_one[place])
-            for response, of_one in zip(sitting.responses, replies, strict=True)
+            for response, of_one in zip(grading.responses, replies, strict=True)
         )
-        return replace(sitting, task=replace(sitting.task, expected=expected), responses=texts)
+        return replace(grading, task=replace(grading.task, expected=expected), responses=texts)
 
-    task = sitting.task
+    task = grading.task
     if not task.by_turn:
         return [(None, part(-1, task.reference))]
     if any(len(of_one) < len(task.turns) for of_one in replies):

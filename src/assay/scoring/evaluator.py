@@ -34,7 +34,7 @@ why it is missing.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sitting:
+class GradingAttempt:
     """One attempt at grading one trial.
 
     Attributes:
@@ -116,17 +116,19 @@ class Evaluator(Protocol):
         """
         ...
 
-    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
+    def ask(self, grading: GradingAttempt, /) -> tuple[Request, ...]:
         """Return the first round of requests; empty for a plain scorer."""
         ...
 
-    def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
+    def foreseen(self, grading: GradingAttempt, /) -> tuple[Request, ...]:
         """Return, for estimates, all requests that are known before any answer; equal to `ask` if
         there is only one round.
         """
         ...
 
-    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
+    def read(
+        self, grading: GradingAttempt, answers: tuple[Answer, ...], /
+    ) -> Assessment | MoreRequests:
         """Return the assessment, or the requests of another round.
 
         The assessment's records use names instead of labels, but the judge's own text stays

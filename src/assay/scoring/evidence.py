@@ -45,8 +45,8 @@ def _readings_of(evidence: str) -> Iterable[str]:
 
 
 _BLOCK: Final = 1 << 15
-_MOST_PLACES: Final = 1_000
-_MOST_KEPT: Final = 100_000  # characters of a text whose page is kept
+_MAX_PLACES: Final = 1_000
+_MAX_KEPT: Final = 100_000  # characters of a text whose page is kept
 _WHITE: Final = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 
 
@@ -81,7 +81,7 @@ class Page:
         """
         known = self._places.get(evidence)
         if known is None:
-            if len(self._places) >= _MOST_PLACES:
+            if len(self._places) >= _MAX_PLACES:
                 self._places.clear()
             known = self._places[evidence] = (self._search(evidence),)
         return known[0]
@@ -131,7 +131,7 @@ _kept = lru_cache(128)(Page)
 
 def page_of(code: str) -> Page:
     """Return the `Page` of a text. It is cached unless the text is very long."""
-    return _kept(code) if len(code) <= _MOST_KEPT else Page(code)
+    return _kept(code) if len(code) <= _MAX_KEPT else Page(code)
 
 
 def _blocks(code: str) -> Iterable[str]:

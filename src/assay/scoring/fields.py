@@ -15,8 +15,8 @@ from assay.scoring.extraction import extracted, way_problems
 
 _KEYS: Final = ("path", "regex", "labels")
 _DOCUMENT_KEYS: Final = ("fields", "title", "subtitle")
-MOST_FIELDS: Final = 50
-MOST_LABELS: Final = 200
+MAX_FIELDS: Final = 50
+MAX_LABELS: Final = 200
 
 
 def read_fields(text: str, fields: Sequence[Field]) -> dict[str, str | None]:
@@ -80,8 +80,8 @@ def reading_problems(value: JsonValue) -> Iterator[str]:
     if fields is not None and not isinstance(fields, Mapping):
         yield "fields: must be a mapping of names to {path, regex, labels}."
     elif fields:
-        if len(fields) > MOST_FIELDS:
-            yield f"fields: has {len(fields)} fields; the maximum is {MOST_FIELDS}."
+        if len(fields) > MAX_FIELDS:
+            yield f"fields: has {len(fields)} fields; the maximum is {MAX_FIELDS}."
         for name, field_spec in fields.items():
             yield from _field_problems(f"fields.{name}", field_spec)
     for key in ("title", "subtitle"):
@@ -113,8 +113,8 @@ def _field_problems(where: str, spec: Any) -> Iterator[str]:
         good = isinstance(labels, list) and all(
             isinstance(label, str | int | float | bool) for label in labels
         )
-        if not good or not 2 <= len(labels) <= MOST_LABELS:
-            yield f"{where}: `labels` must be a list of 2 to {MOST_LABELS} values."
+        if not good or not 2 <= len(labels) <= MAX_LABELS:
+            yield f"{where}: `labels` must be a list of 2 to {MAX_LABELS} values."
         elif len({_folded(_text(label)) for label in labels}) < len(labels):
             yield f"{where}: `labels` contains a value twice."
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from assay.domain.assessment import Assessment, Grade
 from assay.domain.run import Slot
 from assay.domain.suite import Scoring
-from assay.scoring.evaluator import Request, Sitting
+from assay.scoring.evaluator import GradingAttempt, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class FunctionEvaluator(ABC):
         )
 
     @abstractmethod
-    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
+    def ask(self, grading: GradingAttempt, /) -> tuple[Request, ...]:
         """Return the function calls that must run in a child process."""
 
-    def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        return self.ask(sitting)
+    def foreseen(self, grading: GradingAttempt, /) -> tuple[Request, ...]:
+        return self.ask(grading)
 
 
 def plain_grade(

@@ -22,7 +22,7 @@ from assay.domain.isolation import IsolatedRequest, Returned, Stopped
 from assay.domain.suite import Task
 from assay.plugin_registry import Registry
 from assay.scoring.custom_scorers import TIME_LIMIT_S
-from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
+from assay.scoring.evaluator import Answer, GradingAttempt, Request, Unscorable
 from assay.scoring.function_evaluator import FunctionEvaluator, plain_grade
 
 
@@ -49,22 +49,22 @@ GRADERS: Final[Registry[Grader]] = Registry(
 class GraderEvaluator(FunctionEvaluator):
     """Grades each response with a package's grader."""
 
-    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
+    def ask(self, grading: GradingAttempt, /) -> tuple[Request, ...]:
         return tuple(
             IsolatedRequest(
                 function="plugin_grader",
                 arguments={
                     "name": self.scoring.method,
-                    "task": _shown(sitting.task),
+                    "task": _shown(grading.task),
                     "response": response.text,
                     "options": dict(self.scoring.options),
                 },
                 time_limit_s=TIME_LIMIT_S,
             )
-            for response in sitting.responses
+            for response in grading.responses
         )
 
-    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
+    def read(self, grading: GradingAttempt, answers: tuple[Answer, ...], /) -> Assessment:
         """Return the assessment.
 
         Raises `Unscorable` if the grader failed or returned an invalid result.
@@ -72,7 +72,7 @@ class GraderEvaluator(FunctionEvaluator):
         grades: list[Grade] = []
         weights: dict[str, float] = {}
         scores: dict[str, float | None] = {}
-        for response, answer in zip(sitting.responses, answers, strict=True):
+        for response, answer in zip(grading.responses, answers, strict=True):
             rows = self._rows(answer)
             for criterion, row in rows.items():
                 reason = str(row.get("reason") or "")

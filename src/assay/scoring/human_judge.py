@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from assay.domain.assessment import Assessment, Flag, FlagKind, weights_of
 from assay.domain.run import Slot
 from assay.domain.suite import JudgeMode, Rubric
-from assay.scoring.evaluator import Answer, Request, Sitting
+from assay.scoring.evaluator import Answer, GradingAttempt, Request
 from assay.scoring.rubric_evaluator import RubricEvaluator, grade_on
 
 
@@ -27,27 +27,27 @@ class PersonJudge(RubricEvaluator):
             return self.slot_for_each(candidates)
         return RubricEvaluator.slots(self, candidates)  # `super()` fails in a dataclass with slots
 
-    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
+    def ask(self, grading: GradingAttempt, /) -> tuple[Request, ...]:
         return ()
 
-    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
-        return empty_form(self.rubric, sitting)
+    def read(self, grading: GradingAttempt, answers: tuple[Answer, ...], /) -> Assessment:
+        return empty_form(self.rubric, grading)
 
 
 def empty_form(
-    rubric: Rubric, sitting: Sitting, *, reply: str = "", problem: str = ""
+    rubric: Rubric, grading: GradingAttempt, *, reply: str = "", problem: str = ""
 ) -> Assessment:
     """Return an assessment without scores for a person to fill in; `reply`: a judge's unreadable
     reply, or empty.
     """
-    names = [response.candidate for response in sitting.responses]
+    names = [response.candidate for response in grading.responses]
     return Assessment(
         grades=tuple(grade_on(criterion, name) for name in names for criterion in rubric.criteria),
         scores=dict.fromkeys(names),
         weights=weights_of(rubric),
         report=reply,
-        labels={name: sitting.labels[name] for name in names},
-        shown=sitting.shown,
+        labels={name: grading.labels[name] for name in names},
+        shown=grading.shown,
         flags=(Flag(kind=FlagKind.PARSE_ERROR, detail=problem),) if problem else (),
         raw=reply,
         rules=rubric.rules,

@@ -26,7 +26,7 @@ from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
 from assay.domain.digest import JsonValue, text_digest
 from assay.domain.model import Parameters
 from assay.domain.suite import Criterion, JudgeSpec, Message, Rubric, Task
-from assay.scoring.evaluator import Answer, Sitting, UnreadableReply
+from assay.scoring.evaluator import Answer, GradingAttempt, UnreadableReply
 from assay.scoring.flags import flags_of
 from assay.scoring.prompts import JOINT, SOLO, filled, named_placeholders, system_prompt
 from assay.scoring.reply_parser import Reading, read_grading
@@ -48,12 +48,12 @@ JUDGE_DEFAULTS: Final = Parameters(temperature=0.1, max_tokens=6000)
 class JointJudge(RubricEvaluator):
     """A judge that grades all candidates of a task in one call."""
 
-    def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        return (request_of(self.spec, self.rubric, sitting, candidate=None),)
+    def ask(self, grading: GradingAttempt, /) -> tuple[ModelRequest, ...]:
+        return (request_of(self.spec, self.rubric, grading, candidate=None),)
 
-    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
+    def read(self, grading: GradingAttempt, answers: tuple[Answer, ...], /) -> Assessment:
         """Return the assessment in the last reply; raises `UnreadableReply` if it has no grades."""
-        return assessment_of(self.spec, self.rubric, sitting, answers)
+        return assessment_of(self.spec, self.rubric, grading, answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +62,16 @@ class EachJudge(JointJudge):
 
     slots = RubricEvaluator.slot_for_each
 
-    def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the request for this sitting's only response; raises ValueError if it has
+    def ask(self, grading: GradingAttempt, /) -> tuple[ModelRequest, ...]:
+        """Return the request for this grading attempt's only response; raises ValueError if it has
         several.
         """
-        if len(sitting.responses) != 1:
+        if len(grading.responses) != 1:
             raise ValueError(
-                f"A judge with `mode: each` grades one response at a time, not {len(sitting.responses)}."
+                f"A judge with `mode: each` grades one response at a time, not {len(grading.responses)}."
             )
         return (
-            request_of(self.spec, self.rubric, sitting, candidate=sitting.responses[0].candidate),
+            request_of(self.spec, self.rubric, grading, candidate=grading.responses[0].candidate),
         )
 
 
@@ -123,22 +123,22 @@ def _grade_schema(criterion: Criterion) -> Schema:
 def request_of(
     spec: JudgeSpec,
     rubric: Rubric,
-    sitting: Sitting,
+    grading: GradingAttempt,
     *,
     candidate: str | None,
     template: str | None = None,
 ) -> ModelRequest:
-    """Return the request for a sitting; `template` replaces Assay's own template."""
-    labels = labels_of(sitting)
-    shown = tuple(labels[response.candidate] for response in sitting.responses)
-    messages = _messages(spec, rubric, sitting, labels, template)
+    """Return the request for a grading attempt; `template` replaces Assay's own template."""
+    labels = labels_of(grading)
+    shown = tuple(labels[response.candidate] for response in grading.responses)
+    messages = _messages(spec, rubric, grading, labels, template)
     answer = AnswerSchema(name="grading", schema=answer_schema(shown, rubric))
-    return judge_request(spec, sitting, messages, answer, candidate=candidate)
+    return judge_request(spec, grading, messages, answer, candidate=candidate)
 
 
 def judge_request(
     spec: JudgeSpec,
-    sitting: Sitting,
+    grading: GradingAttempt,
     messages: tuple[Message, ...],
     answer: AnswerSchema,
     candidate: str | None = None,
@@ -148,42 +148,46 @@ def judge_request(
         model=spec.model,
         messages=messages,
         parameters=parameters
-        if sitting.seed is None
-        else Parameters(seed=sitting.seed).over(parameters),
+        if grading.seed is None
+        else Parameters(seed=grading.seed).over(parameters),
         purpose=Purpose(
             role=Role.JUDGE,
-            task=sitting.task.id,
-            trial=sitting.k,
-            attempt=sitting.attempt,
+            task=grading.task.id,
+            trial=grading.k,
+            attempt=grading.attempt,
             candidate=candidate,
             judge=spec.name,
-            labels=labels_of(sitting),
+            labels=labels_of(grading),
         ),
         answer_schema=answer,
     )
 
 
-def labels_of(sitting: Sitting) -> dict[str, str]:
-    """Return the label of each name in this sitting; if names are not hidden, each name is its own
-    label.
+def labels_of(grading: GradingAttempt) -> dict[str, str]:
+    """Return the label of each name in this grading attempt; if names are not hidden, each name is
+    its own label.
     """
-    shown = [response.candidate for response in sitting.responses]
-    hidden = {name: label for name, label in sitting.labels.items() if name in shown}
+    shown = [response.candidate for response in grading.responses]
+    hidden = {name: label for name, label in grading.labels.items() if name in shown}
     return hidden | {name: name for name in shown if name not in hidden}
 
 
 def _messages(
-    spec: JudgeSpec, rubric: Rubric, sitting: Sitting, labels: dict[str, str], template: str | None
+    spec: JudgeSpec,
+    rubric: Rubric,
+    grading: GradingAttempt,
+    labels: dict[str, str],
+    template: str | None,
 ) -> tuple[Message, ...]:
-    example = _example(tuple(labels[response.candidate] for response in sitting.responses), rubric)
-    template = template or (JOINT if len(sitting.responses) > 1 else SOLO)
-    return messages_of(spec, rubric, sitting, labels, template=template, example=example)
+    example = _example(tuple(labels[response.candidate] for response in grading.responses), rubric)
+    template = template or (JOINT if len(grading.responses) > 1 else SOLO)
+    return messages_of(spec, rubric, grading, labels, template=template, example=example)
 
 
 def messages_of(
     spec: JudgeSpec,
     rubric: Rubric,
-    sitting: Sitting,
+    grading: GradingAttempt,
     labels: dict[str, str],
     *,
     template: str,
@@ -192,8 +196,8 @@ def messages_of(
     """Build a judge's messages from its own template, or else from `template` with Assay's system
     prompt.
     """
-    task = sitting.task
-    note = sitting.note.strip()
+    task = grading.task
+    note = grading.note.strip()
     own = spec.prompt is None
     values = {
         "thing": task.thing,
@@ -202,7 +206,7 @@ def messages_of(
         "expected": _references(task) if own else (task.reference or "").strip(),
         "ideal": (task.ideal or "").strip(),
         "final_answer": (task.final_answer or "").strip(),
-        "candidates": shown_work(spec, sitting, labels),
+        "candidates": shown_work(spec, grading, labels),
         "rubric": rubric_text(rubric),
         "schema": example,
         "note": section("From the reviewer of your last attempt", note) if own else note,
@@ -250,27 +254,27 @@ def section(title: str, body: str) -> str:
     return f"## {title}\n\n{body.strip()}\n\n" if body.strip() else ""
 
 
-def shown_work(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> str:
+def shown_work(spec: JudgeSpec, grading: GradingAttempt, labels: dict[str, str]) -> str:
     """Return the responses in order, each between markers that contain its label, shortened to the
     judge's limit.
     """
-    nonce = _nonce(sitting)
+    nonce = _nonce(grading)
     return "\n\n".join(
         f'<candidate-{nonce} label="{labels[response.candidate]}">\n'
-        f"{_fenced(response, sitting.task.language, spec.max_code_chars)}\n"
+        f"{_fenced(response, grading.task.language, spec.max_code_chars)}\n"
         f"</candidate-{nonce}>"
-        for response in sitting.responses
+        for response in grading.responses
     )
 
 
-def _nonce(sitting: Sitting) -> str:
+def _nonce(grading: GradingAttempt) -> str:
     """Return eight characters that no candidate's text contains.
 
     Equal sittings get the same characters.
     """
-    everything = "\n".join(response.text for response in sitting.responses)
+    everything = "\n".join(response.text for response in grading.responses)
     drawn = text_digest(
-        f"{sitting.seed}\x1f{sitting.task.digest}\x1f{sitting.k}\x1f{sitting.attempt}"
+        f"{grading.seed}\x1f{grading.task.digest}\x1f{grading.k}\x1f{grading.attempt}"
     )[:8]
     while drawn in everything:
         drawn = text_digest(drawn)[:8]
@@ -297,7 +301,7 @@ def _fenced(response: Response, language: str, most: int | None) -> str:
     return f"{fence}{language}\n{text}\n{fence}{cut}"
 
 
-def cut_flags(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> tuple[Flag, ...]:
+def cut_flags(spec: JudgeSpec, grading: GradingAttempt, labels: dict[str, str]) -> tuple[Flag, ...]:
     most = spec.max_code_chars
     return tuple(
         Flag(
@@ -305,7 +309,7 @@ def cut_flags(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> tupl
             detail=f"The judge saw the first {most:,} of {len(response.text):,} characters of {labels[response.candidate]}.",
             candidate=response.candidate,
         )
-        for response in sitting.responses
+        for response in grading.responses
         if most is not None and len(response.text) > most
     )
 
@@ -351,7 +355,7 @@ def _quoted(text: str) -> str:
 
 
 def assessment_of(
-    spec: JudgeSpec, rubric: Rubric, sitting: Sitting, answers: tuple[Answer, ...]
+    spec: JudgeSpec, rubric: Rubric, grading: GradingAttempt, answers: tuple[Answer, ...]
 ) -> Assessment:
     """Return the grades in the last answer, with flags; raises `UnreadableReply` if it has no
     grades.
@@ -359,7 +363,7 @@ def assessment_of(
     reply = answers[-1] if answers else None
     if not isinstance(reply, Reply):
         raise UnreadableReply("There is no reply to read.")
-    labels = labels_of(sitting)
+    labels = labels_of(grading)
     if reply.finish_reason == "refusal":
         raise UnreadableReply("The judge refused to answer.")
     reading = read_grading(reply.text, labels=labels, rubric=rubric, cut=reply.truncated)
@@ -376,18 +380,18 @@ def assessment_of(
         weights=weights,
         report=reading.report,
         ranking=reading.ranking,
-        labels={name: label for name, label in labels.items() if name in sitting.labels},
-        shown=sitting.shown,
+        labels={name: label for name, label in labels.items() if name in grading.labels},
+        shown=grading.shown,
         flags=_blind_flags(reply)
-        + cut_flags(spec, sitting, labels)
+        + cut_flags(spec, grading, labels)
         + flags_of(
             reading,
             grades=grades,
             scores=scores,
             rubric=rubric,
             labels=labels,
-            task=sitting.task,
-            responses=sitting.responses,
+            task=grading.task,
+            responses=grading.responses,
             token_limit_hit=reply.truncated,
         )
         + (() if rubric.rules is None else tuple(rule_flags(rubric.rules, grades, labels))),

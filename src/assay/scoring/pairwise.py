@@ -18,7 +18,7 @@ from typing import Final
 from assay.domain.assessment import Assessment, Flag, FlagKind, Response
 from assay.domain.calls import AnswerSchema, ModelRequest, Reply
 from assay.domain.suite import Criterion, Rubric
-from assay.scoring.evaluator import Answer, MoreRequests, Sitting, UnreadableReply
+from assay.scoring.evaluator import Answer, GradingAttempt, MoreRequests, UnreadableReply
 from assay.scoring.function_evaluator import plain_grade
 from assay.scoring.judge import closed_object, cut_flags, judge_request, labels_of, messages_of
 from assay.scoring.prompts import PAIR
@@ -52,37 +52,39 @@ class PairwiseJudge(RubricEvaluator):
     A candidate's score depends on its opponents.
     """
 
-    def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
+    def ask(self, grading: GradingAttempt, /) -> tuple[ModelRequest, ...]:
         """Return the first request; `read` returns the next ones.
 
         Raises ValueError for fewer than two candidates.
         """
-        if len(sitting.responses) < 2:
+        if len(grading.responses) < 2:
             raise ValueError("A pairwise judge compares at least two candidates.")
-        return (self._request(sitting, meetings(sitting.responses)[0]),)
+        return (self._request(grading, meetings(grading.responses)[0]),)
 
-    def foreseen(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        return tuple(self._request(sitting, meeting) for meeting in meetings(sitting.responses))
+    def foreseen(self, grading: GradingAttempt, /) -> tuple[ModelRequest, ...]:
+        return tuple(self._request(grading, meeting) for meeting in meetings(grading.responses))
 
-    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
+    def read(
+        self, grading: GradingAttempt, answers: tuple[Answer, ...], /
+    ) -> Assessment | MoreRequests:
         """Return the next request, or finally the assessment; raises UnreadableReply if a reply has
         no clear verdict or tie.
         """
-        order = meetings(sitting.responses)
+        order = meetings(grading.responses)
         if not answers:
             raise UnreadableReply("There is no reply to read.")
-        labels = labels_of(sitting)
+        labels = labels_of(grading)
         heard = [
             heard_in(answer, meeting, labels)
             for answer, meeting in zip(answers, order, strict=False)
         ]
         if len(heard) < len(order):
-            return MoreRequests(requests=(self._request(sitting, order[len(heard)]),))
-        return self._assessment(sitting, labels, heard, answers)
+            return MoreRequests(requests=(self._request(grading, order[len(heard)]),))
+        return self._assessment(grading, labels, heard, answers)
 
-    def _request(self, sitting: Sitting, meeting: tuple[Response, Response]) -> ModelRequest:
-        labels = labels_of(sitting)
-        two = replace(sitting, responses=meeting)
+    def _request(self, grading: GradingAttempt, meeting: tuple[Response, Response]) -> ModelRequest:
+        labels = labels_of(grading)
+        two = replace(grading, responses=meeting)
         first, second = (labels[response.candidate] for response in meeting)
         example = (
             f'```json\n{{"reason": "...", "verdict": <"{first}" or "{second}" or "tie">}}\n```'
@@ -95,21 +97,21 @@ class PairwiseJudge(RubricEvaluator):
         )
         messages = messages_of(self.spec, self.rubric, two, labels, template=PAIR, example=example)
         return judge_request(
-            self.spec, sitting, messages, AnswerSchema(name="verdict", schema=schema)
+            self.spec, grading, messages, AnswerSchema(name="verdict", schema=schema)
         )
 
     def _assessment(
         self,
-        sitting: Sitting,
+        grading: GradingAttempt,
         labels: dict[str, str],
         heard: list[_Heard],
         answers: tuple[Answer, ...],
     ) -> Assessment:
-        names = [response.candidate for response in sitting.responses]
+        names = [response.candidate for response in grading.responses]
         points: dict[str, list[float]] = {name: [] for name in names}
         remarks: dict[str, list[str]] = {name: [] for name in names}
         report: list[str] = []
-        flags = list(cut_flags(self.spec, sitting, labels))
+        flags = list(cut_flags(self.spec, grading, labels))
         for place, (left, right) in enumerate(combinations(names, 2)):
             forth, back = heard[2 * place], heard[2 * place + 1]
             winner = forth.better if forth.better == back.better else None
@@ -155,8 +157,8 @@ class PairwiseJudge(RubricEvaluator):
             ranking=tuple(sorted(names, key=lambda name: -shares[name]))
             if len(set(shares.values())) > 1
             else (),
-            labels={name: label for name, label in labels.items() if name in sitting.labels},
-            shown=sitting.shown,
+            labels={name: label for name, label in labels.items() if name in grading.labels},
+            shown=grading.shown,
             flags=tuple(flags),
             raw="\n\n".join(answer.text for answer in answers if isinstance(answer, Reply)),
         )

@@ -13,14 +13,14 @@ from assay.domain.digest import JsonValue
 from assay.scoring.contains import JSON_LIST, alternatives, plain_words
 from assay.scoring.numeric import numbers_in
 
-MOST_LABELS: Final = 8
+MAX_LABELS: Final = 8
 """Largest number of different references that are taken for the labels of a classification."""
 SHORT_WORDS: Final = 5
 SHORT_CHARACTERS: Final = 60
 """Longest reference that a right answer is expected to repeat word for word."""
 LONG_SHARE: Final = 0.1
 """Share of longer references above which no rule is advised."""
-MOST_DIGITS: Final = 15
+MAX_DIGITS: Final = 15
 """Longest number that floating point holds exactly; longer ones are numbers of accounts or orders,
 compared as text.
 """
@@ -84,7 +84,7 @@ def advised_scorer(
 
 def _numbers(texts: Sequence[str]) -> ScorerAdvice | None:
     plain = all(
-        _NUMBER.fullmatch(text) and len(numbers_in(text)) == 1 and _digits(text) <= MOST_DIGITS
+        _NUMBER.fullmatch(text) and len(numbers_in(text)) == 1 and _digits(text) <= MAX_DIGITS
         for text in texts
     )
     if not plain and not all(_WORKED.search(text) for text in texts):
@@ -124,7 +124,7 @@ def _labels(texts: Sequence[str]) -> ScorerAdvice | None:
         len(word.split()) <= SHORT_WORDS and len(word) <= SHORT_CHARACTERS for word in words
     )
     repeated = len(texts) >= 3 * len(words) and min(words.values()) > 1
-    if not (short and repeated and 2 <= len(words) <= MOST_LABELS):
+    if not (short and repeated and 2 <= len(words) <= MAX_LABELS):
         return None
     options: list[JsonValue] = list(dict.fromkeys(_as_first_written(texts, word) for word in words))
     return ScorerAdvice(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from assay.domain.assessment import Grade
 from assay.domain.run import Slot
 from assay.domain.suite import Criterion, JudgeSpec, Rubric
-from assay.scoring.evaluator import Request, Sitting
+from assay.scoring.evaluator import GradingAttempt, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class RubricEvaluator(ABC):
         )
 
     @abstractmethod
-    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
+    def ask(self, grading: GradingAttempt, /) -> tuple[Request, ...]:
         """Return the first round of requests."""
 
-    def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        return self.ask(sitting)
+    def foreseen(self, grading: GradingAttempt, /) -> tuple[Request, ...]:
+        return self.ask(grading)
 
 
 def grade_on(criterion: Criterion, candidate: str, raw: float | None = None) -> Grade:

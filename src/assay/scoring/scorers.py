@@ -19,7 +19,7 @@ from assay.domain.tools import expected_calls
 from assay.scoring import custom_scorers, math_scorer, numeric as numbers, tool_calls
 from assay.scoring.choice import option_problems as choice_option_problems
 from assay.scoring.contains import option_problems as contains_option_problems
-from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
+from assay.scoring.evaluator import Answer, GradingAttempt, Request, Unscorable
 from assay.scoring.extraction import extracted, way_problems
 from assay.scoring.function_evaluator import FunctionEvaluator, assessment_by, plain_grade
 from assay.scoring.json_match import strict_json
@@ -140,27 +140,27 @@ def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
 class ScorerEvaluator(FunctionEvaluator):
     """Grades each response with one deterministic scorer, in this process or in a child process."""
 
-    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
+    def ask(self, grading: GradingAttempt, /) -> tuple[Request, ...]:
         """Return the calls for responses that must be scored in a child process; most scorers need
         none.
         """
         if self.scoring.method in SCORERS:
             return ()
         begun = (
-            self._begin(response.text, sitting.task.reference or "")
-            for response in sitting.responses
+            self._begin(response.text, grading.task.reference or "")
+            for response in grading.responses
         )
         return tuple(step for step in begun if isinstance(step, IsolatedRequest))
 
-    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
+    def read(self, grading: GradingAttempt, answers: tuple[Answer, ...], /) -> Assessment:
         """Return one grade for each response, on a criterion named after the method; raises
         Unscorable if undecided.
         """
         method = self.scoring.method
         grades = []
         waiting = iter(answers)
-        for response in sitting.responses:
-            outcome = self._begin(response.text, sitting.task.reference or "")
+        for response in grading.responses:
+            outcome = self._begin(response.text, grading.task.reference or "")
             if isinstance(outcome, IsolatedRequest):
                 outcome = self._finish(next(waiting))
             match outcome:

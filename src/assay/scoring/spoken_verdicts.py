@@ -14,7 +14,7 @@ from typing import Final
 from assay.scoring.label_matching import NOUN, WRAPPING
 
 TIE: Final = "tie"
-MOST_TEXT: Final = 20_000
+MAX_TEXT: Final = 20_000
 
 _BRACKETED: Final = re.compile(r"\[\[\s*([^\[\]\n]{1,40}?)\s*\]\]")
 _TIE_WORDS: Final = re.compile(
@@ -42,7 +42,7 @@ def spoken_verdict(text: str, first: str, second: str) -> str | None:
     """Return the label (`first` or `second`) of the better answer, or `TIE`; None if the end of the
     text has no clear verdict.
     """
-    tail = text[-MOST_TEXT:].strip()
+    tail = text[-MAX_TEXT:].strip()
     pair = _Pair(first, second)
     if brackets := _BRACKETED.findall(tail):
         return _agreed(pair.relation(content) for content in brackets)

@@ -15,7 +15,7 @@ from assay.domain.digest import JsonValue
 from assay.domain.model import Parameters
 from assay.domain.structure import StructuredAnswer, Structuring
 from assay.domain.suite import Message, Rubric
-from assay.scoring.evaluator import Sitting, UnreadableReply
+from assay.scoring.evaluator import GradingAttempt, UnreadableReply
 from assay.scoring.json_repair import read_loosely
 from assay.scoring.judge import closed_object, prompt_text
 from assay.scoring.prompts import filled
@@ -29,14 +29,14 @@ _LISTS: Final = ("steps", "intermediate_results")
 
 
 def structuring_request(
-    structuring: Structuring, sitting: Sitting, text: str, *, candidate: str | None
+    structuring: Structuring, grading: GradingAttempt, text: str, *, candidate: str | None
 ) -> ModelRequest:
     """Return the request for one answer; `candidate` is None for the task's model solution.
 
     Equal texts give equal requests in all trials, so that one stored reply serves all of them.
     """
     template = PROMPT if structuring.prompt is None else structuring.prompt
-    content = filled(template, {"prompt": prompt_text(sitting.task), "answer": text})
+    content = filled(template, {"prompt": prompt_text(grading.task), "answer": text})
     properties: dict[str, JsonValue] = {
         **{key: {"type": "array", "items": {"type": "string"}} for key in _LISTS},
         **{key: {"type": "string"} for key in _TEXTS},
@@ -47,26 +47,28 @@ def structuring_request(
         parameters=structuring.model.parameters.over(DEFAULTS),
         purpose=Purpose(
             role=Role.STRUCTURER,
-            task=sitting.task.id,
-            trial=sitting.k,
-            attempt=sitting.attempt,
+            task=grading.task.id,
+            trial=grading.k,
+            attempt=grading.attempt,
             candidate=candidate,
         ),
         answer_schema=AnswerSchema(name="structure", schema=closed_object(properties)),
     )
 
 
-def foreseen_structuring(rubric: Rubric, sitting: Sitting, *, k: int) -> Iterator[ModelRequest]:
-    """Yield the requests for a sitting's answers and, in the first trial, the request for the model
-    solution.
+def foreseen_structuring(
+    rubric: Rubric, grading: GradingAttempt, *, k: int
+) -> Iterator[ModelRequest]:
+    """Yield the requests for a grading attempt's answers and, in the first trial, the request for
+    the model solution.
     """
-    structuring, ideal = rubric.structuring, sitting.task.ideal
+    structuring, ideal = rubric.structuring, grading.task.ideal
     if structuring is None:
         return
-    for response in sitting.responses:
-        yield structuring_request(structuring, sitting, response.text, candidate=response.candidate)
+    for response in grading.responses:
+        yield structuring_request(structuring, grading, response.text, candidate=response.candidate)
     if ideal and k == 1:
-        yield structuring_request(structuring, sitting, ideal, candidate=None)
+        yield structuring_request(structuring, grading, ideal, candidate=None)
 
 
 def read_structure(reply: Reply) -> StructuredAnswer:

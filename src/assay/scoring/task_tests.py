@@ -14,7 +14,7 @@ from typing import Final
 from assay.domain.assessment import Assessment
 from assay.domain.digest import JsonValue
 from assay.domain.sandbox import CommandEnd, CommandRequest, CommandResult, GuardedChecks
-from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
+from assay.scoring.evaluator import Answer, GradingAttempt, Request, Unscorable
 from assay.scoring.extraction import extracted
 from assay.scoring.function_evaluator import FunctionEvaluator, assessment_by, plain_grade
 
@@ -89,7 +89,7 @@ class TestsEvaluator(FunctionEvaluator):
 
     __test__ = False  # not a test itself
 
-    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
+    def ask(self, grading: GradingAttempt, /) -> tuple[Request, ...]:
         """Return one command for each response, to run in a workspace with the tests and the
         response.
         """
@@ -97,7 +97,7 @@ class TestsEvaluator(FunctionEvaluator):
         tests = options.get("files")
         files = {name: str(text) for name, text in tests.items()} if isinstance(tests, dict) else {}
         answer = str(
-            options.get("answer") or f"answer.{_ENDINGS.get(sitting.task.language.lower(), 'txt')}"
+            options.get("answer") or f"answer.{_ENDINGS.get(grading.task.language.lower(), 'txt')}"
         )
         seconds = options.get("seconds", SECONDS)
         return tuple(
@@ -107,16 +107,16 @@ class TestsEvaluator(FunctionEvaluator):
                 seconds=float(seconds) if isinstance(seconds, int | float) else SECONDS,
                 checks=GuardedChecks.of(files, (answer, *files)),
             )
-            for response in sitting.responses
+            for response in grading.responses
         )
 
-    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
+    def read(self, grading: GradingAttempt, answers: tuple[Answer, ...], /) -> Assessment:
         """Return one grade for each response.
 
         Raises Unscorable if no test ran for a reason other than the response.
         """
         grades = []
-        for response, result in zip(sitting.responses, answers, strict=True):
+        for response, result in zip(grading.responses, answers, strict=True):
             assert isinstance(result, CommandResult)
             passed, reason = self._verdict(result)
             grades.append(plain_grade(response.candidate, TESTS, 1.0 if passed else 0.0, reason))

@@ -25,7 +25,7 @@ from assay.domain.digest import JsonValue
 from assay.domain.model import Parameters
 from assay.domain.scenarios import JUDGE, EvaluatorSpec, Scenario, WorkspaceReport
 from assay.domain.suite import Criterion, Rubric
-from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
+from assay.scoring.evaluator import Answer, GradingAttempt, Request, Unscorable
 from assay.scoring.function_evaluator import FunctionEvaluator, plain_grade
 from assay.scoring.regex import search_for
 from assay.scoring.rubrics import WORKSPACE_RUBRIC
@@ -60,15 +60,15 @@ class Finding(NamedTuple):
 class WorkspaceGrader(FunctionEvaluator):
     """Gives each agent's workspace one grade per evaluator of the scenario."""
 
-    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
+    def ask(self, grading: GradingAttempt, /) -> tuple[Request, ...]:
         return ()
 
-    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
+    def read(self, grading: GradingAttempt, answers: tuple[Answer, ...], /) -> Assessment:
         """Return the grades of one workspace; raises `Unscorable` if the response is not a
         report.
         """
-        (response,) = sitting.responses
-        scenario = sitting.task.scenario
+        (response,) = grading.responses
+        scenario = grading.task.scenario
         report = WorkspaceReport.from_text(response.text)
         if scenario is None or report is None:
             raise Unscorable(

@@ -15,7 +15,7 @@ from assay.domain.assessment import Assessment, Flag, FlagKind, weighted_scores
 from assay.domain.calls import ModelRequest
 from assay.domain.scenarios import WorkspaceReport
 from assay.domain.suite import PERSON, JudgeSpec, Task
-from assay.scoring.evaluator import Answer, Sitting
+from assay.scoring.evaluator import Answer, GradingAttempt
 from assay.scoring.human_judge import empty_form
 from assay.scoring.judge import assessment_of, request_of
 from assay.scoring.prompts import WORKSPACE
@@ -34,11 +34,11 @@ class WorkspaceJudge(RubricEvaluator):
 
     slots = RubricEvaluator.slot_for_each
 
-    def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
+    def ask(self, grading: GradingAttempt, /) -> tuple[ModelRequest, ...]:
         """Return the request to the judge; none if a person takes its place."""
         if self.spec.model.provider == PERSON:
             return ()
-        shown, _ = self._shown(sitting)
+        shown, _ = self._shown(grading)
         return (
             request_of(
                 self.spec,
@@ -49,44 +49,44 @@ class WorkspaceJudge(RubricEvaluator):
             ),
         )
 
-    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
+    def read(self, grading: GradingAttempt, answers: tuple[Answer, ...], /) -> Assessment:
         """Return the grades of rules and judge; raises Unscorable (response is no report) or
         UnreadableReply (no grades).
         """
         if self.spec.model.provider == PERSON:
-            return self.form(sitting)
-        shown, flags = self._shown(sitting)
+            return self.form(grading)
+        shown, flags = self._shown(grading)
         judged = assessment_of(self.spec, self.rubric, shown, answers)
-        return self._with_rules(sitting, replace(judged, flags=(*flags, *judged.flags)))
+        return self._with_rules(grading, replace(judged, flags=(*flags, *judged.flags)))
 
-    def form(self, sitting: Sitting, *, reply: str = "", problem: str = "") -> Assessment:
+    def form(self, grading: GradingAttempt, *, reply: str = "", problem: str = "") -> Assessment:
         """Return the grades of the rules with an empty form for the judge's categories, which a
         person fills in.
         """
         return self._with_rules(
-            sitting, empty_form(self.rubric, sitting, reply=reply, problem=problem)
+            grading, empty_form(self.rubric, grading, reply=reply, problem=problem)
         )
 
-    def _shown(self, sitting: Sitting) -> tuple[Sitting, tuple[Flag, ...]]:
-        """Return the sitting with diff and validation output as its response, and a flag if the
-        diff was cut.
+    def _shown(self, grading: GradingAttempt) -> tuple[GradingAttempt, tuple[Flag, ...]]:
+        """Return the grading attempt with diff and validation output as its response, and a flag if
+        the diff was cut.
         """
-        (response,) = sitting.responses
+        (response,) = grading.responses
         report = WorkspaceReport.from_text(response.text)
         if report is None:
-            return sitting, ()
+            return grading, ()
         flags: tuple[Flag, ...] = ()
         if (size := len(report.diff)) > SHOWN_DIFF:
             detail = f"The judge saw the first {SHOWN_DIFF:,} of {size:,} characters of the diff."
             flags = (Flag(kind=FlagKind.CODE_CUT, detail=detail, candidate=response.candidate),)
             report = replace(report, diff=f"{report.diff[:SHOWN_DIFF]}\n({detail})")
         return replace(
-            sitting, responses=(replace(response, text=report.to_markdown(only_work=True)),)
+            grading, responses=(replace(response, text=report.to_markdown(only_work=True)),)
         ), flags
 
-    def _with_rules(self, sitting: Sitting, judged: Assessment) -> Assessment:
-        scenario = sitting.task.scenario
-        rules = WorkspaceGrader(sitting.task.scoring).read(sitting, ())
+    def _with_rules(self, grading: GradingAttempt, judged: Assessment) -> Assessment:
+        scenario = grading.task.scenario
+        rules = WorkspaceGrader(grading.task.scoring).read(grading, ())
         weights = (
             {each.name: each.weight for each in scenario_rubric(scenario).criteria}
             if scenario

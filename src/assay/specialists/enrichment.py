@@ -34,8 +34,8 @@ LONGEST_TEXT: Final = 10_000
 
 PARAMETERS: Final = Parameters(temperature=0.3, max_tokens=2_000)
 
-_MOST_CHARACTERS: Final = 1_000
-_MOST_ITEMS: Final = 10
+_MAX_CHARACTERS: Final = 1_000
+_MAX_ITEMS: Final = 10
 _LONGEST_ITEM: Final = 200
 _TEXTS: Final = ("summary", "relevance_to_specialist")
 _LISTS: Final = ("key_concepts", "use_cases")
@@ -86,7 +86,7 @@ def read_enrichment(reply: Reply) -> dict[str, JsonValue]:
     for document in reversed(read_loosely(reply.text).documents):
         if isinstance(document.value, dict) and document.value.keys() >= {*_TEXTS, *_LISTS}:
             fields: dict[str, JsonValue] = {
-                key: printable_line(document.value[key], _MOST_CHARACTERS) for key in _TEXTS
+                key: printable_line(document.value[key], _MAX_CHARACTERS) for key in _TEXTS
             }
             for key in _LISTS:
                 items = document.value[key]
@@ -95,7 +95,7 @@ def read_enrichment(reply: Reply) -> dict[str, JsonValue]:
                     for item in (items if isinstance(items, list) else [])
                 )
                 kept: list[JsonValue] = [line for line in lines if line]
-                fields[key] = kept[:_MOST_ITEMS]
+                fields[key] = kept[:_MAX_ITEMS]
             if fields["summary"]:
                 return {key: fields[key] for key in ("summary", *_LISTS, "relevance_to_specialist")}
     raise UnreadableReply(

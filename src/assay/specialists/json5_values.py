@@ -1,7 +1,7 @@
 """Read the value of a JSON5 text in time that grows with its length.
 
 The package json-five takes 0.2 ms for each token, so that 500 kB of numbers took 80 s. It still
-edits templates, because it knows where each value stands; `MOST_EDITED_TOKENS` bounds such texts.
+edits templates, because it knows where each value stands; `MAX_EDITED_TOKENS` bounds such texts.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
 
-MOST_DEPTH: Final = 100
+MAX_DEPTH: Final = 100
 """Maximum nesting of objects and lists."""
 
-MOST_TOKENS: Final = 20_000
+MAX_TOKENS: Final = 20_000
 """Maximum names, values and marks of a text."""
 
-MOST_EDITED_TOKENS: Final = 40_000
+MAX_EDITED_TOKENS: Final = 40_000
 """Maximum tokens of a text that json-five reads, spaces and comments included."""
 
 _SPACE: Final = r"[\s\ufeff]+|//[^\n\r\u2028\u2029]*|/\*(?:[^*]|\*(?!/))*\*/"
@@ -59,13 +59,13 @@ def read_json5_value(text: str) -> JsonValue:
 
 
 def is_editable(text: str) -> bool:
-    """True if a text has at most `MOST_EDITED_TOKENS` tokens, so that json-five reads it in a few
+    """True if a text has at most `MAX_EDITED_TOKENS` tokens, so that json-five reads it in a few
     seconds.
     """
     place = n = 0
-    while n <= MOST_EDITED_TOKENS and (match := _TOKEN.match(text, place)) is not None:
+    while n <= MAX_EDITED_TOKENS and (match := _TOKEN.match(text, place)) is not None:
         place, n = match.end(), n + 1
-    return n <= MOST_EDITED_TOKENS
+    return n <= MAX_EDITED_TOKENS
 
 
 class _Reader:
@@ -84,8 +84,8 @@ class _Reader:
             kind = match.lastgroup
             if kind is not None and kind != "space":
                 self._add(kind, match[0], place)
-                if len(self._kinds) > MOST_TOKENS:
-                    raise TooLarge(f"has more than {MOST_TOKENS:,} names, values and marks.")
+                if len(self._kinds) > MAX_TOKENS:
+                    raise TooLarge(f"has more than {MAX_TOKENS:,} names, values and marks.")
             place = match.end()
         self._add("end" if place == size else "unknown", text[place : place + 20], place)
 
@@ -103,7 +103,7 @@ class _Reader:
             return self._number(token)
         if kind == "text":
             return _unescaped(token[1:-1])
-        if depth > MOST_DEPTH:
+        if depth > MAX_DEPTH:
             raise TooLarge("is nested too deeply.")
         if token == "{":
             return self._object(depth)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from assay.domain.specialists import SpecialistTemplate
     from assay.domain.suite import Task
 
-MOST_DOCUMENTS: Final = 5
+MAX_DOCUMENTS: Final = 5
 LONGEST_PROMPT: Final = 500_000
 """Maximum characters, because a template could insert a long value thousands of times."""
 DEFAULT: Final = "default"
@@ -128,7 +128,7 @@ def best_documents(template: SpecialistTemplate, text: str, kind: str) -> list[M
     ]
     return [
         template.documentation[-place]
-        for _, place in sorted(enriched, reverse=True)[:MOST_DOCUMENTS]
+        for _, place in sorted(enriched, reverse=True)[:MAX_DOCUMENTS]
     ]
 
 

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from assay.specialists.comparison import Section
 
 LARGEST_TEMPLATE: Final = 500_000
-"""Maximum bytes of a template; `json5_values.MOST_TOKENS` bounds the time that its numbers, names
+"""Maximum bytes of a template; `json5_values.MAX_TOKENS` bounds the time that its numbers, names
 and marks take.
 """
 
 TEMPLATES: Final = "templates"
 """Folder of a project in which templates are looked up by name."""
 
-_MOST_PARENTS: Final = 10
+_MAX_PARENTS: Final = 10
 _NAME: Final = re.compile(r"((?:@[a-z0-9-]+/)?[a-z0-9-]+)(?:@([0-9A-Za-z.+-]+))?")
 _ENRICHED: Final = re.compile(r"enriched-([0-9]{3,9})\.json5")
 
@@ -276,7 +276,7 @@ def _without_enrichment(template: SpecialistTemplate) -> Section:
 
 def _merged(path: Path, root: Path, children: tuple[Path, ...]) -> Section:
     own = path.resolve()
-    if own in children or len(children) > _MOST_PARENTS:
+    if own in children or len(children) > _MAX_PARENTS:
         raise InputError(
             f"{children[-1]} from",
             f"leads back to {path}." if own in children else "has too many parents.",

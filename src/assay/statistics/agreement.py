@@ -22,7 +22,7 @@ from assay.statistics.table import Column, Numbers
 # 12% of cases instead of 5%.
 FEWEST_UNITS_FOR_INTERVAL = 20
 # The table of all pairs of values takes 128 MB at this size.
-MOST_VALUES_FOR_RATIO = 4000
+MAX_VALUES_FOR_RATIO = 4000
 # Krippendorff's own bounds.
 READING = ((0.667, "not reliable"), (0.8, "tentative"))
 
@@ -212,7 +212,7 @@ class _Disagreement:
         self.unit = unit
         self.values, self.value = np.unique(score, return_inverse=True)
         self.value = self.value.reshape(-1)
-        self.too_many_values = self.metric == "ratio" and self.values.size > MOST_VALUES_FOR_RATIO
+        self.too_many_values = self.metric == "ratio" and self.values.size > MAX_VALUES_FOR_RATIO
         order = np.argsort(unit, kind="stable")
         self.observed = np.zeros(count.size)
         starts = np.concatenate([[0], np.cumsum(count).astype(np.int64)])[:-1]

@@ -18,10 +18,10 @@ from assay.statistics.distributions import log_gamma, normal_below
 from assay.statistics.factorize import coded
 from assay.statistics.table import Column, Numbers
 
-MOST_TABLES = 200_000
-MOST_SPLITS = 200_000
+MAX_TABLES = 200_000
+MAX_SPLITS = 200_000
 # More draws would take seconds, and with so many trials the normal approximation is close to exact.
-MOST_NUMBERS_DRAWN = 30_000_000
+MAX_NUMBERS_DRAWN = 30_000_000
 # Tables that are as likely as the observed one also count; rounding may make their last digits
 # differ.
 SLACK = 1e-7
@@ -128,7 +128,7 @@ def _all_tables(n: Ints, hits: int) -> Floats | None:
         low = np.maximum(hits - given - left, 0)
         high = np.minimum(hits - given, size)
         count = np.maximum(high - low + 1, 0)
-        if int(count.sum()) > MOST_TABLES:
+        if int(count.sum()) > MAX_TABLES:
             return None
         parent = np.repeat(np.arange(given.size), count)
         taken = np.arange(parent.size) - np.repeat(np.cumsum(count) - count, count) + low[parent]
@@ -229,16 +229,16 @@ def _permuted(
         # Stops at the bound, because the full product for thousands of trials has thousands of
         # digits.
         ways *= comb(len(values), k)
-        if ways > MOST_SPLITS:
+        if ways > MAX_SPLITS:
             break
-    if ways <= MOST_SPLITS:
+    if ways <= MAX_SPLITS:
         sums = np.zeros(1)
         for values, k, _ in strata:
             sums = (sums[:, None] + _subset_sums(values, k)[None, :]).reshape(-1)
         return float((np.abs(sums) >= bar).mean()), "permutation_exact", None
     if rng is None:
         return None, None, "needs_generator"
-    if draws * sum(len(values) for values, _, _ in strata) > MOST_NUMBERS_DRAWN:
+    if draws * sum(len(values) for values, _, _ in strata) > MAX_NUMBERS_DRAWN:
         return _by_normal(strata, seen), "permutation_normal", None
     totals = np.zeros(draws)
     for values, k, _ in strata:

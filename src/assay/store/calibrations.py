@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, insert, select
 
-from assay.domain.calibration import CalibrationRecord, JudgeIdentity, Tier
+from assay.domain.calibration_record import CalibrationRecord, JudgeIdentity, Tier
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, json_bytes, plain
 from assay.store.database.connections import Database, take_keys

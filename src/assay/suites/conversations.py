@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from assay.domain.conversation import MOST_TURNS, SimulatedUser, Turn
+from assay.domain.conversation import MAX_TURNS, SimulatedUser, Turn
 from assay.domain.model import Parameters
 from assay.domain.suite import PERSON
 from assay.suites.expected import EXPECTED
@@ -47,7 +47,7 @@ class UserKeys(ModelKeys):
         TEXT, "Who the user is and what they want; may name columns of the task, {{name}}."
     )
     turns = key(
-        whole(1, MOST_TURNS), "The maximum number of replies by a candidate in one conversation."
+        whole(1, MAX_TURNS), "The maximum number of replies by a candidate in one conversation."
     )
 
 
@@ -99,11 +99,11 @@ _LIST: Final = list_of(_TURN, empty="is an empty list, expected the user's messa
 
 
 def _read_turns(value: Value, path: Path, context: ReadContext) -> tuple[Turn, ...] | None:
-    if isinstance(value, list) and len(value) > MOST_TURNS:
-        context.report(path, f"has {len(value)} messages, but at most {MOST_TURNS} are allowed.")
+    if isinstance(value, list) and len(value) > MAX_TURNS:
+        context.report(path, f"has {len(value)} messages, but at most {MAX_TURNS} are allowed.")
         return None
     turns = _LIST.read(value, path, context)
     return None if turns is None else tuple(turn for _, turn in turns)
 
 
-TURNS: Final = Kind(_read_turns, {**_LIST.schema, "maxItems": MOST_TURNS})
+TURNS: Final = Kind(_read_turns, {**_LIST.schema, "maxItems": MAX_TURNS})

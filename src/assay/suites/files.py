@@ -21,7 +21,7 @@ LARGEST_FILE: Final = 256 * 2**20
 """Maximum bytes of a file that is read at once."""
 
 LARGEST_FOLDER: Final = 64 * 2**20
-MOST_FILES: Final = 1000
+MAX_FILES: Final = 1000
 """Maximum bytes and files in a folder that is given as a snippet; a larger folder is most likely a
 wrong path.
 """
@@ -260,10 +260,10 @@ class NamedFiles:
         if not inner:
             problems.report(path, f"names {named!r}, which holds no files.")
             return None
-        if len(inner) > MOST_FILES:
+        if len(inner) > MAX_FILES:
             problems.report(
                 path,
-                f"names {named!r}, which holds more than {MOST_FILES:,} files.",
+                f"names {named!r}, which holds more than {MAX_FILES:,} files.",
                 "Name the files themselves.",
             )
             return None
@@ -310,7 +310,7 @@ def _hidden(within: FilePath) -> bool:
 
 
 def _below(root: FilePath) -> list[str]:
-    """Return the sorted paths of the files below a folder; stops shortly after MOST_FILES."""
+    """Return the sorted paths of the files below a folder; stops shortly after MAX_FILES."""
     paths: list[str] = []
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(
@@ -318,6 +318,6 @@ def _below(root: FilePath) -> list[str]:
         )
         inner = FilePath(folder).relative_to(root)
         paths.extend((inner / name).as_posix() for name in names if not name.startswith("."))
-        if len(paths) > MOST_FILES:
+        if len(paths) > MAX_FILES:
             break
     return sorted(paths)

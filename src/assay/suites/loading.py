@@ -24,7 +24,7 @@ from assay.domain.prompts import all_columns, columns_named
 from assay.domain.protocol import MOST, NUMBERS, PLAIN
 from assay.domain.review_sample import EVERY_GRADE
 from assay.domain.suite import (
-    MOST_LOOKS,
+    MAX_LOOKS,
     CandidateSpec,
     JudgeMode,
     JudgeSpec,
@@ -121,7 +121,7 @@ class SuiteKeys(grammar.Keys):
         ),
         "Shares of items that are reviewed with more care.",
     )
-    looks = grammar.key(grammar.whole(1, MOST_LOOKS), "Number of planned looks at the result.")
+    looks = grammar.key(grammar.whole(1, MAX_LOOKS), "Number of planned looks at the result.")
     parameters = grammar.key(PARAMETERS)
     candidates = grammar.key(CANDIDATES)
     judge = grammar.key(JUDGES)

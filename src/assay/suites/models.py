@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from assay.domain.calibration import DEMANDABLE
+from assay.domain.calibration_record import DEMANDABLE
 from assay.domain.errors import AssayError
 from assay.domain.identifiers import folded
 from assay.domain.model import ModelSpec, Parameters, Price, of_program

@@ -12,7 +12,7 @@ from typing import Any, Final
 from assay.domain.errors import did_you_mean
 from assay.formats.json_lines import lines_of, row_of
 from assay.formats.separated import separated_rows
-from assay.scoring.calibration import ReferenceSample
+from assay.scoring.reference_samples import ReferenceSample
 from assay.suites.checks import ExternalChecks
 from assay.suites.files import NamedFiles, whole_text
 from assay.suites.grammar import TEXT, Keys, Kind, ReadContext, finite, key

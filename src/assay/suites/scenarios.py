@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from assay.domain.agent_limits import MOST_TURNS, AgentLimits
+from assay.domain.agent_limits import MAX_TURNS, AgentLimits
 from assay.domain.digest import bytes_digest, digest
 from assay.domain.errors import InputError, SuiteError
 from assay.domain.scenarios import (
@@ -60,7 +60,7 @@ _ORACLE: Final = "oracle-answers.json"
 _FIXTURES: Final = ("repo-fixture", "repo")
 _TIER: Final = re.compile(r"(L\d+|Lx)(?:-.*)?\.md")
 KEBAB: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_MOST_FILES: Final = 20_000
+_MAX_FILES: Final = 20_000
 _LONGEST_MINUTES: Final = 24 * 60
 _DEPENDENCY_FILES: Final = ("requirements.txt", "package.json", "pyproject.toml")
 _PROTECTED: Final = ("test*", "*/test*", "*_test.*", "*.test.*", "*.spec.*")
@@ -129,7 +129,7 @@ class ValidationKeys(Keys):
 
 
 def _limits(keys: LimitKeys) -> AgentLimits:
-    return AgentLimits(turns=keys.turns or MOST_TURNS, tokens=keys.tokens, cost_usd=keys.cost_usd)
+    return AgentLimits(turns=keys.turns or MAX_TURNS, tokens=keys.tokens, cost_usd=keys.cost_usd)
 
 
 class LimitKeys(Keys):
@@ -481,10 +481,10 @@ def _digests(fixture: FilePath, context: ReadContext) -> dict[str, str]:
     for place in sorted(fixture.rglob("*")):
         if place.is_symlink() or not place.is_file() or "__pycache__" in place.parts:
             continue
-        if len(digests) == _MOST_FILES:
+        if len(digests) == _MAX_FILES:
             context.report(
                 (),
-                f"has a fixture with more than {_MOST_FILES:,} files.",
+                f"has a fixture with more than {_MAX_FILES:,} files.",
                 "Leave out what can be rebuilt.",
             )
             break

@@ -13,7 +13,7 @@ from assay.domain.errors import did_you_mean
 from assay.domain.identifiers import folded
 from assay.domain.model import Parameters
 from assay.domain.prompts import all_columns, columns_named, columns_of, filled_in, prompt_columns
-from assay.domain.run import MOST_TRIALS
+from assay.domain.run import MAX_TRIALS
 from assay.domain.suite import CandidateSpec, Message, Scoring, Snippet, Task
 from assay.domain.tools import CannedTool, expected_calls
 from assay.suites.checks import JSON, JUDGED, TOOL_CALLS
@@ -42,7 +42,7 @@ from assay.suites.scoring import SCORE
 from assay.suites.snippets import SNIPPETS, SnippetEntry
 from assay.suites.tools import TOOL_TURNS, TOOLS, offered_tools
 
-TRIALS: Final = whole(1, MOST_TRIALS)
+TRIALS: Final = whole(1, MAX_TRIALS)
 NO_PARAMETERS: Final = Parameters()
 
 

@@ -32,8 +32,8 @@ STORE_HEADER = "assay-store"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rooms:
-    """Services that all routes share, stored in `app.state.rooms`."""
+class Services:
+    """Services that all routes share, stored in `app.state.services`."""
 
     workspace: Workspace
     queue: ReviewQueue
@@ -52,9 +52,9 @@ class Rooms:
     entrance: Entrance
 
 
-def rooms_of(request: Request) -> Rooms:
-    rooms: Rooms = request.app.state.rooms
-    return rooms
+def services_of(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
 
 
 def reviewer_of(request: Request, named: str | None = None) -> str:
@@ -77,7 +77,7 @@ def reviewer_of(request: Request, named: str | None = None) -> str:
         return invited
     chosen = named or unquote(request.cookies.get(REVIEWER_COOKIE, "")).strip()
     # A cookie can be edited by hand; every other input of a name accepts at most 120 characters.
-    return chosen[:120] or rooms_of(request).workspace.reviewer
+    return chosen[:120] or services_of(request).workspace.reviewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ def sender_of(request: Request, named: str | None = None) -> Sender:
     """
     return Sender(
         reviewer=reviewer_of(request, named),
-        signed_in=visitor_of(request).name or rooms_of(request).workspace.login,
+        signed_in=visitor_of(request).name or services_of(request).workspace.login,
         via=Via.PAGE if from_browser(request) else Via.SCRIPT,
     )
 
@@ -109,7 +109,7 @@ async def same_store(request: Request) -> None:
     another with the same ids.
     """
     came_from = request.headers.get(STORE_HEADER)
-    if came_from not in {None, rooms_of(request).workspace.store_id}:
+    if came_from not in {None, services_of(request).workspace.store_id}:
         raise Refused(
             "store",
             "another store is served at this address now.",

@@ -37,7 +37,7 @@ _RUN: Final = re.compile(r"run (\S+)")
 _GOES_ON: Final = re.compile(
     r"(is|are|has|was|were|cannot|comes|carries|holds|would|does|must|broke)\b"
 )
-_MOST_CHARS: Final = 300
+_MAX_CHARS: Final = 300
 _CHOICE_OF_RUNS: Final = frozenset({"run", "suite", "batch_id", "all_runs", "pool_anyway"})
 
 Link = tuple[str, str]
@@ -232,7 +232,7 @@ def _shown(value: object) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _MOST_CHARS else text[:_MOST_CHARS] + "…"
+    return text if len(text) <= _MAX_CHARS else text[:_MAX_CHARS] + "…"
 
 
 def _theme(headers: Iterable[tuple[bytes, bytes]]) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from assay.domain.selection import RunSummary
 
-MOST_COLUMNS = 8
+MAX_COLUMNS = 8
 """Maximum number of answers on a comparison page."""
 
 
@@ -24,11 +24,13 @@ def shown_column(column: AnswerColumn) -> str:
 
 def side_by_side(summaries: Iterable[RunSummary]) -> str:
     """Return the address of the page that compares these runs' candidates, with up to
-    `MOST_COLUMNS` columns.
+    `MAX_COLUMNS` columns.
     """
     columns = [
         AnswerColumn(run=summary.id, candidate=name)
         for summary in summaries
         for name in summary.candidates
     ]
-    return f"/compare?{urlencode([('col', shown_column(column)) for column in columns[:MOST_COLUMNS]])}"
+    return (
+        f"/compare?{urlencode([('col', shown_column(column)) for column in columns[:MAX_COLUMNS]])}"
+    )

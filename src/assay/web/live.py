@@ -28,7 +28,7 @@ LOOK_S: Final = 0.8
 BREATH_S: Final = 15.0
 """Seconds between keep-alive comments, which also reveal closed pages."""
 
-MOST_LISTENERS: Final = 500
+MAX_LISTENERS: Final = 500
 """Maximum number of streams, because each keeps a connection open, and a process may open about a
 thousand.
 """
@@ -62,7 +62,7 @@ class Live:
     @property
     def has_room(self) -> bool:
         """True if one more listener may connect."""
-        return self._listeners < MOST_LISTENERS
+        return self._listeners < MAX_LISTENERS
 
     def _newest(self) -> tuple[list[LiveRunDocument], int]:
         summaries = self._workspace.archive.runs.newest(limit=SHOWN)

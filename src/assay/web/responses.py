@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from assay.app.statistics.charts import Chart
 
 
-MOST_UNKNOWN: Final = 5
+MAX_UNKNOWN: Final = 5
 """Maximum number of unknown fields that an error message lists."""
 
 CSV: Final = "text/csv; charset=utf-8"
@@ -53,9 +53,9 @@ class Body(BaseModel):
     def _bound_unknown_fields(cls, content: Any) -> Any:
         # pydantic lists each unknown field in its error: 5.5 MB of them blocked the server for 7.3
         # s.
-        if isinstance(content, dict) and len(content) > len(cls.model_fields) + MOST_UNKNOWN:
+        if isinstance(content, dict) and len(content) > len(cls.model_fields) + MAX_UNKNOWN:
             known = {*cls.model_fields, *(field.alias for field in cls.model_fields.values())}
-            unknown = [key for key in content if key not in known][:MOST_UNKNOWN]
+            unknown = [key for key in content if key not in known][:MAX_UNKNOWN]
             return {
                 key: content[key] for key in (*(key for key in content if key in known), *unknown)
             }

@@ -15,11 +15,11 @@ from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.people import VisitorRole
 from assay.domain.selection import Selection
-from assay.web.context import Rooms, reviewer_of, rooms_of
+from assay.web.context import Services, reviewer_of, services_of
 from assay.web.run_rows import DECIDED
 from assay.web.security.access import visitor_of
 
-MOST_COUNTED = 2_000
+MAX_COUNTED = 2_000
 """Maximum number of assessments of one task or judge that are counted after each decision."""
 
 
@@ -37,9 +37,9 @@ def selection_of(
     )
 
 
-def progress(rooms: Rooms, selection: Selection) -> dict[str, int]:
+def progress(services: Services, selection: Selection) -> dict[str, int]:
     """Return the numbers of pending and decided assessments of a selection, from stored tallies."""
-    totals = rooms.concealment.tally(selection)
+    totals = services.concealment.tally(selection)
     return {
         "waiting": totals.get(AssessmentState.PENDING, 0),
         "decided": sum(totals.get(state, 0) for state in DECIDED),
@@ -47,33 +47,35 @@ def progress(rooms: Rooms, selection: Selection) -> dict[str, int]:
     }
 
 
-def on_the_desk(rooms: Rooms, selection: Selection, *, reviewer: str) -> dict[str, int] | None:
+def on_the_desk(
+    services: Services, selection: Selection, *, reviewer: str
+) -> dict[str, int] | None:
     """Count this reviewer's items, other reviewers' items, and decided items; None if counting
     would take too long.
     """
     counts = (
-        progress(rooms, selection)
+        progress(services, selection)
         if not (selection.tasks or selection.judges)
-        else _narrowed(rooms, selection)
+        else _narrowed(services, selection)
     )
     if counts is None:
         return None
     others = min(
-        counts["waiting"], rooms.review.opinions.waits_for_others(selection, reviewer=reviewer)
+        counts["waiting"], services.review.opinions.waits_for_others(selection, reviewer=reviewer)
     )
     return {"waiting": counts["waiting"] - others, "decided": counts["decided"], "others": others}
 
 
-def _narrowed(rooms: Rooms, selection: Selection) -> dict[str, int] | None:
+def _narrowed(services: Services, selection: Selection) -> dict[str, int] | None:
     """Count one task's or judge's assessments; None if too many, or if the counts would reveal a
     run's control items.
     """
-    covered = rooms.concealment.covered()
+    covered = services.concealment.covered()
     if covered and any(
-        summary.id in covered for summary in rooms.workspace.archive.runs.matching(selection)
+        summary.id in covered for summary in services.workspace.archive.runs.matching(selection)
     ):
         return None
-    totals = rooms.workspace.archive.assessments.tally_within(selection, most=MOST_COUNTED)
+    totals = services.workspace.archive.assessments.tally_within(selection, most=MAX_COUNTED)
     if totals is None:
         return None
     decided = sum(totals.get(state, 0) for state in DECIDED)
@@ -108,7 +110,7 @@ def key_of(request: Request, text: str) -> AssessmentKey:
     """Return the key of the item with this id; raises `UnknownName` for other texts, such as a
     number sent by a reviewer.
     """
-    return rooms_of(request).concealment.key_of(text, sealed=is_sealed(request))
+    return services_of(request).concealment.key_of(text, sealed=is_sealed(request))
 
 
 def as_named(request: Request, item: Item) -> Item:
@@ -117,7 +119,7 @@ def as_named(request: Request, item: Item) -> Item:
     """
     if not is_sealed(request):
         return item
-    names = rooms_of(request).concealment
+    names = services_of(request).concealment
 
     def sealed(name: str) -> str:
         return names.sealed(names.key_of(name))
@@ -135,5 +137,6 @@ def shown(request: Request, assessment_id: str, *, whole: bool = False) -> Item:
     key = key_of(request, assessment_id)
     with by_its_name(assessment_id, key):
         return as_named(
-            request, rooms_of(request).review.item(key, reviewer=reviewer_of(request), whole=whole)
+            request,
+            services_of(request).review.item(key, reviewer=reviewer_of(request), whole=whole),
         )

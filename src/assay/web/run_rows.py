@@ -9,12 +9,12 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.review import decisions
-from assay.app.review.documents import ApprovalsDocument
+from assay.app.review.review_documents import ApprovalsDocument
 from assay.app.runs import control
-from assay.app.runs.bench import outcomes
 from assay.app.runs.counts import trial_counts
-from assay.app.runs.documents import TokensDocument
 from assay.app.runs.push import finished_runs
+from assay.app.runs.run_documents import TokensDocument
+from assay.app.runs.scenario_runs import outcomes
 from assay.app.statistics.results import wording
 from assay.app.wire import Absent, Json, document, fill, optional, source
 from assay.domain.identifiers import RunId, shown_assessment, shown_trial

@@ -79,7 +79,7 @@ then.
 """
 
 _TICKS_BETWEEN_TRIMS: Final = 50  # Uvicorn's ticks of 0.1 s
-MOST_PROBLEMS: Final = 100  # problems of one request that its response lists
+MAX_PROBLEMS: Final = 100  # problems of one request that its response lists
 KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 DEPENDENCIES: Final = (Depends(known_names), Depends(context.same_store))
@@ -145,10 +145,10 @@ def create_app(
         await asyncio.to_thread(_resume_evaluations, workspace, runner)
         yield
         await asyncio.to_thread(runner.stop)
-        await asyncio.to_thread(app.state.rooms.grades.close)
+        await asyncio.to_thread(app.state.services.grades.close)
         await asyncio.to_thread(app.state.judging.measuring.close)
-        await app.state.rooms.reruns.stop()
-        await app.state.rooms.live.stop()
+        await app.state.services.reruns.stop()
+        await app.state.services.live.stop()
         # Last, so that decisions and trials written while stopping are included.
         await asyncio.to_thread(workspace.results.flush)
 
@@ -166,7 +166,7 @@ def create_app(
     concealment = Concealment(workspace)
     review = ReviewService(workspace, showcase, concealment)
     verdicts = RunVerdicts(workspace)
-    app.state.rooms = context.Rooms(
+    app.state.services = context.Services(
         workspace=workspace,
         queue=queue,
         showcase=showcase,
@@ -296,7 +296,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         app = self.config.app
         if isinstance(app, FastAPI):
-            await app.state.rooms.live.stop()
+            await app.state.services.live.stop()
         await super().shutdown(sockets)
 
 
@@ -370,7 +370,7 @@ def _malformed(request: Request, error: RequestValidationError) -> Response:
             request.scope, 400, "body", f"is not valid JSON: {first['ctx']['error']}."
         )
     if first["loc"][0] == "body":
-        each = [_body_problem(fault) for fault in error.errors()[:MOST_PROBLEMS]]
+        each = [_body_problem(fault) for fault in error.errors()[:MAX_PROBLEMS]]
         return JSONResponse(
             {**each[0], "problems": [body["error"] for body in each]}, status_code=422
         )

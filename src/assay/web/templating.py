@@ -22,7 +22,7 @@ from starlette.responses import HTMLResponse
 from assay.app.wire import to_json
 from assay.domain.amounts import duration, money
 from assay.web import keyboard
-from assay.web.context import reviewer_of, rooms_of
+from assay.web.context import reviewer_of, services_of
 from assay.web.formatting import ago, time_element
 from assay.web.safe_text import visible
 from assay.web.security.access import VISITOR, session_cookie
@@ -200,7 +200,7 @@ def page_of(
     # nobody has signed in yet on the sign-in page
     visitor: Visitor | None = request.scope.get(VISITOR)
     reviewer = None if visitor is None else reviewer_of(request)
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     values = {"texts": "", **_PAGES[template], **values}
     script: dict[str, object] = {
         "texts": for_script(values["texts"]),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.agents.kept import MOST_KEPT, KeptWorkspaces, disarm
+from assay.agents.kept import MAX_KEPT, KeptWorkspaces, disarm
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_oldest_workspaces_go_first_when_the_limit_is_reached(tmp_path: Path) ->
 
 def test_no_more_than_the_newest_are_kept(tmp_path: Path) -> None:
     kept = KeptWorkspaces(tmp_path, most_bytes=10**9)
-    for number in range(MOST_KEPT + 2):
+    for number in range(MAX_KEPT + 2):
         os.utime(keep(kept, f"t{number:02}", 1) / "size", (number, number))
-    assert names(tmp_path) == [f"t{number:02}" for number in range(2, MOST_KEPT + 2)]
+    assert names(tmp_path) == [f"t{number:02}" for number in range(2, MAX_KEPT + 2)]
 
 
 def test_workspace_of_a_killed_process_is_disarmed_and_one_in_use_is_not(tmp_path: Path) -> None:

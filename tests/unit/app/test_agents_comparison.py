@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from assay.app.runs.agent_comparison import compare_agents
-from assay.app.runs.bench import AgentTrialDocument
 from assay.app.runs.push import finished_runs
+from assay.app.runs.scenario_runs import AgentTrialDocument
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import RunState
 from assay.domain.selection import RunSummary

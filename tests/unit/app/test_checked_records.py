@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.app.imports.checked_records import MOST_TEXT_BYTES, checked
+from assay.app.imports.checked_records import MAX_TEXT_BYTES, checked
 from assay.domain.import_records import (
     Found,
     FoundAssessment,
@@ -134,7 +134,7 @@ def test_rows_of_scores_are_left_out_one_by_one() -> None:
 
 
 def test_a_text_beyond_the_limit_is_left_out() -> None:
-    fair, long = "x" * (MOST_TEXT_BYTES - 1000), "\N{PARTY POPPER}" + "x" * (MOST_TEXT_BYTES // 4)
+    fair, long = "x" * (MAX_TEXT_BYTES - 1000), "\N{PARTY POPPER}" + "x" * (MAX_TEXT_BYTES // 4)
     for text, kept in ((fair, True), (long, False)):
         for record in (
             response(content=text),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assay.app.review.item_view import MOST_TEXT, _beginning
+from assay.app.review.item_view import MAX_TEXT, _beginning
 from assay.domain.suite import Message, Scoring, Task
 
 
@@ -18,10 +18,10 @@ def test_a_long_prompt_travels_as_its_beginning_and_a_short_task_as_it_is() -> N
     assert _beginning(short) is short
     long = replace(
         short,
-        prompt=(Message(role="user", content="a line\n" * MOST_TEXT),),
-        expected="x" * 2 * MOST_TEXT,
+        prompt=(Message(role="user", content="a line\n" * MAX_TEXT),),
+        expected="x" * 2 * MAX_TEXT,
     )
     begun = _beginning(long)
     assert begun.prompt[0].content.endswith("a line\n")
-    assert len(begun.prompt[0].content) <= MOST_TEXT
-    assert begun.expected == "x" * MOST_TEXT
+    assert len(begun.prompt[0].content) <= MAX_TEXT
+    assert begun.expected == "x" * MAX_TEXT

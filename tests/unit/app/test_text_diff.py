@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from assay.app.text_diff import (
-    MOST_FIELDS,
-    MOST_LINES,
-    MOST_WORDS,
+    MAX_FIELDS,
+    MAX_LINES,
+    MAX_WORDS,
     Part,
     document_of,
     field_rows,
@@ -45,9 +45,9 @@ def test_diff_pieces_join_to_the_text_and_unmarked_parts_are_shared(
 
 
 def test_long_texts_are_compared_by_line_and_huge_ones_not_at_all() -> None:
-    words = " ".join(f"w{n}" for n in range(MOST_WORDS))
+    words = " ".join(f"w{n}" for n in range(MAX_WORDS))
     assert marked(f"{words}\nend", f"{words}\nEnd")[-1] == Part("end", True)
-    lines = "\n".join(f"line {n}" for n in range(MOST_LINES + 5))
+    lines = "\n".join(f"line {n}" for n in range(MAX_LINES + 5))
     assert marked(lines, "x") == (Part(lines),)
 
 
@@ -80,7 +80,7 @@ def test_json_fields_keep_their_order_and_show_differences() -> None:
     ]
     same = field_rows([{"a": 1}, {"a": 1}])
     assert [row.differs for row in same] == [False]
-    assert len(field_rows([{str(n): n for n in range(1000)}])) == MOST_FIELDS
+    assert len(field_rows([{str(n): n for n in range(1000)}])) == MAX_FIELDS
 
 
 def test_a_failed_answer_has_no_field_and_differs_from_nobody() -> None:
@@ -92,10 +92,10 @@ def test_a_failed_answer_has_no_field_and_differs_from_nobody() -> None:
 
 
 def test_diff_of_a_huge_text_says_it_was_not_compared() -> None:
-    many = "".join(f"line {n}\n" for n in range(MOST_LINES + 1))
+    many = "".join(f"line {n}\n" for n in range(MAX_LINES + 1))
     assert too_long(many, many + "more")
     assert marked(many, many + "more") == (Part(many),)
-    assert not too_long("a b c\n" * MOST_WORDS, "a")
+    assert not too_long("a b c\n" * MAX_WORDS, "a")
     assert not too_long("a", "b")
 
 

@@ -17,7 +17,7 @@ from assay.domain.identifiers import RunId, TrialKey
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.suite import Message
 from assay.domain.tools import Tool
-from assay.engine.asking import MOST_CALLS, MOST_FIRST_CALLS, Asker, GaveUp, NotYet, ReadAnswer
+from assay.engine.asking import MAX_CALLS, MAX_FIRST_CALLS, Asker, GaveUp, NotYet, ReadAnswer
 from assay.engine.breaker import Breaker
 from assay.engine.spending import Spending
 from assay.ports import Journal
@@ -95,7 +95,7 @@ def test_a_server_that_was_never_reached_is_called_twice() -> None:
     table.asker = replace(table.asker, breaker=Breaker())
     with pytest.raises(NotYet):
         table.ask()
-    assert len(table.provider.asked) == MOST_FIRST_CALLS
+    assert len(table.provider.asked) == MAX_FIRST_CALLS
     assert sum(table.clock.slept) <= 1.0
 
     table = Table([GOOD, *[unreached] * 9])
@@ -103,7 +103,7 @@ def test_a_server_that_was_never_reached_is_called_twice() -> None:
     table.ask()
     with pytest.raises(GaveUp):
         table.ask()
-    assert len(table.provider.asked) == 1 + MOST_CALLS
+    assert len(table.provider.asked) == 1 + MAX_CALLS
 
 
 def test_every_failed_try_is_on_disk_before_the_next_one_is_made() -> None:

@@ -101,7 +101,7 @@ def test_archives_of_archives_share_one_limit_of_files(
 ) -> None:
     inner = zipped(tmp_path / "inner.zip", a_json=b"{}", b_json=b"{}").read_bytes()
     outer = zipped(tmp_path / "outer.zip", one_zip=inner, two_zip=inner)
-    monkeypatch.setattr(input_files, "MOST_MEMBERS", 4)
+    monkeypatch.setattr(input_files, "MAX_MEMBERS", 4)
     sources, skipped = opened(outer)
     assert len(sources) == 2
     assert "more than 4 files" in skipped[0].why

@@ -97,7 +97,7 @@ def test_many_trials_are_thinned_and_the_extremes_stay() -> None:
         score=[k / (n - 1) for k in range(n)],
     )
     chart = scores.scores(table, trials=lambda code: f"t{code + 1}")
-    assert len(chart.rows) <= scores.MOST_POINTS
+    assert len(chart.rows) <= scores.MAX_POINTS
     assert chart.rows[0]["score"] == 0.0
     whole = list(csv.DictReader(io.StringIO(output.as_csv(chart))))
     assert len(whole) == n

@@ -15,9 +15,9 @@ from assay.domain.model import ModelSpec, Parameters
 from assay.domain.pages import PageRequest, Shots, Unseen
 from assay.domain.suite import PERSON, Criterion, Image, JudgeSpec, Message, Rubric, Scoring, Task
 from assay.scoring.arena import ArenaJudge, PageCodeJudge
-from assay.scoring.calibration import identity_of, parameters_of
-from assay.scoring.evaluator import Answer, MoreRequests, Sitting
+from assay.scoring.evaluator import Answer, GradingAttempt, MoreRequests
 from assay.scoring.evaluators import evaluators_for
+from assay.scoring.reference_samples import identity_of, parameters_of
 from assay.scoring.rubrics import ARENA_RUBRIC
 
 TASK = Task(
@@ -36,8 +36,8 @@ SHOTS = Shots(
 GRADES = {"visual_accuracy": 9, "code_quality": 6, "functionality": 4, "responsiveness": 10}
 
 
-def sitting(text: str = "```html\n<main>Hello</main>\n```") -> Sitting:
-    return Sitting(
+def grading(text: str = "```html\n<main>Hello</main>\n```") -> GradingAttempt:
+    return GradingAttempt(
         task=TASK, responses=(Response(candidate="ada", text=text),), labels={"ada": "A"}, seed=1
     )
 
@@ -51,7 +51,7 @@ def reply(*, blind: bool = False) -> Reply:
 
 
 def question(spec: JudgeSpec = SPEC, rendered: Answer = SHOTS) -> ModelRequest:
-    more = ArenaJudge(spec, ARENA_RUBRIC).read(sitting(), (rendered,))
+    more = ArenaJudge(spec, ARENA_RUBRIC).read(grading(), (rendered,))
     assert isinstance(more, MoreRequests)
     (request,) = more.requests
     assert isinstance(request, ModelRequest)
@@ -59,7 +59,7 @@ def question(spec: JudgeSpec = SPEC, rendered: Answer = SHOTS) -> ModelRequest:
 
 
 def test_the_page_is_rendered_before_the_judge_is_asked() -> None:
-    (first,) = ArenaJudge(SPEC, ARENA_RUBRIC).ask(sitting())
+    (first,) = ArenaJudge(SPEC, ARENA_RUBRIC).ask(grading())
     assert isinstance(first, PageRequest)
     assert "<main>Hello</main>" in first.html
     assert {view.name for view in first.views} == {"desktop", "narrow"}
@@ -76,7 +76,7 @@ def test_the_weights_are_those_of_the_method() -> None:
         "functionality": 20,
         "responsiveness": 10,
     }
-    found = ArenaJudge(SPEC, ARENA_RUBRIC).read(sitting(), (SHOTS, reply()))
+    found = ArenaJudge(SPEC, ARENA_RUBRIC).read(grading(), (SHOTS, reply()))
     assert isinstance(found, Assessment)
     assert found.scores["ada"] == pytest.approx(0.4 * 0.9 + 0.3 * 0.6 + 0.2 * 0.4 + 0.1 * 1.0)
     assert found.flags == ()
@@ -93,20 +93,20 @@ def test_the_temperature_is_its_own_unless_the_suite_says_another() -> None:
 def test_without_a_picture_the_code_is_judged_and_the_assessment_says_so() -> None:
     unseen = Unseen("The page was not rendered: there is no browser.")
     assert question(rendered=unseen).messages[-1].images == ()
-    found = ArenaJudge(SPEC, ARENA_RUBRIC).read(sitting(), (unseen, reply()))
+    found = ArenaJudge(SPEC, ARENA_RUBRIC).read(grading(), (unseen, reply()))
     assert isinstance(found, Assessment)
     assert [flag.kind for flag in found.flags] == [FlagKind.NO_SCREENSHOT]
     assert "there is no browser" in found.flags[0].detail
 
 
 def test_a_judge_that_cannot_see_is_flagged() -> None:
-    found = ArenaJudge(SPEC, ARENA_RUBRIC).read(sitting(), (SHOTS, reply(blind=True)))
+    found = ArenaJudge(SPEC, ARENA_RUBRIC).read(grading(), (SHOTS, reply(blind=True)))
     assert isinstance(found, Assessment)
     assert [flag.kind for flag in found.flags] == [FlagKind.NO_SCREENSHOT]
 
 
 def test_a_response_without_a_page_scores_nothing_and_nobody_is_asked() -> None:
-    empty = sitting("I cannot build that.")
+    empty = grading("I cannot build that.")
     assert ArenaJudge(SPEC, ARENA_RUBRIC).ask(empty) == ()
     found = ArenaJudge(SPEC, ARENA_RUBRIC).read(empty, ())
     assert isinstance(found, Assessment)
@@ -120,7 +120,7 @@ def test_a_task_scored_by_code_arena_has_one_slot_a_candidate_and_judge() -> Non
 
 
 def test_an_estimate_counts_the_pictures() -> None:
-    (request,) = ArenaJudge(SPEC, ARENA_RUBRIC).foreseen(sitting())
+    (request,) = ArenaJudge(SPEC, ARENA_RUBRIC).foreseen(grading())
     assert isinstance(request, ModelRequest)
     assert len(request.messages[-1].images) == 2
 
@@ -128,12 +128,12 @@ def test_an_estimate_counts_the_pictures() -> None:
 def test_pages_are_graded_by_the_rubric_of_the_run() -> None:
     rubric = Rubric(criteria=(Criterion(name="charm", guidance="Does it please?"),))
     (judge,) = evaluators_for(TASK, (SPEC,), rubric)
-    (request,) = judge.foreseen(sitting())
+    (request,) = judge.foreseen(grading())
     assert isinstance(request, ModelRequest)
     assert "Does it please?" in request.messages[-1].content
     assert "visual_accuracy" not in request.messages[-1].content
     (default,) = evaluators_for(TASK, (SPEC,), None)
-    (request,) = default.foreseen(sitting())
+    (request,) = default.foreseen(grading())
     assert isinstance(request, ModelRequest)
     assert "visual_accuracy" in request.messages[-1].content
 
@@ -141,8 +141,8 @@ def test_pages_are_graded_by_the_rubric_of_the_run() -> None:
 def test_people_get_a_form_for_pages_and_no_model_is_asked() -> None:
     human = replace(SPEC, model=ModelSpec(provider=PERSON, name=""))
     (judge,) = evaluators_for(TASK, (human,), ARENA_RUBRIC)
-    assert judge.ask(sitting()) == ()
-    found = judge.read(sitting(), ())
+    assert judge.ask(grading()) == ()
+    found = judge.read(grading(), ())
     assert isinstance(found, Assessment)
     assert [grade.criterion for grade in found.grades] == [
         one.name for one in ARENA_RUBRIC.criteria
@@ -152,7 +152,7 @@ def test_people_get_a_form_for_pages_and_no_model_is_asked() -> None:
 
 def test_a_calibration_of_pages_uses_their_prompt_and_temperature() -> None:
     pages = replace(SPEC, pages=True)
-    (request,) = PageCodeJudge(pages, ARENA_RUBRIC).ask(sitting())
+    (request,) = PageCodeJudge(pages, ARENA_RUBRIC).ask(grading())
     asked = question().messages
     assert [message.content for message in request.messages] == [
         message.content for message in asked
@@ -160,6 +160,6 @@ def test_a_calibration_of_pages_uses_their_prompt_and_temperature() -> None:
     assert request.parameters == question().parameters
     assert parameters_of(pages).temperature == 0.3
     assert identity_of(pages, ARENA_RUBRIC).prompt != identity_of(SPEC, ARENA_RUBRIC).prompt
-    assert PageCodeJudge(pages, ARENA_RUBRIC).read(sitting(), (reply(),)).scores[
+    assert PageCodeJudge(pages, ARENA_RUBRIC).read(grading(), (reply(),)).scores[
         "ada"
     ] == pytest.approx(0.72)

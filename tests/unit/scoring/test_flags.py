@@ -12,7 +12,7 @@ from assay.domain.assessment import Assessment, FlagKind, Response
 from assay.domain.calls import Reply
 from assay.domain.model import ModelSpec
 from assay.domain.suite import Criterion, JudgeSpec, Rubric, Scoring, Task
-from assay.scoring.evaluator import Sitting
+from assay.scoring.evaluator import GradingAttempt
 from assay.scoring.judge import JointJudge
 
 CODE = {
@@ -65,13 +65,13 @@ def clean() -> dict[str, Any]:
 
 
 def assessed(reply: object, *, finish_reason: str = "stop") -> Assessment:
-    sitting = Sitting(
+    grading = GradingAttempt(
         task=TASK,
         responses=tuple(Response(candidate=name, text=CODE[name]) for name in CODE),
         labels=LABELS,
     )
     text = reply if isinstance(reply, str) else json.dumps(reply)
-    return JUDGE.read(sitting, (Reply(text=text, finish_reason=finish_reason),))
+    return JUDGE.read(grading, (Reply(text=text, finish_reason=finish_reason),))
 
 
 def kinds(assessment: Assessment) -> list[FlagKind]:
@@ -314,16 +314,16 @@ def test_a_sentence_speaks_of_the_candidate_it_names_whatever_its_letter(
         "ranking": [of["ada"], of["bruno"]],
         "report": f"{noun} {of['bruno']} calls `load`; Ctrl-{of['ada']} or a {of['ada']}-tree is no help.",
     }
-    sitting = Sitting(
+    grading = GradingAttempt(
         task=TASK, responses=tuple(Response(candidate=n, text=CODE[n]) for n in CODE), labels=of
     )
-    found = JUDGE.read(sitting, (Reply(text=json.dumps(reply)),))
+    found = JUDGE.read(grading, (Reply(text=json.dumps(reply)),))
     assert isinstance(found, Assessment)
     assert found.flags == ()
     reply["report"] = (
         f"{noun} {of['ada']} calls `load`; Ctrl-{of['bruno']} or a {of['bruno']}-tree is no help."
     )
-    found = JUDGE.read(sitting, (Reply(text=json.dumps(reply)),))
+    found = JUDGE.read(grading, (Reply(text=json.dumps(reply)),))
     assert isinstance(found, Assessment)
     assert kinds(found) == [FlagKind.QUOTE_NOT_FOUND]
 
@@ -338,5 +338,5 @@ def test_a_label_that_nobody_has_is_no_candidate_of_that_name(names: tuple[str, 
     responses = tuple(
         Response(candidate=name, text=text) for name, text in zip(names, CODE.values(), strict=True)
     )
-    sitting = Sitting(task=TASK, responses=responses, labels=labels)
-    assert kinds(JUDGE.read(sitting, (Reply(text=json.dumps(reply)),))) == []
+    grading = GradingAttempt(task=TASK, responses=responses, labels=labels)
+    assert kinds(JUDGE.read(grading, (Reply(text=json.dumps(reply)),))) == []

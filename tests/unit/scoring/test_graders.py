@@ -9,7 +9,7 @@ import pytest
 from assay.domain.assessment import Response
 from assay.domain.isolation import Returned, StopKind, Stopped
 from assay.domain.suite import Message, Scoring, Task
-from assay.scoring.evaluator import Sitting, Unscorable
+from assay.scoring.evaluator import GradingAttempt, Unscorable
 from assay.scoring.graders import GraderEvaluator
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ TASK = Task(
     scoring=SCORING,
     tags=("t",),
 )
-SITTING = Sitting(task=TASK, responses=(Response(candidate="ann", text="hello"),))
+SITTING = GradingAttempt(task=TASK, responses=(Response(candidate="ann", text="hello"),))
 
 
 def read(answer: IsolatedAnswer) -> Any:

@@ -15,7 +15,7 @@ from assay.domain.failure import Fault
 from assay.domain.isolation import IsolatedRequest, Returned, StopKind, Stopped
 from assay.domain.suite import Scoring, Task
 from assay.sandbox.workers import WorkerPool
-from assay.scoring.evaluator import Answer, Evaluator, Sitting, Unscorable
+from assay.scoring.evaluator import Answer, Evaluator, GradingAttempt, Unscorable
 from assay.scoring.evaluators import evaluators_for
 from assay.scoring.extraction import extracted, way_problems
 
@@ -37,19 +37,19 @@ def right(response, reference, options):
 """
 
 
-def sitting(
+def grading(
     response: str, expected: str = "5", method: str = "math", **scoring: object
-) -> tuple[Sitting, Scoring]:
+) -> tuple[GradingAttempt, Scoring]:
     how = Scoring(method=method, **scoring)  # type: ignore[arg-type]
     task = Task(id="t", thing="t", expected=expected, scoring=how)
-    return Sitting(task=task, responses=(Response(candidate="ada", text=response),)), how
+    return GradingAttempt(task=task, responses=(Response(candidate="ada", text=response),)), how
 
 
 def assess(
     pool: WorkerPool, response: str, expected: str = "5", method: str = "math", **scoring: object
 ) -> float | None:
     """The score by way of the pool's children; raises Unscorable."""
-    seat, _ = sitting(response, expected, method, **scoring)
+    seat, _ = grading(response, expected, method, **scoring)
     (evaluator,) = evaluators_for(seat.task, (), None)
 
     async def answered() -> tuple[Answer, ...]:
@@ -66,7 +66,7 @@ def assess(
 
 
 def graded_or_candidates_fault(
-    evaluator: Evaluator, seat: Sitting, answers: tuple[Answer, ...]
+    evaluator: Evaluator, seat: GradingAttempt, answers: tuple[Answer, ...]
 ) -> bool:
     try:
         return evaluator.read(seat, answers).scores == {"ada": 0.0}  # type: ignore[union-attr]
@@ -75,14 +75,14 @@ def graded_or_candidates_fault(
 
 
 def test_most_answers_need_no_child() -> None:
-    seat, _ = sitting(r"thus \boxed{5}.")
+    seat, _ = grading(r"thus \boxed{5}.")
     (evaluator,) = evaluators_for(seat.task, (), None)
     assert evaluator.ask(seat) == ()
     assert evaluator.read(seat, ()).scores == {"ada": 1.0}  # type: ignore[union-attr]
 
 
 def test_algebra_is_asked_for_and_read() -> None:
-    seat, _ = sitting("(x+1)^2", "x^2+2x+1")
+    seat, _ = grading("(x+1)^2", "x^2+2x+1")
     (evaluator,) = evaluators_for(seat.task, (), None)
     (asked,) = evaluator.ask(seat)
     assert isinstance(asked, IsolatedRequest)
@@ -98,7 +98,7 @@ def test_algebra_is_asked_for_and_read() -> None:
     ],
 )
 def test_an_answer_beyond_the_limits_is_unscored(kind: StopKind, fault: Fault) -> None:
-    seat, _ = sitting("9^{9^9}", "x")
+    seat, _ = grading("9^{9^9}", "x")
     (evaluator,) = evaluators_for(seat.task, (), None)
     with pytest.raises(Unscorable) as caught:
         evaluator.read(seat, (Stopped(kind, "It did."),))
@@ -132,7 +132,7 @@ def test_an_answer_beyond_the_limits_is_unscored(kind: StopKind, fault: Fault) -
 )
 def test_no_answer_holds_a_run_up(response: str) -> None:
     pytest.importorskip("math_verify", reason="the extra `math` is not installed")
-    seat, _ = sitting(response, "x^2+1")
+    seat, _ = grading(response, "x^2+1")
     (evaluator,) = evaluators_for(seat.task, (), None)
 
     async def timed() -> tuple[float, tuple[Answer, ...]]:
@@ -203,12 +203,12 @@ def test_a_part_of_a_response(text: str, way: str, part: str | None) -> None:
 
 
 def test_extracted_answer_is_the_scored_one() -> None:
-    seat, _ = sitting(
+    seat, _ = grading(
         "thinking of London\nParis", "Paris", "exact", options={"extract": "last_line"}
     )
     (evaluator,) = evaluators_for(seat.task, (), None)
     assert evaluator.read(seat, ()).scores == {"ada": 1.0}  # type: ignore[union-attr]
-    seat, _ = sitting("thinking of Paris", "Paris", "exact", options={"extract": "fenced"})
+    seat, _ = grading("thinking of Paris", "Paris", "exact", options={"extract": "fenced"})
     (evaluator,) = evaluators_for(seat.task, (), None)
     assessment = evaluator.read(seat, ())
     assert assessment.scores == {"ada": 0.0}  # type: ignore[union-attr]

@@ -13,7 +13,7 @@ from assay.domain.assessment import Assessment, FlagKind, Response
 from assay.domain.calls import Reply
 from assay.domain.model import ModelSpec
 from assay.domain.suite import JudgeMode, JudgeSpec, Message, Scoring, Task
-from assay.scoring.evaluator import MoreRequests, Request, Sitting, UnreadableReply
+from assay.scoring.evaluator import GradingAttempt, MoreRequests, Request, UnreadableReply
 from assay.scoring.evaluators import evaluators_for
 from assay.scoring.pairwise import PairwiseJudge, meetings
 from assay.scoring.rubrics import QUALITY
@@ -30,8 +30,8 @@ SPEC = JudgeSpec(
 LABELS = {"ada": "B", "bo": "A", "cy": "C"}
 
 
-def sitting(*names: str) -> Sitting:
-    return Sitting(
+def grading(*names: str) -> GradingAttempt:
+    return GradingAttempt(
         task=TASK,
         responses=tuple(Response(candidate=name, text=f"words of {name}") for name in names),
         labels={name: LABELS[name] for name in names},
@@ -39,7 +39,7 @@ def sitting(*names: str) -> Sitting:
     )
 
 
-def judged(asked: Sitting, *verdicts: str) -> Assessment:
+def judged(asked: GradingAttempt, *verdicts: str) -> Assessment:
     """The assessment after these verdicts, each read as it comes."""
     judge = PairwiseJudge(SPEC, QUALITY)
     requests: tuple[Request, ...] = judge.ask(asked)
@@ -59,7 +59,7 @@ def judged(asked: Sitting, *verdicts: str) -> Assessment:
 
 
 def test_every_pair_is_asked_in_both_orders() -> None:
-    order = meetings(sitting("ada", "bo", "cy").responses)
+    order = meetings(grading("ada", "bo", "cy").responses)
     assert [(one.candidate, other.candidate) for one, other in order] == [
         ("ada", "bo"),
         ("bo", "ada"),
@@ -68,7 +68,7 @@ def test_every_pair_is_asked_in_both_orders() -> None:
         ("bo", "cy"),
         ("cy", "bo"),
     ]
-    foreseen = PairwiseJudge(SPEC, QUALITY).foreseen(sitting("ada", "bo"))
+    foreseen = PairwiseJudge(SPEC, QUALITY).foreseen(grading("ada", "bo"))
     first, second = (request.messages[-1].content for request in foreseen)
     assert first.index("words of ada") < first.index("words of bo")
     assert second.index("words of bo") < second.index("words of ada")
@@ -79,7 +79,7 @@ def test_every_pair_is_asked_in_both_orders() -> None:
 
 
 def test_names_stay_hidden_and_a_label_means_the_same_one_in_both_orders() -> None:
-    for request in PairwiseJudge(SPEC, QUALITY).foreseen(sitting("ada", "bo")):
+    for request in PairwiseJudge(SPEC, QUALITY).foreseen(grading("ada", "bo")):
         text = request.messages[-1].content
         assert 'label="ada"' not in text
         assert text.index('label="B"') < text.index("words of ada")
@@ -87,7 +87,7 @@ def test_names_stay_hidden_and_a_label_means_the_same_one_in_both_orders() -> No
 
 
 def test_two_orders_that_agree_make_a_win() -> None:
-    found = judged(sitting("ada", "bo"), "B", "B")
+    found = judged(grading("ada", "bo"), "B", "B")
     assert found.scores == {"ada": 1.0, "bo": 0.0}
     assert found.ranking == ("ada", "bo")
     assert found.flags == ()
@@ -97,7 +97,7 @@ def test_two_orders_that_agree_make_a_win() -> None:
 
 
 def test_a_verdict_that_follows_the_order_is_a_tie_with_a_flag() -> None:
-    found = judged(sitting("ada", "bo"), "B", "A")
+    found = judged(grading("ada", "bo"), "B", "A")
     assert found.scores == {"ada": 0.5, "bo": 0.5}
     assert [flag.kind for flag in found.flags] == [FlagKind.ORDER_DECIDES]
     assert "B is better with B shown first, A is better with A first" in found.flags[0].detail
@@ -105,12 +105,12 @@ def test_a_verdict_that_follows_the_order_is_a_tie_with_a_flag() -> None:
 
 
 def test_a_tie_in_both_orders_is_no_cause_for_a_flag() -> None:
-    found = judged(sitting("ada", "bo"), "tie", "Tie.")
+    found = judged(grading("ada", "bo"), "tie", "Tie.")
     assert (found.scores, found.flags) == ({"ada": 0.5, "bo": 0.5}, ())
 
 
 def test_among_several_a_score_is_the_share_of_pairs_won() -> None:
-    found = judged(sitting("ada", "bo", "cy"), "B", "B", "B", "C", "A", "A")
+    found = judged(grading("ada", "bo", "cy"), "B", "B", "B", "C", "A", "A")
     assert found.scores == {"ada": 0.75, "bo": 0.5, "cy": 0.25}
     assert found.weights == {"preference": 1.0}
     assert found.ranking == ("ada", "bo", "cy")
@@ -130,7 +130,7 @@ def test_among_several_a_score_is_the_share_of_pairs_won() -> None:
 )
 def test_verdicts_are_read_however_they_are_written(reply: str, share: float) -> None:
     found = PairwiseJudge(SPEC, QUALITY).read(
-        sitting("ada", "bo"), (Reply(text=reply), Reply(text=reply))
+        grading("ada", "bo"), (Reply(text=reply), Reply(text=reply))
     )
     assert isinstance(found, Assessment)
     assert found.scores["ada"] == share
@@ -141,12 +141,12 @@ def test_verdicts_are_read_however_they_are_written(reply: str, share: float) ->
 )
 def test_a_reply_that_names_neither_is_asked_again(reply: str) -> None:
     with pytest.raises(UnreadableReply):
-        PairwiseJudge(SPEC, QUALITY).read(sitting("ada", "bo"), (Reply(text=reply),))
+        PairwiseJudge(SPEC, QUALITY).read(grading("ada", "bo"), (Reply(text=reply),))
 
 
 def test_only_the_next_call_is_wished_for() -> None:
     more = PairwiseJudge(SPEC, QUALITY).read(
-        sitting("ada", "bo", "cy"), (Reply(text='{"verdict": "A"}'),)
+        grading("ada", "bo", "cy"), (Reply(text='{"verdict": "A"}'),)
     )
     assert isinstance(more, MoreRequests)
     assert len(more.requests) == 1

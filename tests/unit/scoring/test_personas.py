@@ -21,8 +21,8 @@ from assay.domain.suite import (
     Task,
 )
 from assay.engine.planning import planned_run
-from assay.scoring.calibration import identity_of
 from assay.scoring.prompts import CODE, NEUTRAL, SAFETY, system_prompt
+from assay.scoring.reference_samples import identity_of
 from assay.scoring.rubrics import CODE_RUBRIC, QUALITY, READY_MADE, is_code
 from assay.store.database.codec import bytes_json, json_bytes, plan_bytes, plan_record
 

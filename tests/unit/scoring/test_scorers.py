@@ -11,23 +11,23 @@ import pytest
 from assay.domain.assessment import Response
 from assay.domain.run import Slot
 from assay.domain.suite import Scoring, Task
-from assay.scoring.evaluator import Sitting, Unscorable
+from assay.scoring.evaluator import GradingAttempt, Unscorable
 from assay.scoring.scorer_result import Score, Unscored
 from assay.scoring.scorers import SCORERS, ScorerEvaluator, option_problems, reference_problems
 
 
-def sitting(text: str, expected: str | None = "Paris", method: str = "exact") -> Sitting:
+def grading(text: str, expected: str | None = "Paris", method: str = "exact") -> GradingAttempt:
     task = Task(id="t", thing="t", expected=expected, scoring=Scoring(method=method))
-    return Sitting(task=task, responses=(Response(candidate="ada", text=text),))
+    return GradingAttempt(task=task, responses=(Response(candidate="ada", text=text),))
 
 
 def test_a_scorer_asks_nobody_and_grades_on_its_own_criterion() -> None:
     evaluator = ScorerEvaluator(Scoring(method="exact"))
-    assert evaluator.ask(sitting("Paris")) == ()
+    assert evaluator.ask(grading("Paris")) == ()
     assert evaluator.slots(("ada", "bruno")) == tuple(
         Slot(grader="exact", candidate=c, by_model=False) for c in ("ada", "bruno")
     )
-    assessment = evaluator.read(sitting("paris"), ())
+    assessment = evaluator.read(grading("paris"), ())
     assert assessment.scores == {"ada": 1.0}
     (grade,) = assessment.grades
     assert (grade.criterion, grade.raw_score, grade.min_score, grade.max_score) == (
@@ -41,7 +41,7 @@ def test_a_scorer_asks_nobody_and_grades_on_its_own_criterion() -> None:
 
 def test_exact_of_an_earlier_store_keeps_its_partial_credit() -> None:
     evaluator = ScorerEvaluator(Scoring(method="exact", partial_credit=True))
-    (grade,) = evaluator.read(sitting("paris, I think"), ()).grades
+    (grade,) = evaluator.read(grading("paris, I think"), ()).grades
     assert grade.criterion == "exact"
     assert grade.score == pytest.approx(0.675)
 
@@ -52,13 +52,13 @@ def test_exact_of_an_earlier_store_keeps_its_partial_credit() -> None:
 def test_a_wrong_answer_is_a_zero_and_not_unscored(method: str, text: str) -> None:
     expected = {"exact": "Paris", "numeric": "42", "regex": r"\d", "boolean": "yes"}[method]
     assert ScorerEvaluator(Scoring(method=method)).read(
-        sitting(text, expected, method), ()
+        grading(text, expected, method), ()
     ).scores == {"ada": 0.0}
 
 
 def test_undecided_scorer_gives_no_score() -> None:
     with pytest.raises(Unscorable, match="no_reference"):
-        ScorerEvaluator(Scoring(method="exact")).read(sitting("Paris", None), ())
+        ScorerEvaluator(Scoring(method="exact")).read(grading("Paris", None), ())
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from assay.domain.calls import Reply
 from assay.domain.model import ModelSpec
 from assay.domain.suite import Criterion, JudgeMode, JudgeSpec, Rubric, Scoring, Task
 from assay.domain.verdicts import Verdict, VerdictRules
-from assay.scoring.evaluator import Sitting, UnreadableReply
+from assay.scoring.evaluator import GradingAttempt, UnreadableReply
 from assay.scoring.judge import EachJudge
 from assay.scoring.structuring import read_structure
 from assay.scoring.verification import with_verification
@@ -52,10 +52,10 @@ def judged(
         name="judge", model=ModelSpec(provider="openai", name="some"), mode=JudgeMode.EACH
     )
     task = Task(id="t", thing="t", scoring=Scoring(method="judge"))
-    sitting = Sitting(
+    grading = GradingAttempt(
         task=task, responses=(Response(candidate="m1", text="60"),), labels={"m1": "A"}
     )
-    return EachJudge(spec, rubric).read(sitting, (Reply(text=text),))
+    return EachJudge(spec, rubric).read(grading, (Reply(text=text),))
 
 
 def evaluation(**grades: tuple[str, str]) -> str:

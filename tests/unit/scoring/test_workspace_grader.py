@@ -19,7 +19,7 @@ from assay.domain.scenarios import (
     readable,
 )
 from assay.domain.suite import Scoring, Task
-from assay.scoring.evaluator import Sitting, Unscorable
+from assay.scoring.evaluator import GradingAttempt, Unscorable
 from assay.scoring.workspace_grader import (
     EVALUATORS,
     WorkspaceGrader,
@@ -74,7 +74,7 @@ def test_weights_of_the_worked_example_give_its_score() -> None:
         id="s/L0", thing="s", scoring=SCORING, scenario=scenario(*evaluators, commands=commands)
     )
     response = Response(candidate="agent", text=report.to_text())
-    assessment = WorkspaceGrader(SCORING).read(Sitting(task=task, responses=(response,)), ())
+    assessment = WorkspaceGrader(SCORING).read(GradingAttempt(task=task, responses=(response,)), ())
     assert {grade.criterion: grade.score for grade in assessment.grades} == {
         "build": 1.0,
         "typecheck": 0.8,
@@ -104,7 +104,7 @@ def test_response_without_a_report_is_unscorable() -> None:
     ):
         with pytest.raises(Unscorable, match="not a workspace report"):
             WorkspaceGrader(SCORING).read(
-                Sitting(task=task, responses=(Response(candidate="a", text=text),)), ()
+                GradingAttempt(task=task, responses=(Response(candidate="a", text=text),)), ()
             )
 
 

@@ -10,7 +10,7 @@ import json5
 import pytest
 
 from assay.specialists.json5_values import (
-    MOST_TOKENS,
+    MAX_TOKENS,
     Json5Error,
     TooLarge,
     is_editable,
@@ -162,7 +162,7 @@ def test_the_largest_hostile_text_takes_little_processor_time(kind: str) -> None
 
 
 def test_the_bound_is_on_what_a_text_contains_and_not_on_its_layout() -> None:
-    numbers = ["1"] * (MOST_TOKENS // 2 - 2)
+    numbers = ["1"] * (MAX_TOKENS // 2 - 2)
     spread = f"[{' , /**/ '.join(numbers)}]"
     assert read_json5_value(spread) == [1] * len(numbers)
     assert not is_editable(spread)

@@ -123,12 +123,12 @@ def test_perfect_agreement_has_no_range_of_kappa_whatever_the_shares() -> None:
 
 
 def test_a_position_effect_without_noise_has_no_range() -> None:
-    sitting = np.repeat(np.arange(24), 2)
+    grading = np.repeat(np.arange(24), 2)
     position = np.tile([1, 2], 24)
-    candidate = np.where(sitting % 2, position - 1, 2 - position)
-    score = 0.5 + 0.07 * (position == 1) + 0.1 * candidate + 0.003 * (sitting // 2)
+    candidate = np.where(grading % 2, position - 1, 2 - position)
+    score = 0.5 + 0.07 * (position == 1) + 0.1 * candidate + 0.003 * (grading // 2)
     effects = position_effects(
-        score, position=position, candidate=candidate, sitting=sitting, task=sitting // 2
+        score, position=position, candidate=candidate, sitting=grading, task=grading // 2
     )
     assert [(effect.ci95, effect.reason) for effect in effects] == [(None, "zero_variance")] * 2
 

@@ -93,7 +93,7 @@ def test_a_run_is_collected_by_the_server(
     begun = client.post(f"/api/runs/{run}/steer", json={"wish": "collect"})
     assert begun.status_code == 200, begun.text
     until(lambda: client.get(f"/api/runs/{run}").json()["run"]["state"] == "finished")
-    until(lambda: not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
+    until(lambda: not client.app.state.services.runner._runs)  # type: ignore[attr-defined]
     again = client.post(f"/api/runs/{run}/steer", json={"wish": "collect"})
     assert again.status_code == 409
     assert "cannot be collected" in again.json()["error"]["problem"]
@@ -108,7 +108,7 @@ def test_a_run_cancelled_in_the_browser_is_cancelled_at_the_provider(
     run = submitted(workspace)
     steered = client.post(f"/api/runs/{run}/steer", json={"wish": "cancel"})
     assert steered.json()["run"]["state"] == "cancelled"
-    until(lambda: not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
+    until(lambda: not client.app.state.services.runner._runs)  # type: ignore[attr-defined]
     assert [sent.status for sent in server.batches.values()] == ["cancelled"]
     assert list(batch.waiting_runs(workspace)) == []
     assert client.get(f"/api/runs/{run}").json()["run"]["trials"]["pending"] == 2
@@ -128,7 +128,7 @@ def test_the_start_form_submits_a_batch_for_collecting_later(
             [job["state"] for job in client.get(f"/api/runs/{run}/jobs").json()["jobs"]] == ["sent"]
         )
     )
-    until(lambda: not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
+    until(lambda: not client.app.state.services.runner._runs)  # type: ignore[attr-defined]
     page = client.get(f"/runs/{run}").text
     assert "job batch_001" in page
     assert ">Collect answers<" in page
@@ -158,10 +158,10 @@ def test_a_batch_that_cannot_be_sent_is_sent_at_the_next_collection(
 ) -> None:
     server.broken = [("POST /files", 400, 1)]
     run = client.post("/api/start", json={"suite": filed, "provider_batch": True}).json()["run_id"]
-    until(lambda: not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
+    until(lambda: not client.app.state.services.runner._runs)  # type: ignore[attr-defined]
     assert "the server had an error" in client.get(f"/runs/{run}").text
     for _ in range(2):
         client.post(f"/api/runs/{run}/steer", json={"wish": "collect"})
-        until(lambda: not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
+        until(lambda: not client.app.state.services.runner._runs)  # type: ignore[attr-defined]
     assert client.get(f"/api/runs/{run}").json()["run"]["state"] == "finished"
     assert server.repeats == {}

@@ -316,7 +316,7 @@ def test_pause_resume_and_cancel_a_run_of_the_server(
     post(client, f"/api/runs/{run}/steer", wish="resume")
     until(lambda: server.served > before)
     post(client, f"/api/runs/{run}/steer", wish="cancel")
-    until(lambda: not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
+    until(lambda: not client.app.state.services.runner._runs)  # type: ignore[attr-defined]
     assert row(client, run)["state"] == "cancelled"
     left = row(client, run)["judged"]
     assert left < 400
@@ -336,7 +336,7 @@ def test_a_cancelled_run_is_ending_while_its_calls_are_under_way(
     assert '<span data-field="state">ending</span>' in page
     assert "<dt>Finished</dt>" not in page
     server.held = False
-    until(lambda: not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
+    until(lambda: not client.app.state.services.runner._runs)  # type: ignore[attr-defined]
     (found,) = client.get("/runs.json").json()["runs"]
     assert (found["state"], found["ending"]) == ("cancelled", False)
     assert found["finished"] is not None
@@ -403,8 +403,8 @@ def test_a_finished_run_gets_more_trials_and_one_more_candidate(
     post(client, f"/api/runs/{run}/extend", trials=2)
     until(lambda: row(client, run)["judged"] == 5 and row(client, run)["state"] == "finished")
     post(client, f"/api/runs/{run}/extend", candidates=["openai/new"])
-    rooms = client.app.state.rooms  # type: ignore[attr-defined]
-    until(lambda: row(client, run)["state"] == "finished" and not rooms.runner._runs)
+    services = client.app.state.services  # type: ignore[attr-defined]
+    until(lambda: row(client, run)["state"] == "finished" and not services.runner._runs)
     assert "openai/new" in [c.name for c in workspace.journal.plan_of(run).candidates]
     assert (
         post(client, f"/api/runs/{run}/extend", 422)["error"]["problem"]

@@ -179,7 +179,7 @@ def test_an_upload_has_limits_of_rows_and_of_time(
     client: TestClient, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     given = everything_in(files.inspect(tmp_path / "theirs"))
-    for name, value in (("MOST_ROWS", -1), ("MOST_S", -1.0)):
+    for name, value in (("MAX_ROWS", -1), ("MAX_S", -1.0)):
         with monkeypatch.context() as changed:
             changed.setattr(uploads, name, value)
             refused = send(client, "/api/uploads", *given, status=422)

@@ -24,7 +24,7 @@ from assay.web.texts import GLYPHS, TEXTS
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-MOST_BYTES = 60_000
+MAX_BYTES = 60_000
 REVIEW_SCRIPTS = (
     "frame/dom",
     "frame/keys",
@@ -129,7 +129,7 @@ def test_a_cell_of_the_matrix_leads_to_its_assessment(page: Page, served: Served
 
 
 def test_the_review_script_is_small() -> None:
-    assert sum(len(static_content(f"{name}.js")) for name in REVIEW_SCRIPTS) <= MOST_BYTES
+    assert sum(len(static_content(f"{name}.js")) for name in REVIEW_SCRIPTS) <= MAX_BYTES
 
 
 def test_no_script_has_a_template_over_several_lines() -> None:

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from tests.web.accessibility import WIDTHS, serious
 from tests.web.conftest import Served, Watch, eventually
 
-from assay.app.statistics import documents, results
+from assay.app.statistics import results, statistics_documents
 from assay.app.wire import plain
 from assay.app.workspace import Workspace
 from assay.domain.selection import Selection
@@ -115,7 +115,9 @@ def test_a_switch_makes_a_version_and_nothing_is_pooled_in_silence(
     with Workspace.open(
         served.folder, environment={}
     ) as workspace:  # pages tell no statistics while checks may come
-        said = plain(documents.scores_document(results.stats(workspace, Selection(runs=(run,)))))
+        said = plain(
+            statistics_documents.scores_document(results.stats(workspace, Selection(runs=(run,))))
+        )
     assert "switched_protocol" in json.dumps(said)
     assert said["protocol"][0]["switched"] == [{"version": 2, "decided_before": 1}]
     with pytest.raises(urllib.error.HTTPError) as refused:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
-MOST_BYTES = 30_000
+MAX_BYTES = 30_000
 
 
 def decide(served: Served, verb: str, assessment: str, *, reason: str = "") -> bool:
@@ -187,7 +187,7 @@ def test_the_page_s_scripts_and_styles_are_small() -> None:
         "statistics/statistics.js",
         "statistics/statistics.css",
     )
-    assert sum(len(static_content(name)) for name in names) < MOST_BYTES
+    assert sum(len(static_content(name)) for name in names) < MAX_BYTES
 
 
 def test_a_number_leads_to_the_assessment_it_came_from(tmp_path: Path) -> None:

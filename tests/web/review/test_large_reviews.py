@@ -21,7 +21,7 @@ from starlette.testclient import TestClient
 from tests.support.waiting_store import fill
 from tests.web.conftest import Served, item_of, pressed, ready, serving
 
-from assay.app.review.item_view import MOST_TEXT
+from assay.app.review.item_view import MAX_TEXT
 from assay.app.workspace import Workspace
 from assay.web import live as live_module
 from assay.web.server import create_app
@@ -199,7 +199,7 @@ def test_long_response_is_cut_and_shown_whole_on_request(
     )
     assert item["cut"]
     assert not whole["cut"]
-    assert len(item["text"]) <= MOST_TEXT < len(whole["text"]) == item["chars"]
+    assert len(item["text"]) <= MAX_TEXT < len(whole["text"]) == item["chars"]
     assert whole["text"].startswith(item["text"])
     assert item["lines"] == whole["lines"] == 5_000
     assert lengthy.get(f"/api/assessments/{first}/panes/0") == whole
@@ -237,7 +237,7 @@ def test_five_long_items_travel_as_their_beginnings(lengthy: Served) -> None:
     texts = sum(len(pane["text"]) for item in items for pane in item["panes"])
     assert len(items) == 5
     assert all(len(item["panes"]) == 4 for item in items)
-    assert texts <= 20 * MOST_TEXT
+    assert texts <= 20 * MAX_TEXT
     assert len(content) <= 1.25 * texts
     missing = urllib.request.Request(f"{lengthy.url}/api/assessments/{items[0]['id']}/panes/4")
     with pytest.raises(urllib.error.HTTPError, match="404"):
@@ -257,7 +257,7 @@ def test_listeners_do_not_hold_up_the_review_and_are_bounded(
     assert len(served.get("/api/review/next?desk=desk-1&limit=5")["items"]) == 5
     for stream in streams:
         stream.close()
-    monkeypatch.setattr(live_module, "MOST_LISTENERS", 0)
+    monkeypatch.setattr(live_module, "MAX_LISTENERS", 0)
     with (
         Workspace.open(
             filled, options={"store": f"sqlite:///{filled}/assay.db"}, environment={}

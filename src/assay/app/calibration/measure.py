@@ -12,18 +12,18 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from assay.analysis.calibration import JudgedReference, bias_by_criterion, by_kind, trust
+from assay.analysis.judge_errors import JudgedReference, bias_by_criterion, by_kind, trust
 from assay.app.calibration.answer_cache import FOLDER, PaidAnswers
-from assay.app.calibration.bench import _Bench
-from assay.app.calibration.documents import (
+from assay.app.calibration.calibration_documents import (
     CorrectionsDocument,
     JudgedReferenceDocument,
     MeasuredDocument,
     PassedDocument,
 )
+from assay.app.calibration.reference_replies import ReferenceReplies
 from assay.app.calibration.setup import (
-    MOST_OF_A_TEXT,
-    MOST_REPEATS,
+    MAX_OF_A_TEXT,
+    MAX_REPEATS,
     Calibrated,
     Foreseen,
     JudgeSetting,
@@ -35,14 +35,16 @@ from assay.app.runs import stopper as stopper_
 from assay.app.runs.cost_estimate import Tally, check_cap
 from assay.app.wire import ABSENT, fill, plain
 from assay.domain.assessment import Assessment
-from assay.domain.calibration import CalibrationRecord
+from assay.domain.calibration_record import CalibrationRecord
 from assay.domain.digest import digest
 from assay.domain.errors import InputError, Interrupted, Unanswered
 from assay.domain.failure import Failure
 from assay.domain.lifecycle import AssessmentState, Verb
 from assay.domain.selection import Selection
 from assay.domain.suite import JudgeMode, Task
-from assay.scoring.calibration import (
+from assay.scoring.calibration_samples import SAMPLES
+from assay.scoring.judge import prompt_text
+from assay.scoring.reference_samples import (
     ReferenceSample,
     alone,
     family,
@@ -50,8 +52,6 @@ from assay.scoring.calibration import (
     pairs,
     side_by_side,
 )
-from assay.scoring.calibration_samples import SAMPLES
-from assay.scoring.judge import prompt_text
 
 R = TypeVar("R")
 
@@ -77,8 +77,8 @@ def foreseen(
     """Return the planned calls and cost of `calibrate`, with the same arguments and errors, without
     calling the judge.
     """
-    if not 1 <= repeat <= MOST_REPEATS:
-        raise InputError("--repeat", f"is {repeat}, but must be between 1 and {MOST_REPEATS}.")
+    if not 1 <= repeat <= MAX_REPEATS:
+        raise InputError("--repeat", f"is {repeat}, but must be between 1 and {MAX_REPEATS}.")
     references = tuple(_references(workspace, samples, with_built_in=with_built_in))
     setting = setting_of(workspace, model, suite=suite)
     if setting.judge.mode is JudgeMode.PAIRWISE:
@@ -171,7 +171,7 @@ def calibrate(
     ahead = foreseen(workspace, model, repeat=repeat, budget_usd=budget_usd, **wanted)
     setting, references = ahead.setting, ahead.references
     paid = _paid(workspace, setting, references, repeat=repeat)
-    bench = _Bench(
+    replies = ReferenceReplies(
         workspace=workspace,
         setting=setting,
         paid=paid,
@@ -180,7 +180,7 @@ def calibrate(
         answered=answered,
     )
     try:
-        judged, swaps = asyncio.run(_stoppable(bench.judge(references, repeat=repeat), stopper))
+        judged, swaps = asyncio.run(_stoppable(replies.judge(references, repeat=repeat), stopper))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
         problem = f"was stopped; {len(paid.replies)} answers are kept for a day."
         raise Interrupted(
@@ -188,7 +188,7 @@ def calibrate(
         ) from error
     # Without this check, corrected grades alone gave a tier to a judge whose every call had failed.
     if all(reference.judged is None or reference.bypassed for reference in judged):
-        raise _unanswered(setting, references, bench.failures)
+        raise _unanswered(setting, references, replies.failures)
     corrected, elsewhere, approved = _corrections(workspace, setting)
     everything = (*judged, *corrected)
     measured = trust(everything, swaps)
@@ -202,7 +202,7 @@ def calibrate(
         identity=identity,
         samples_digest=_samples_digest(references),
         repeat=repeat,
-        model_versions=tuple(sorted(bench.versions)),
+        model_versions=tuple(sorted(replies.versions)),
         by_kind={
             kind: PassedDocument(passed=passed, asked=asked)
             for kind, (passed, asked) in by_kind(everything).items()
@@ -210,15 +210,15 @@ def calibrate(
         corrections=CorrectionsDocument(
             n=len(corrected), from_other_settings=elsewhere, approved_as_judged=approved
         ),
-        by_criterion=bias_by_criterion(bench.by_criterion(references)),
+        by_criterion=bias_by_criterion(replies.by_criterion(references)),
         samples=tuple(
             _sample_document(reference, texts.get(reference.id)) for reference in everything
         ),
         pairs=swaps,
         failed_tries=tuple(paid.tries),
-        calls=bench.calls,
-        tokens=bench,
-        cost_usd=bench.cost_usd,
+        calls=replies.calls,
+        tokens=replies,
+        cost_usd=replies.cost_usd,
     )
     record = workspace.calibrations.keep(
         CalibrationRecord(
@@ -235,10 +235,10 @@ def calibrate(
         trust=measured,
         judged=everything,
         record=record,
-        failures=tuple(bench.failures),
-        calls=bench.calls,
+        failures=tuple(replies.failures),
+        calls=replies.calls,
         approved=approved,
-        taken_over=bench.taken_over,
+        taken_over=replies.taken_over,
     )
 
 
@@ -400,13 +400,13 @@ def _sample_document(
     return fill(
         JudgedReferenceDocument,
         judged,
-        prompt=ABSENT if sample is None else sample.prompt[:MOST_OF_A_TEXT],
-        response=ABSENT if sample is None else sample.response[:MOST_OF_A_TEXT],
+        prompt=ABSENT if sample is None else sample.prompt[:MAX_OF_A_TEXT],
+        response=ABSENT if sample is None else sample.response[:MAX_OF_A_TEXT],
         reference_answer=ABSENT
         if sample is None
         else expected
         if expected is None
-        else expected[:MOST_OF_A_TEXT],
+        else expected[:MAX_OF_A_TEXT],
         judged=None if judged.bypassed else judged.judged,
         error=None if judged.bypassed else judged.error,
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Read = TypeVar("Read")
 
-MOST_OF_A_REPLY: Final = 2_000
+MAX_OF_A_REPLY: Final = 2_000
 """Maximum number of characters stored from the reply in a failed attempt."""
 
 
@@ -113,7 +113,7 @@ class PaidCalls:
                     "kind": call.failure.kind,
                     "fault": str(call.failure.fault),
                     "detail": call.failure.detail,
-                    "reply": "" if call.reply is None else call.reply.text[:MOST_OF_A_REPLY],
+                    "reply": "" if call.reply is None else call.reply.text[:MAX_OF_A_REPLY],
                     "cost_usd": None if call.reply is None else call.reply.cost_usd,
                 },
                 call.reply,

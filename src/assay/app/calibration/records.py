@@ -25,8 +25,8 @@ from assay.domain.errors import InputError, UnknownName
 from assay.domain.suite import PERSON
 from assay.engine.estimate import CostEstimate
 from assay.report.charts.calibration import calibration as chart_calibration
-from assay.scoring.calibration import identity_of
 from assay.scoring.calibration_samples import SAMPLES
+from assay.scoring.reference_samples import identity_of
 from assay.suites.problems import SuiteErrors
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from assay.app.calibration.setup import Foreseen
     from assay.app.runs.plan_cache import Plans
     from assay.app.workspace import Workspace
-    from assay.domain.calibration import CalibrationRecord, JudgeIdentity
+    from assay.domain.calibration_record import CalibrationRecord, JudgeIdentity
     from assay.report.charts.chart import Chart
 
 SUFFIXES: Final = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from assay.analysis.calibration import JudgedReference, Trust
+from assay.analysis.judge_errors import JudgedReference, Trust
 from assay.app.runs import preflight
-from assay.domain.calibration import CalibrationRecord
+from assay.domain.calibration_record import CalibrationRecord
 from assay.domain.errors import InputError
 from assay.domain.failure import Failure
 from assay.domain.lifecycle import AssessmentState
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.calls import ModelRequest
     from assay.engine.estimate import CostEstimate
-    from assay.scoring.calibration import ReferenceSample
-    from assay.scoring.evaluator import Sitting
+    from assay.scoring.evaluator import GradingAttempt
+    from assay.scoring.reference_samples import ReferenceSample
 
 
-MOST_REPEATS = 50
+MAX_REPEATS = 50
 
 
-MOST_OF_A_TEXT = 4_000
+MAX_OF_A_TEXT = 4_000
 """Maximum number of characters stored for each reference text: prompt, answer and expected answer.
 """
 
@@ -112,14 +112,14 @@ def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -
     )
 
 
-def _question(setting: JudgeSetting, sitting: Sitting) -> ModelRequest:
-    (request,) = _evaluator(setting, sitting).ask(sitting)
+def _question(setting: JudgeSetting, grading: GradingAttempt) -> ModelRequest:
+    (request,) = _evaluator(setting, grading).ask(grading)
     return request
 
 
-def _evaluator(setting: JudgeSetting, sitting: Sitting) -> EachJudge | JointJudge:
+def _evaluator(setting: JudgeSetting, grading: GradingAttempt) -> EachJudge | JointJudge:
     alone = PageCodeJudge if setting.judge.pages else EachJudge
-    return (alone if len(sitting.responses) == 1 else JointJudge)(setting.judge, setting.rubric)
+    return (alone if len(grading.responses) == 1 else JointJudge)(setting.judge, setting.rubric)
 
 
 def _plans(workspace: Workspace, *, having: AssessmentState | None = None) -> Iterator[RunPlan]:

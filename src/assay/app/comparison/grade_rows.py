@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from assay.analysis import grade_rows
-from assay.analysis.grade_rows import MOST_PANES, GradeRows
+from assay.analysis.grade_rows import MAX_PANES, GradeRows
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, folded
 from assay.domain.observations import BlindVerdict, GradesShown, Observation, ObservationKind
@@ -244,7 +244,7 @@ def resolve_query(workspace: Workspace, wanted: GradeQuery) -> ResolvedGradeQuer
         return replace(resolved, panes=_judges_panes(resolved))
     if wanted.by is CompareBy.ATTEMPTS:
         judge = wanted.judge or next((name for name in judges if name in run.attempts), judges[0])
-        most = min(MOST_PANES, run.attempts.get(judge, 0) + 1)
+        most = min(MAX_PANES, run.attempts.get(judge, 0) + 1)
         return replace(resolved, judge=judge, panes=tuple(f"attempt {n + 1}" for n in range(most)))
     judge = wanted.judge or judges[0]
     some = workspace.observations.read(
@@ -275,7 +275,7 @@ def own_panes(resolved: ResolvedGradeQuery) -> tuple[str, ...]:
             pane
             for pane, _ in own_scores(resolved.workspace, assessments=keys[start : start + 500])
         )
-    return tuple(pane for pane, _ in counts.most_common(MOST_PANES - len(resolved.panes)))
+    return tuple(pane for pane, _ in counts.most_common(MAX_PANES - len(resolved.panes)))
 
 
 def own_scores(
@@ -316,13 +316,13 @@ def own_scores(
 
 def _judges_panes(resolved: ResolvedGradeQuery) -> tuple[str, ...]:
     if resolved.other is None:
-        return resolved.run.judges[:MOST_PANES]
+        return resolved.run.judges[:MAX_PANES]
     other_judges = tuple(name for name in resolved.other.judges if name != PERSON)
-    mine = resolved.run.judges[: max(MOST_PANES // 2, MOST_PANES - len(other_judges))]
+    mine = resolved.run.judges[: max(MAX_PANES // 2, MAX_PANES - len(other_judges))]
     own_end, other = _ends(resolved)
     return (
         *(name + own_end for name in mine),
-        *(name + other for name in other_judges[: MOST_PANES - len(mine)]),
+        *(name + other for name in other_judges[: MAX_PANES - len(mine)]),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from assay.app.comparison.answers import input_of
 from assay.app.review import decisions
-from assay.app.review.documents import FailureReasonDocument, MessageDocument
+from assay.app.review.review_documents import FailureReasonDocument, MessageDocument
 from assay.app.wire import Json, document, fill
 from assay.domain.answer_rows import AnswerColumn, CandidateAnswer
 from assay.domain.errors import InputError, UnknownName

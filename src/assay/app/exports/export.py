@@ -25,12 +25,12 @@ from assay.app.exports.exporters import (
 )
 from assay.app.exports.pseudonyms import Anonymiser
 from assay.app.recorded_settings import graded_rubric, record_document, run_parameters
-from assay.app.review import documents as review_documents
+from assay.app.review import review_documents as review_documents
 from assay.app.review.attention import attention_document, attention_of
 from assay.app.review.protocol import achieved_by
-from assay.app.runs import documents
+from assay.app.runs import run_documents
 from assay.app.statistics.basis import approvals_of
-from assay.app.statistics.documents import RunsReadDocument
+from assay.app.statistics.statistics_documents import RunsReadDocument
 from assay.app.statistics.vetting import require_vetted
 from assay.app.wire import attributes, document, fill, plain, to_json
 from assay.domain.errors import InputError, Refused, UnknownName, did_you_mean
@@ -418,7 +418,7 @@ def provenance(
         # Earlier versions stored commands of logs with their secrets.
         environment["command"] = masked_line(command)
     document: dict[str, Any] = {
-        **plain(documents.run_summary(summary, given)),
+        **plain(run_documents.run_summary(summary, given)),
         **record_document(plan),
         "seed": plan.seed,
         "parameters": run_parameters(plan).as_json(),
@@ -426,7 +426,7 @@ def provenance(
         "margin": plan.margin,
         "protocol": {**plan.protocol, "achieved": achieved.as_json()},
         "attention": plain(attention_document(signs)),
-        "rubric": plain(documents.criteria(graded_rubric(plan, summary))),
+        "rubric": plain(run_documents.criteria(graded_rubric(plan, summary))),
         "environment": environment,
     }
     if not names.active:

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("html", "markdown", "latex", "junit")
 
-MOST_REVIEWS: Final = 500
-MOST_RUNS: Final = 25
-MOST_VERDICTS: Final = 6
+MAX_REVIEWS: Final = 500
+MAX_RUNS: Final = 25
+MAX_VERDICTS: Final = 6
 
 _SEED: Final = 20240607
 
@@ -152,8 +152,8 @@ def _report(
         else (),
         reviews=reviews,
         reviews_left_out=left_out,
-        runs=tuple(_run(workspace, summary, names) for summary in summaries[:MOST_RUNS]),
-        runs_left_out=max(0, len(summaries) - MOST_RUNS),
+        runs=tuple(_run(workspace, summary, names) for summary in summaries[:MAX_RUNS]),
+        runs_left_out=max(0, len(summaries) - MAX_RUNS),
     )
 
 
@@ -199,7 +199,7 @@ def _verdicts(basis: Basis, ranking: Ranking) -> tuple[str, ...]:
         if pair.decision != pair.decision_alone
     }
     sentences = []
-    for other in names[1 : MOST_VERDICTS + 1]:
+    for other in names[1 : MAX_VERDICTS + 1]:
         comparison = compare(
             basis.table, names[0], other, None, basis.margin, rng=np.random.default_rng(_SEED)
         )
@@ -259,7 +259,7 @@ def _reviews(
     workspace: Workspace, selection: Selection, names: Anonymiser
 ) -> tuple[tuple[ReviewPart, ...], int]:
     # Events come oldest first, and a store may hold millions: only the newest stay in memory.
-    newest: deque[tuple[AssessmentRow, ReviewEvent]] = deque(maxlen=MOST_REVIEWS)
+    newest: deque[tuple[AssessmentRow, ReviewEvent]] = deque(maxlen=MAX_REVIEWS)
     total = 0
     for pair in workspace.archive.exports.events(selection):
         newest.append(pair)

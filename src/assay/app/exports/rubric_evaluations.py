@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from assay.app.exports.exporters import Exported, only_counted, output_folder
 from assay.app.exports.graded_answers import STAGES, criterion_key, graded_answers
-from assay.app.review.documents import ApprovalsDocument
+from assay.app.review.review_documents import ApprovalsDocument
 from assay.app.statistics.basis import approvals_of
 from assay.app.wire import fill, plain
 from assay.domain.lifecycle import AssessmentState

@@ -18,7 +18,7 @@ from assay.domain.import_records import (
 )
 from assay.domain.names import LONGEST_NAME, name_problem
 
-MOST_TEXT_BYTES: Final = 32 << 20
+MAX_TEXT_BYTES: Final = 32 << 20
 """Maximum bytes of memory for the texts of one record.
 
 One emoji makes Python use four bytes for each character of a text.
@@ -118,9 +118,9 @@ def _texts_of(record: Found) -> Iterator[str]:
 
 def _size_problem(texts: Iterable[str]) -> str | None:
     size = sum(sys.getsizeof(text) for text in texts)
-    if size <= MOST_TEXT_BYTES:
+    if size <= MAX_TEXT_BYTES:
         return None
-    return f"has texts of {size / 2**20:,.0f} MB in memory; a record may have at most {MOST_TEXT_BYTES >> 20} MB."
+    return f"has texts of {size / 2**20:,.0f} MB in memory; a record may have at most {MAX_TEXT_BYTES >> 20} MB."
 
 
 def _with_usable_parts(run: FoundRun, source: str) -> Iterator[Found]:

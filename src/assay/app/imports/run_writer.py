@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 
 
 _DELETE_FIRST: Final = "To import this file instead, first delete that run: assay delete"
-MOST_LISTED: Final = 10_000
+MAX_LISTED: Final = 10_000
 """Maximum number of messages about left-out rows, because a file of a few kilobytes can contain
 millions of such rows.
 """
 
-MOST_LEFT_OUT: Final = 100_000
+MAX_LEFT_OUT: Final = 100_000
 """Reading stops after this many unlisted unusable rows, plus 20 for each usable record."""
 
 _PORTION_CHARS: Final = 12 << 20
@@ -181,11 +181,11 @@ class RunWriter:
                     if len(assessments) >= PORTION:
                         flush()
                 elif type(record) is Skipped:
-                    if len(result.skipped) < MOST_LISTED:
+                    if len(result.skipped) < MAX_LISTED:
                         result.skipped.append(record)
                     else:
                         unlisted += 1
-                        if unlisted > MOST_LEFT_OUT + 20 * rows:
+                        if unlisted > MAX_LEFT_OUT + 20 * rows:
                             left_out = len(result.skipped) + unlisted
                             what = f"was not read to its end: {left_out:,} rows are left out, {rows:,} records kept."
                             raise UnreadableFile(record.where, what)

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-MOST_ROWS: Final = 500_000
-MOST_S: Final = 60.0
+MAX_ROWS: Final = 500_000
+MAX_S: Final = 60.0
 _LISTED: Final = 50
 _SUITE_FORMATS: Final = (None, "set", "openai_batch_input")
 _ONE_AT_A_TIME: Final = Lock()
@@ -279,15 +279,13 @@ def _runs(workspace: Workspace) -> list[UploadedRun]:
 
 def _bounded() -> Progress:
     rows: Counter[str] = Counter()
-    end = time.monotonic() + MOST_S
+    end = time.monotonic() + MAX_S
 
     def hear(name: str, n: int) -> None:
         rows["all"] += n - rows[name]
         rows[name] = n
-        if rows["all"] > MOST_ROWS or time.monotonic() > end:
-            problem = (
-                f"have more than {MOST_ROWS:,} rows, or take longer than {MOST_S:g} s to read."
-            )
+        if rows["all"] > MAX_ROWS or time.monotonic() > end:
+            problem = f"have more than {MAX_ROWS:,} rows, or take longer than {MAX_S:g} s to read."
             raise InputError(
                 "files", problem, remedy="Import them in a terminal: assay import FILE"
             )

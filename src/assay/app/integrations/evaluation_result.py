@@ -20,12 +20,16 @@ from assay.app.exports.graded_answers import (
 from assay.app.exports.pseudonyms import Anonymiser
 from assay.app.integrations.evaluations import run_of_evaluation
 from assay.app.review.decisions import assessment_key
-from assay.app.review.documents import ApprovalsDocument, GradeDocument, assessment_counts
+from assay.app.review.review_documents import ApprovalsDocument, GradeDocument, assessment_counts
 from assay.app.runs.causes import Pause, pause_of
 from assay.app.runs.counts import trial_counts
-from assay.app.runs.documents import FailedTrialDocument, TokensDocument, failed_trial
-from assay.app.statistics import documents, results
-from assay.app.statistics.documents import ExcludedDocument, MeanDocument, WarningDocument
+from assay.app.runs.run_documents import FailedTrialDocument, TokensDocument, failed_trial
+from assay.app.statistics import results, statistics_documents
+from assay.app.statistics.statistics_documents import (
+    ExcludedDocument,
+    MeanDocument,
+    WarningDocument,
+)
 from assay.app.wire import Json, attributes, document, fill, source
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment, shown_trial
@@ -35,7 +39,7 @@ from assay.domain.selection import AssessmentRow, RunSummary, Selection
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
 
-MOST_SHOWN: Final = 1000
+MAX_SHOWN: Final = 1000
 """Maximum number of assessments in one response; further pages return the rest."""
 
 _BY_PEOPLE: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
@@ -152,12 +156,14 @@ def evaluation(
     selection = Selection(runs=(summary.id,))
     pause = pause_of(workspace, summary)
     start = assessment_key(after) if after else None
-    rows = list(workspace.archive.assessments.matching(selection, after=start, limit=MOST_SHOWN))
+    rows = list(workspace.archive.assessments.matching(selection, after=start, limit=MAX_SHOWN))
     failed = list(workspace.archive.trials.matching(selection, failed_only=True))
     planned, count = next(iter(workspace.journal.tasks_of(summary.id)))
     waiting = summary.assessments.get(AssessmentState.PENDING, 0)
     state = _state(summary)
-    scores = documents.scores_document(results.stats(workspace, selection, diagnose=False))
+    scores = statistics_documents.scores_document(
+        results.stats(workspace, selection, diagnose=False)
+    )
     kept = plan.environment.get("submission")
     # `content` is the digest that recognises a repeated request; the client did not send it.
     about = (
@@ -165,7 +171,7 @@ def evaluation(
         if isinstance(kept, dict)
         else {}
     )
-    more = len(rows) == MOST_SHOWN
+    more = len(rows) == MAX_SHOWN
     # All answers are read even for a later page, because a call belongs to the first answer that
     # used its reply.
     graded = list(graded_answers(workspace, selection, Anonymiser()))

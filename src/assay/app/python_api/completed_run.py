@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, overload
 
 from assay.app.python_api.opened import opened
-from assay.app.runs import documents
+from assay.app.runs import run_documents
 from assay.app.runs.execution import RunResult
 from assay.app.statistics import baseline as earlier, notebooks, results
 from assay.app.statistics.vetting import require_vetted
@@ -155,7 +155,7 @@ class CompletedRun(RunResult):
         return opened(self.folder, self.store)
 
     def _in_words(self) -> str:
-        document = documents.run_result(self)
+        document = run_documents.run_result(self)
         trials, waiting = document.trials, document.assessments["pending"]
         parts = [f"{trials['done']} of {trials['total']} trials done"]
         parts += [f"{trials['failed']} failed"] if trials["failed"] else []

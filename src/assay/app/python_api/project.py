@@ -151,12 +151,12 @@ class Project:
         """
 
         def work(stopper: Stopper | None) -> CompletedRun:
-            with self._open() as workspace, notebook.progress(listener) as hears:
+            with self._open() as workspace, notebook.progress(listener) as progress_listener:
                 result = execution.resume(
                     workspace,
                     _run_id(run_id),
                     budget_usd=budget_usd,
-                    listener=hears,
+                    listener=progress_listener,
                     stopper=stopper,
                 )
             return self._completed(result)
@@ -184,7 +184,7 @@ class Project:
         """
 
         def work(_: Stopper | None) -> CompletedRun:
-            with self._open() as workspace, notebook.progress(listener) as hears:
+            with self._open() as workspace, notebook.progress(listener) as progress_listener:
                 result = extension.extend(
                     workspace,
                     _run_id(run_id),
@@ -197,7 +197,7 @@ class Project:
                     budget_usd=budget_usd,
                     review=review,
                     discard_reviews=discard_reviews,
-                    listener=hears,
+                    listener=progress_listener,
                 )
             return self._completed(result)
 
@@ -223,7 +223,7 @@ class Project:
         from assay.app.runs import regrade as regrading
 
         def work(_: Stopper | None) -> Regraded:
-            with self._open() as workspace, notebook.progress(listener) as hears:
+            with self._open() as workspace, notebook.progress(listener) as progress_listener:
                 path = None if suite is None else Path(suite)
                 cap = workspace.settings.values["budget"] if budget_usd is None else budget_usd
                 return regrading.regrade(
@@ -233,7 +233,7 @@ class Project:
                     suite=path,
                     score=score,
                     budget_usd=cap,
-                    listener=hears,
+                    listener=progress_listener,
                 )
 
         return outside_loop(work)
@@ -412,9 +412,11 @@ class Project:
         listener: Listener | None,
         stopper: Stopper | None,
     ) -> CompletedRun:
-        with self._open() as workspace, notebook.progress(listener) as hears:
+        with self._open() as workspace, notebook.progress(listener) as progress_listener:
             checked, options = _checked(workspace, suite, options, judge)
-            result = execution.run(workspace, checked, options, listener=hears, stopper=stopper)
+            result = execution.run(
+                workspace, checked, options, listener=progress_listener, stopper=stopper
+            )
         return self._completed(result)
 
     def _completed(self, result: execution.RunResult) -> CompletedRun:

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from assay.domain.identifiers import RunId
     from assay.domain.renaming import CandidateRow, NameEvent
 
-MOST_ASSESSMENTS: Final = 20_000
+MAX_ASSESSMENTS: Final = 20_000
 """A run with more assessments is not read on the candidate's page; its scores are on the page
 Results.
 """
 
-MOST_SUITES: Final = 12
+MAX_SUITES: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +50,11 @@ class CandidateInSuite:
 def standings(
     workspace: Workspace, candidate: str, suites: Sequence[str]
 ) -> tuple[CandidateInSuite, ...]:
-    """Return a candidate's score in its newest run, for each of its first `MOST_SUITES` suites.
+    """Return a candidate's score in its newest run, for each of its first `MAX_SUITES` suites.
 
     Runs are not pooled.
     """
-    return tuple(_standing(workspace, candidate, suite) for suite in suites[:MOST_SUITES])
+    return tuple(_standing(workspace, candidate, suite) for suite in suites[:MAX_SUITES])
 
 
 def _standing(workspace: Workspace, candidate: str, suite: str) -> CandidateInSuite:
@@ -67,7 +67,7 @@ def _standing(workspace: Workspace, candidate: str, suite: str) -> CandidateInSu
         runs=tuple(run.id for run in chosen.runs),
         of=workspace.archive.runs.totals(of_candidate).runs,
     )
-    if sum(workspace.archive.runs.totals(selection).assessments.values()) > MOST_ASSESSMENTS:
+    if sum(workspace.archive.runs.totals(selection).assessments.values()) > MAX_ASSESSMENTS:
         return replace(row, too_large=True)
     columns = workspace.archive.scores.columns(selection)
     if not len(columns.score):

@@ -34,7 +34,7 @@ from assay.providers.wires import sent_parameters
 if TYPE_CHECKING:
     from assay.app.runs.plan_cache import Plans
     from assay.app.workspace import Workspace
-    from assay.domain.calibration import CalibrationRecord
+    from assay.domain.calibration_record import CalibrationRecord
     from assay.domain.digest import JsonValue
     from assay.domain.identifiers import RunId
     from assay.domain.model_calls import CallFact, CallGroup

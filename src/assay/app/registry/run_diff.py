@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
     from assay.domain.suite import CandidateSpec, Task
 
-MOST_TASKS: Final = 500
+MAX_TASKS: Final = 500
 """Maximum number of tasks for which each change has an interval; for more tasks, only the
 differences are computed.
 """
@@ -348,7 +348,7 @@ def _by_task(sides: tuple[RunSide, RunSide], comparison: Comparison) -> Iterator
     shared = comparison.by_task
     for task in shared:
         ranged = None
-        if len(shared) <= MOST_TASKS:
+        if len(shared) <= MAX_TASKS:
             ranged = compare(
                 paired_table(*sides, task=str(task.task)), "after", "before", "these_tasks", None
             ).ci95

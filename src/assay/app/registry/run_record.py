@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from assay.domain.achieved_review import AchievedReview
     from assay.domain.attention import Attention
 
-MOST_SHOWN: Final = 2_000
+MAX_SHOWN: Final = 2_000
 """Maximum characters shown of an environment value."""
 
 
@@ -143,4 +143,4 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, st
             yield from _flat(value, f"{name}.")
         elif value not in (None, "", [], {}):
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            yield name, text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+            yield name, text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"

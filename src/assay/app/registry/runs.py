@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.analysis.columns import STATES
-from assay.app.calibration_status import Stamps, words
+from assay.app.calibration_status import CalibrationStatus, words
 from assay.app.provenance import Provenance, provenance
 from assay.app.review.attention import attention_of
 from assay.app.review.protocol import in_use
@@ -42,7 +42,7 @@ class RunInFull:
     plan: RunPlan
     provenance: Provenance
     trials: tuple[TrialRow, ...]
-    stamps: tuple[str, ...]
+    calibration_status: tuple[str, ...]
     jobs: tuple[BatchJob, ...]
     causes: tuple[Cause, ...]
     pause: Pause | None
@@ -78,7 +78,7 @@ def newest_first(workspace: Workspace) -> Iterator[RunSummary]:
 
 
 def stamp_of(workspace: Workspace, run: RunId, judge: str) -> str:
-    return words(Stamps(workspace).of(run, judge))
+    return words(CalibrationStatus(workspace).of(run, judge))
 
 
 def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
@@ -88,12 +88,14 @@ def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
     (summary,) = workspace.archive.runs.matching(Selection(runs=(named_run(workspace, run_id),)))
     origin = provenance(workspace, summary)
     plan = origin.plan
-    stamps = Stamps(workspace)
+    calibration_status = CalibrationStatus(workspace)
     return RunInFull(
         summary=summary,
         plan=plan,
         provenance=origin,
-        stamps=tuple(words(stamps.of(summary.id, judge.name)) for judge in plan.judges),
+        calibration_status=tuple(
+            words(calibration_status.of(summary.id, judge.name)) for judge in plan.judges
+        ),
         trials=tuple(workspace.archive.trials.matching(Selection(runs=(summary.id,)))),
         jobs=workspace.jobs.of_runs([summary.id]),
         causes=causes_of(workspace, summary),

@@ -10,7 +10,7 @@ from datetime import date
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from assay.app.review.documents import ReviewEventDocument, review_event
+from assay.app.review.review_documents import ReviewEventDocument, review_event
 from assay.app.wire import attributes, document, fill, plain, source, to_json
 from assay.domain.errors import InputError
 from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent

@@ -19,10 +19,10 @@ from assay.report.syntax import is_code_language, marks_of
 if TYPE_CHECKING:
     from assay.app.review.item import Item, Pane, ResponseForm
 
-MOST_PROSE: Final = 100_000
+MAX_PROSE: Final = 100_000
 """Maximum number of characters that are rendered; longer responses are shown as plain text."""
-_MOST_GROWTH: Final = 12
-"""Maximum bytes of a rendered tree per character of text, beyond `MOST_PROSE`: usually about 2; a
+_MAX_GROWTH: Final = 12
+"""Maximum bytes of a rendered tree per character of text, beyond `MAX_PROSE`: usually about 2; a
 table of empty cells had 100.
 """
 _CODE_LINE: Final = re.compile(
@@ -61,13 +61,13 @@ def prose_tree(text: str) -> list[Node]:
     """
     return (
         reading_tree(text)
-        if len(text) < MOST_PROSE // 6 and form_of(text, "", turns=False) == "prose"
+        if len(text) < MAX_PROSE // 6 and form_of(text, "", turns=False) == "prose"
         else []
     )
 
 
 def _is_json(text: str) -> bool:
-    if len(text) > MOST_PROSE or text.lstrip()[:1] not in ("{", "["):
+    if len(text) > MAX_PROSE or text.lstrip()[:1] not in ("{", "["):
         return False
     try:
         json.loads(text)
@@ -91,10 +91,10 @@ def _drawn(pane: Pane, language: str) -> DrawnResponse:
 
 @lru_cache(256)
 def _tree_json(text: str, form: ResponseForm) -> bytes:
-    if len(text) > MOST_PROSE:
+    if len(text) > MAX_PROSE:
         return b"[]"
     content = orjson.dumps(_turns(text) if form == "turns" else reading_tree(text))
-    return content if len(content) <= MOST_PROSE + _MOST_GROWTH * len(text) else b"[]"
+    return content if len(content) <= MAX_PROSE + _MAX_GROWTH * len(text) else b"[]"
 
 
 def _turns(text: str) -> list[Node]:

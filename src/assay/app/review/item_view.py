@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from assay.store.queries.archive import Archive
 
 
-MOST_TEXT: Final = 12_000
+MAX_TEXT: Final = 12_000
 """Maximum characters of a text that are sent unless a reader asks for all of it: about 300 lines.
 Five items with four such texts take 240 kB.
 """
@@ -278,9 +278,7 @@ def named(
 
 def _head(text: str) -> str:
     """Return a text; a long text is cut at the end of a line."""
-    return (
-        text if len(text) <= MOST_TEXT else text[: text.rfind("\n", 0, MOST_TEXT) + 1 or MOST_TEXT]
-    )
+    return text if len(text) <= MAX_TEXT else text[: text.rfind("\n", 0, MAX_TEXT) + 1 or MAX_TEXT]
 
 
 def _beginning(task: Task) -> Task:
@@ -308,7 +306,7 @@ def _pane(
     response = next((response for response in detail.responses if response.candidate == name), None)
     # before lengths are measured, because lengths can reveal names too
     text = masked(response.text if response else "", mask)
-    cut = not whole and len(text) > MOST_TEXT
+    cut = not whole and len(text) > MAX_TEXT
     return Pane(
         label=label,
         name=None if hidden else name,

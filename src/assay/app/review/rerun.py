@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.failure import Failure
-    from assay.engine.bench import Bench
+    from assay.engine.run_context import RunContext
 
 
 async def rerun(
@@ -73,7 +73,7 @@ async def rerun(
     claimed = workspace.journal.claim_trial(row.trial)
     judged = False
     try:
-        async with _bench(workspace, claimed, decision) as bench:
+        async with _context(workspace, claimed, decision) as context:
             # Checked again once claimed, because another process may meanwhile have judged the
             # trial or handled this same request.
             row, known = _checked(workspace, key, force=force, idempotency_key=idempotency_key)
@@ -81,7 +81,7 @@ async def rerun(
                 return known, None
             judged = True
             slot = Slot(grader=row.grader, candidate=row.candidate, by_model=row.by_model)
-            failure = await grade_again(bench, claimed, slot)
+            failure = await grade_again(context, claimed, slot)
         return (
             (None, failure)
             if failure
@@ -121,9 +121,9 @@ def _checked(
 
 
 @asynccontextmanager
-async def _bench(
+async def _context(
     workspace: Workspace, claimed: ClaimedTrial, decision: Decision
-) -> AsyncIterator[Bench]:
+) -> AsyncIterator[RunContext]:
     """Yield a `Bench` with separate providers, which stores the decision with each assessment;
     release the trial at the end.
     """
@@ -140,7 +140,7 @@ async def _bench(
         lottery=stored_lottery(workspace, plan),
     )
     try:
-        yield engine.bench(plan, rerun=decision)
+        yield engine.context(plan, rerun=decision)
     finally:
         workspace.journal.release((claimed.key,))
         workspace.results.touch(claimed.run_id, claimed.key)
@@ -183,16 +183,18 @@ async def rerun_trial(
         or ("the candidates were asked again" if responses else "the trial was tried again"),
         note=note,
     )
-    async with _bench(workspace, claimed, decision) as bench:
+    async with _context(workspace, claimed, decision) as context:
         if responses:
             asked = {
-                candidate.name for candidate in bench.plan.candidates if candidate.model is not None
+                candidate.name
+                for candidate in context.plan.candidates
+                if candidate.model is not None
             }
             kept = {
                 name: response for name, response in claimed.responses.items() if name not in asked
             }
             claimed = replace(claimed, responses=kept, done=frozenset(), graded={})
-        return await carry_out(bench, claimed)
+        return await carry_out(context, claimed)
 
 
 def rerun_now(

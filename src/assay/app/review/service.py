@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from assay.app.calibration_status import Stamps
+from assay.app.calibration_status import CalibrationStatus
 from assay.app.review import arena_disclosures, decisions
 from assay.app.review.control_items import ControlItems
 from assay.app.review.double_review import SecondOpinions
@@ -83,7 +83,7 @@ class _Remembered:
 class _Shared:
     """Data that is read once for all items of a request."""
 
-    stamps: Stamps
+    calibration_status: CalibrationStatus
     protocols: dict[RunId, Protocol]
 
 
@@ -134,7 +134,7 @@ class ReviewService:
         """
         details = self.control_items.details(keys)
         past = self._past(keys, reviewer, list(details.values()))
-        shared = _Shared(Stamps(self._workspace, plans=self._plans.known), {})
+        shared = _Shared(CalibrationStatus(self._workspace, plans=self._plans.known), {})
         opinions = self._workspace.observations.read(
             kinds=(ObservationKind.OPINION,), assessments=keys
         )
@@ -194,7 +194,7 @@ class ReviewService:
             # item.
             attempts = self.control_items.details(others) if others else {}
             earlier = [attempts[key] for key in others]
-        stamp = shared.stamps.words_of(row.run_id, row.grader)
+        stamp = shared.calibration_status.words_of(row.run_id, row.grader)
         item = self._showcase.item(detail, stamp=stamp, whole=whole, earlier=earlier)
         item = self._alone(item, detail)
         if (

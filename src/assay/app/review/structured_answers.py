@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.domain.calls import Reply
-from assay.scoring.evaluator import Sitting
+from assay.scoring.evaluator import GradingAttempt
 from assay.scoring.structuring import read_structure, structuring_request
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def structured_answer(
     """
     kept = journal.structured(
         structuring_request(
-            structuring, Sitting(task=task, responses=()), text, candidate=candidate
+            structuring, GradingAttempt(task=task, responses=()), text, candidate=candidate
         )
     )
     return None if kept is None else read_structure(Reply(text=kept))

@@ -6,7 +6,7 @@ from collections import defaultdict
 from statistics import mean
 from typing import TYPE_CHECKING, Final
 
-from assay.app.statistics.documents import Range
+from assay.app.statistics.statistics_documents import Range
 from assay.app.wire import attributes, document, fill
 from assay.statistics.repeated_success import pass_all_k, pass_at_k
 from assay.statistics.reports import report
@@ -15,9 +15,9 @@ from assay.statistics.table import ScoreTable
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from assay.app.runs.bench import AgentTrialDocument
+    from assay.app.runs.scenario_runs import AgentTrialDocument
 
-_MOST_TRIES: Final = 10
+_MAX_TRIES: Final = 10
 """Largest k of pass@k and pass^k."""
 
 
@@ -142,7 +142,7 @@ def _in_tries(
     for trial in trials:
         by_scenario[trial.scenario].append(bool(trial.success))
     counts = [(len(own), sum(own)) for own in by_scenario.values()]
-    fewest = min(_MOST_TRIES, *(n for n, _ in counts))
+    fewest = min(_MAX_TRIES, *(n for n, _ in counts))
     return {str(k): mean(probability(n, won, k) for n, won in counts) for k in range(1, fewest + 1)}
 
 

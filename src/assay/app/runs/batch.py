@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.review.carry_over import keep_reviews
 from assay.app.runs.budget import enough_usd, with_budget
-from assay.app.runs.documents import RunInBatchesDocument, job_document, run_result
 from assay.app.runs.execution import RunResult, engine_of, result_of, resumable, run_named
 from assay.app.runs.first_look import first_look
 from assay.app.runs.remaining_cost import remaining_cost
+from assay.app.runs.run_documents import RunInBatchesDocument, job_document, run_result
 from assay.domain.errors import InputError, Refused, SettingsError
 from assay.domain.events import RunStarted, nobody
 from assay.domain.identifiers import RunId

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from assay.app.calibration_status import Stamps
+from assay.app.calibration_status import CalibrationStatus
 from assay.app.review.carry_over import keep_reviews
 from assay.app.review.lottery import stored_lottery
 from assay.app.runs.budget import enough_usd, with_budget
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from assay.app.workspace import Workspace
-    from assay.domain.calibration import CalibrationRecord
+    from assay.domain.calibration_record import CalibrationRecord
     from assay.domain.events import Listener
     from assay.domain.failure import Failure
     from assay.domain.remaining_cost import CallsAhead
@@ -143,7 +143,7 @@ def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> R
         summary=summary,
         failures=tuple(workspace.archive.trials.matching(selection, failed_only=True)),
         seconds=seconds,
-        calibrations=Stamps(workspace).judges_of(run_id),
+        calibrations=CalibrationStatus(workspace).judges_of(run_id),
         causes=causes_of(workspace, summary),
         pause=pause_of(workspace, summary),
     )

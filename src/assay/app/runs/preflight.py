@@ -29,7 +29,7 @@ from assay.domain.tools import ToolCall
 from assay.engine.conversation import Conversation
 from assay.engine.estimate import CostEstimate, likely_tokens
 from assay.engine.planning import chosen_candidates, planned_run, planned_tasks
-from assay.engine.trial import sitting_of
+from assay.engine.trial import grading_attempt
 from assay.scoring.evaluators import evaluators_for
 from assay.scoring.structuring import foreseen_structuring
 
@@ -339,9 +339,9 @@ def _requests(
         if not evaluator.by_model:
             continue
         for slot in evaluator.slots(tuple(responses)):
-            sitting = sitting_of(plan, claimed, slot, responses)
-            yield from foreseen_structuring(plan.rubric, sitting, k=k)
-            asked = evaluator.foreseen(sitting)
+            grading = grading_attempt(plan, claimed, slot, responses)
+            yield from foreseen_structuring(plan.rubric, grading, k=k)
+            asked = evaluator.foreseen(grading)
             yield from (request for request in asked if isinstance(request, ModelRequest))
 
 

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from assay.app.runs.bench import outcomes
+from assay.app.runs.scenario_runs import outcomes
 from assay.app.webhooks import posted
 from assay.app.wire import document
 from assay.domain.digest import digest
@@ -22,7 +22,7 @@ from assay.providers.origin import is_local
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.app.runs.bench import AgentTrialDocument
+    from assay.app.runs.scenario_runs import AgentTrialDocument
     from assay.app.settings import Settings
     from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId

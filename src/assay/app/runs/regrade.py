@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from assay.statistics.comparisons import Comparison
 
 
-MOST_GRADINGS: Final = 20
+MAX_GRADINGS: Final = 20
 """Maximum number of times that a judge grades an answer."""
 
 _PORTION: Final = 200
@@ -366,9 +366,9 @@ def _judges(
 def _repeated(judges: tuple[JudgeSpec, ...], times: int) -> tuple[JudgeSpec, ...]:
     """Return each judge `times` times, under names that tell its gradings apart."""
     check_number_of_trials("--trials", times)
-    if times > MOST_GRADINGS:
+    if times > MAX_GRADINGS:
         raise InputError(
-            "--trials", f"is {times:,}, and a judge grades an answer at most {MOST_GRADINGS} times."
+            "--trials", f"is {times:,}, and a judge grades an answer at most {MAX_GRADINGS} times."
         )
     if times > 1 and any(judge.model.provider == PERSON for judge in judges):
         problem = "repeats the gradings of a judge that is a model, but people grade here."

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl")
 
 
-MOST_FILES: Final = 200
+MAX_FILES: Final = 200
 """Maximum number of suites and sets in a list."""
 
 
@@ -38,7 +38,7 @@ LARGEST_TEXT: Final = 8 * 2**20
 
 
 # The start page waits for this search, and the server may be running in a home folder.
-_MOST_LOOKED_AT: Final = 5_000
+_MAX_LOOKED_AT: Final = 5_000
 
 
 _DEEPEST: Final = 4
@@ -77,7 +77,7 @@ def suite_files(workspace: Workspace) -> tuple[str, ...]:
     suites.sort(
         key=lambda path: (len(path.relative_to(root).parts), path.relative_to(root).as_posix())
     )
-    return tuple(path.relative_to(root).as_posix() for path in suites[:MOST_FILES])
+    return tuple(path.relative_to(root).as_posix() for path in suites[:MAX_FILES])
 
 
 def check(
@@ -320,7 +320,7 @@ def _walked(root: Path) -> Iterator[Path]:
         )
         for name in sorted(files):
             looked_at += 1
-            if looked_at > _MOST_LOOKED_AT:
+            if looked_at > _MAX_LOOKED_AT:
                 return
             path = here / name
             if (

@@ -25,7 +25,7 @@ from assay.domain.errors import InputError, Interrupted
 from assay.domain.failure import CallFailed
 from assay.domain.isolation import IsolatedRequest, Returned
 from assay.engine.asking import Asker, GaveUp
-from assay.providers.documents import LARGEST_DOCUMENT, FetchedDocument, fetch_document
+from assay.providers.cited_pages import LARGEST_DOCUMENT, FetchedDocument, fetch_document
 from assay.sandbox.workers import WorkerPool
 from assay.specialists.enrichment import (
     LONGEST_TEXT,
@@ -33,7 +33,7 @@ from assay.specialists.enrichment import (
     read_enrichment,
     with_enrichments,
 )
-from assay.specialists.json5_values import MOST_EDITED_TOKENS, is_editable
+from assay.specialists.json5_values import MAX_EDITED_TOKENS, is_editable
 from assay.specialists.templates import (
     enriched_folder,
     extra,
@@ -135,7 +135,7 @@ def enrich(
     _, text = read_json5(path)
     documentation = [dict(each) for each in template.documentation]
     if not is_editable(text):
-        problem = f"has more than {MOST_EDITED_TOKENS:,} names, values, marks, spaces and comments, too many to be edited."
+        problem = f"has more than {MAX_EDITED_TOKENS:,} names, values, marks, spaces and comments, too many to be edited."
         raise InputError(str(path), problem, remedy="Split it by a parent: from: 'parent.json5'.")
     if not documentation:
         raise InputError(

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.app.calibration_status import Stamps
-from assay.app.runs.bench import outcomes
+from assay.app.calibration_status import CalibrationStatus
+from assay.app.runs.scenario_runs import outcomes
 from assay.app.statistics.pooling import task_by_task_differences
 from assay.app.statistics.results import GOING_ON
 from assay.domain.digest import digest
@@ -21,14 +21,14 @@ from assay.domain.selection import Selection
 from assay.domain.specialists import specialist_of
 from assay.report import wording
 from assay.report.wording.numbers import capitalise, count
-from assay.scoring.calibration import identity_of
+from assay.scoring.reference_samples import identity_of
 from assay.scoring.workspace_grader import scenario_rubric
 from assay.specialists.comparison import BASELINE, SPECIALIST, Section, compare_runs, side_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from assay.app.runs.bench import AgentTrialDocument
+    from assay.app.runs.scenario_runs import AgentTrialDocument
     from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
@@ -268,11 +268,11 @@ def validity_of(
     now: str,
 ) -> Section:
     """Return for which template, suites, models and judges a snapshot is valid, and until when."""
-    stamps, suites, judges = Stamps(workspace), {}, {}
+    calibration_status, suites, judges = CalibrationStatus(workspace), {}, {}
     for summary in ids:
         plan = workspace.journal.plan_of(summary.id)
         suites[plan.suite, plan.copy.digest] = {"name": plan.suite, "digest": plan.copy.digest}
-        calibrations = stamps.judges_of(summary.id)
+        calibrations = calibration_status.judges_of(summary.id)
         for judge in plan.judges:
             identity, record = identity_of(judge, plan.rubric), calibrations.get(judge.name)
             measured = record and {

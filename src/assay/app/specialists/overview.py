@@ -26,7 +26,7 @@ from assay.specialists.templates import TEMPLATES, home_of, most_enriched, read_
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
 
-MOST_TEMPLATES, MOST_SNAPSHOTS = 50, 50
+MAX_TEMPLATES, MAX_SNAPSHOTS = 50, 50
 LARGEST_LISTED: Final = 2_000_000
 """Bytes of a snapshot whose content is shown; `assay mint-verify` reads larger ones."""
 
@@ -107,7 +107,7 @@ def specialists(workspace: Workspace) -> SpecialistsDocument:
         for path in files
         if home_of(path) == path.parent and not _SNAPSHOT_FILE.fullmatch(path.name)
     ]
-    templates = [_template(path, root, state) for path in originals[:MOST_TEMPLATES]]
+    templates = [_template(path, root, state) for path in originals[:MAX_TEMPLATES]]
     notes = list(workspace.observations.read(kinds=(ObservationKind.MINT,)))
     folders = {
         root / "snapshots",
@@ -137,9 +137,9 @@ def specialists(workspace: Workspace) -> SpecialistsDocument:
                 for each in reversed(templates)
             }.values()
         )[::-1],
-        more_templates=max(0, len(originals) - MOST_TEMPLATES),
-        snapshots=tuple(_snapshot(path, root, _state(path)) for path in newest[:MOST_SNAPSHOTS]),
-        more_snapshots=max(0, len(newest) - MOST_SNAPSHOTS),
+        more_templates=max(0, len(originals) - MAX_TEMPLATES),
+        snapshots=tuple(_snapshot(path, root, _state(path)) for path in newest[:MAX_SNAPSHOTS]),
+        more_snapshots=max(0, len(newest) - MAX_SNAPSHOTS),
         mints=(
             *(
                 WaitingMintDocument(
@@ -203,7 +203,7 @@ def _state(path: Path) -> tuple[int, int]:
     return stat.st_mtime_ns, stat.st_size
 
 
-@lru_cache(maxsize=4 * MOST_TEMPLATES)
+@lru_cache(maxsize=4 * MAX_TEMPLATES)
 def _template(path: Path, root: Path, _state: int) -> TemplateDocument:
     """Read a template with its newest enrichment; the result is cached until a file changes."""
     shown = printable_line(str(path.relative_to(root)), _TEXT)
@@ -225,7 +225,7 @@ def _template(path: Path, root: Path, _state: int) -> TemplateDocument:
     )
 
 
-@lru_cache(maxsize=4 * MOST_SNAPSHOTS)
+@lru_cache(maxsize=4 * MAX_SNAPSHOTS)
 def _snapshot(path: Path, root: Path, state: tuple[int, int]) -> SnapshotDocument:
     """Read a snapshot, and check its bytes, schema and signature; the result is cached until the
     file changes.

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from assay.statistics.reports import Report
     from assay.store.queries.archive import Archive
 
-MOST_TRIALS_AT_ONCE: Final = 2000
+MAX_TRIALS_AT_ONCE: Final = 2000
 """Number of changed trials above which a full recomputation is faster."""
 
 _EXACT_UP_TO: Final = 10_000
@@ -87,7 +87,7 @@ class KeptCells:
         newest, trials = self._archive.trials.decided_since(self._event)
         if (
             self._arrived() != self._held
-            or len(trials) > MOST_TRIALS_AT_ONCE
+            or len(trials) > MAX_TRIALS_AT_ONCE
             or (trials and self._joint is None)
         ):
             self._rebuild()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from assay.statistics.estimates import Estimate
 
 
-_MOST_PAIRS: Final = 10
+_MAX_PAIRS: Final = 10
 """Maximum number of pairs from a review sample in a text; the JSON contains all pairs."""
 
 
@@ -52,7 +52,7 @@ def standing_lines(diagnostics: ScoreDiagnostics) -> list[str]:
 
 
 def calibrated_lines(diagnostics: ScoreDiagnostics) -> list[str]:
-    """Return the ranks and up to `_MOST_PAIRS` pairs from the review sample; empty until a
+    """Return the ranks and up to `_MAX_PAIRS` pairs from the review sample; empty until a
     candidate has a rank.
     """
     ranking = diagnostics.calibrated
@@ -60,7 +60,7 @@ def calibrated_lines(diagnostics: ScoreDiagnostics) -> list[str]:
         return []
     return [
         wording.calibrated_ranks(ranking),
-        *(wording.calibrated_pair(pair) for pair in ranking.pairs[:_MOST_PAIRS]),
+        *(wording.calibrated_pair(pair) for pair in ranking.pairs[:_MAX_PAIRS]),
     ]
 
 

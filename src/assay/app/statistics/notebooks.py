@@ -32,7 +32,7 @@ Frame: TypeAlias = "pandas.DataFrame | polars.DataFrame"
 """A data frame of the library that is asked for, imported or installed."""
 
 FRAMES: Final[tuple[FrameLibrary, ...]] = ("pandas", "polars")
-_MOST_ROWS: Final = 20
+_MAX_ROWS: Final = 20
 _HEIGHT: Final = 22
 _LABELS: Final = 190
 _WIDTH: Final = 640
@@ -76,7 +76,7 @@ def html_of(sentences: Sequence[str], *, picture: str = "", notes: Sequence[str]
 
 def drawing(marks: Sequence[Mark], *, low: float = 0.0, high: float = 1.0) -> str:
     """Return the marks as SVG on a scale from `low` to `high`; needs no optional package."""
-    shown = marks[:_MOST_ROWS]
+    shown = marks[:_MAX_ROWS]
     if not shown:
         return ""
     span = _WIDTH - _LABELS - _VALUES

@@ -51,7 +51,7 @@ SCOPES = {"auto": None, "tasks-like-these": "tasks_like_these", "these-tasks": "
 GOING_ON: Final = frozenset(
     {RunState.PLANNED, RunState.RUNNING, RunState.SUBMITTED, RunState.PAUSED, RunState.INTERRUPTED}
 )
-_MOST_SHOWN: Final = 8
+_MAX_SHOWN: Final = 8
 """Maximum number of candidates listed in the text of a result."""
 DRAWS_SEED: Final = 20240607
 """Seed for tests with too many arrangements to enumerate, so that repeated calls return the same
@@ -169,7 +169,7 @@ class RankingResult:
                 *_rates(self.verdicts),
                 *(
                     f"{place.candidate}: {wording.rank_line(place)}"
-                    for place in places[:_MOST_SHOWN]
+                    for place in places[:_MAX_SHOWN]
                 ),
             ],
             picture=notebooks.drawing(
@@ -546,7 +546,7 @@ def shown_not_worse(comparison: Comparison, margin: float) -> bool:
 def _short(estimates: Sequence[Estimate]) -> str:
     means = [
         f"{e.candidate} {'–' if e.mean is None else wording.number(e.mean)}"
-        for e in estimates[:_MOST_SHOWN]
+        for e in estimates[:_MAX_SHOWN]
     ]
     rest = len(estimates) - len(means)
     return ", ".join(means) + (f" and {rest} more" if rest else "")
@@ -560,7 +560,7 @@ def by_verdict(selection: Selection) -> bool:
 
 
 def _rates(rates: VerdictRates | None) -> tuple[str, ...]:
-    return () if rates is None else wording.verdict_lines(rates)[:_MOST_SHOWN]
+    return () if rates is None else wording.verdict_lines(rates)[:_MAX_SHOWN]
 
 
 def _counted(basis: Basis) -> str:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _LOOKED_AT: Final = 200
 """Maximum number of runs of a suite in which the newest run of a candidate is sought."""
 
-_MOST_PARTS: Final = 50
+_MAX_PARTS: Final = 50
 """Maximum number of imported runs that are read together."""
 
 
@@ -243,7 +243,7 @@ def _imported_parts(
             or run.id == newest.id
             or not own
             or own & names
-            or len(parts) == _MOST_PARTS
+            or len(parts) == _MAX_PARTS
         ):
             continue
         if not differences(workspace, Selection(runs=(newest.id, run.id))):

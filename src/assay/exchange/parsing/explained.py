@@ -20,7 +20,7 @@ None: a reader uses the key's whole value. `*`: all other keys.
 """
 
 ANY_KEY: Final = "*"
-_MOST_ITEMS: Final = 50
+_MAX_ITEMS: Final = 50
 _DEEPEST: Final = 20
 
 
@@ -40,7 +40,7 @@ def _measured(value: object, shape: Shape | None, depth: int) -> tuple[float, fl
         size = _size(value)
         return size if shape is None else 0.0, size
     if isinstance(value, list | tuple):
-        parts = [_measured(item, shape, depth + 1) for item in value[:_MOST_ITEMS]]
+        parts = [_measured(item, shape, depth + 1) for item in value[:_MAX_ITEMS]]
         scale = len(value) / len(parts) if parts else 1.0
         return scale * sum(part for part, _ in parts), scale * sum(whole for _, whole in parts)
     if shape is None or not isinstance(value, Mapping):

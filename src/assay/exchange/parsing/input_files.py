@@ -2,7 +2,7 @@
 
 No file is unpacked to disk, so a member's name cannot lead out of a folder. The unpacked size is
 limited, whatever size the header states. Archives inside archives are opened in memory, to a depth
-of `DEEPEST_ARCHIVE`, with at most `MOST_MEMBERS` files over all levels.
+of `DEEPEST_ARCHIVE`, with at most `MAX_MEMBERS` files over all levels.
 """
 
 from __future__ import annotations
@@ -44,25 +44,25 @@ class _ByteStream(Protocol):
 HEAD_BYTES: Final = 1 << 20
 """Bytes at the beginning of a file that are read to detect its format."""
 
-MOST_DOCUMENT_BYTES: Final = 128 << 20
+MAX_DOCUMENT_BYTES: Final = 128 << 20
 """Maximum bytes of a JSON document that is parsed as a whole."""
 
-MOST_PARSED_BYTES: Final = 320 << 20
+MAX_PARSED_BYTES: Final = 320 << 20
 """Maximum bytes of memory for the values of one JSON document.
 
 With the document itself, this stays below 600 MB.
 """
 
-MOST_MEMBERS: Final = 100_000
+MAX_MEMBERS: Final = 100_000
 DEEPEST_ARCHIVE: Final = 3
 """Maximum number of archives nested inside each other; a `.gz` counts as one."""
 
-MOST_UNPACKED_BYTES: Final = 64 << 30
+MAX_UNPACKED_BYTES: Final = 64 << 30
 
 # A file may unpack to 64 MB regardless of its size, and otherwise to 100 times its size: anything
 # more is a zip bomb.
 _FREE_BYTES: Final = 64 << 20
-_MOST_RATIO: Final = 100
+_MAX_RATIO: Final = 100
 
 _UNREADABLE: Final = (
     *(OSError, EOFError, RuntimeError, ValueError),
@@ -72,8 +72,8 @@ _KEPT_BYTES: Final = 32 << 20
 _KEPT_SAMPLE: Final = 64 << 10
 # tarfile reads a header of whatever length the archive claims, and zipfile reads the whole list of
 # members.
-_MOST_AT_ONCE: Final = 1 << 20
-_MOST_LIST_BYTES: Final = 16 << 20
+_MAX_AT_ONCE: Final = 1 << 20
+_MAX_LIST_BYTES: Final = 16 << 20
 _ZIP: Final = b"PK\x03\x04"
 _GZIP: Final = b"\x1f\x8b"
 _CUT: Final = (
@@ -123,7 +123,7 @@ class InputFile:
     name: str
     member: str = ""
     packing: str = "plain"
-    most_bytes: int = MOST_UNPACKED_BYTES
+    most_bytes: int = MAX_UNPACKED_BYTES
     container: InputFile | None = None
     # Holds the sample: the record is frozen, and `cached_property` needs a `__dict__`, which slots
     # omit.
@@ -225,14 +225,14 @@ class InputFile:
                     yield stream
 
     def _bounded(self, stream: _ByteStream, packed: int) -> IO[bytes]:
-        most = min(self.most_bytes, max(_FREE_BYTES, packed * _MOST_RATIO))
+        most = min(self.most_bytes, max(_FREE_BYTES, packed * _MAX_RATIO))
         return io.BufferedReader(_Bounded(stream, most, self.name), 1 << 18)
 
-    def read(self, *, most: int = MOST_DOCUMENT_BYTES) -> bytes:
+    def read(self, *, most: int = MAX_DOCUMENT_BYTES) -> bytes:
         """Read the whole file, for formats that consist of one document.
 
         Raises UnreadableFile for more than `most` bytes, or if JSON values would take more than
-        `MOST_PARSED_BYTES`.
+        `MAX_PARSED_BYTES`.
         """
         with self.open() as stream:
             # One byte more than allowed, because the size in a header may be wrong on purpose.
@@ -243,11 +243,11 @@ class InputFile:
                 f"is one document of more than {most >> 20} MB, the most that Assay reads at once.",
             )
         if parsed_bytes(
-            content, most=MOST_PARSED_BYTES
-        ) > MOST_PARSED_BYTES and not content.startswith((_ZIP, _GZIP)):
+            content, most=MAX_PARSED_BYTES
+        ) > MAX_PARSED_BYTES and not content.startswith((_ZIP, _GZIP)):
             raise UnreadableFile(
                 self.name,
-                f"is one document whose values would take more than {MOST_PARSED_BYTES >> 20} MB of memory.",
+                f"is one document whose values would take more than {MAX_PARSED_BYTES >> 20} MB of memory.",
                 remedy="Split it, or save it as JSON Lines.",
             )
         return content
@@ -295,7 +295,7 @@ class _Bounded(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         buffer = memoryview(buffer)
-        piece = self._stream.read(min(len(buffer), _MOST_AT_ONCE))
+        piece = self._stream.read(min(len(buffer), _MAX_AT_ONCE))
         self._left -= len(piece)
         if self._left < 0:
             raise UnreadableFile(
@@ -428,7 +428,7 @@ def unpacked(
     `keep`: True if a reader reads an archive as a whole. `skip`: receives a message for each
     archive that is damaged, nested too deeply or too large; the remaining archives are still read.
     """
-    left = [MOST_MEMBERS]
+    left = [MAX_MEMBERS]
     yield from _unpacked(source, keep, skip, left)
 
 
@@ -455,7 +455,7 @@ def _unpacked(
                 skip(
                     Skipped(
                         where=source.name,
-                        why=f"and the archives in it hold more than {MOST_MEMBERS:,} files.",
+                        why=f"and the archives in it hold more than {MAX_MEMBERS:,} files.",
                     )
                 )
                 return
@@ -492,14 +492,14 @@ def _entries(source: InputFile) -> Iterator[InputFile]:
                     for entry in tar:
                         if entry.isfile():
                             files.append((entry.name, "tar"))
-                        if len(files) > MOST_MEMBERS:
+                        if len(files) > MAX_MEMBERS:
                             break
     except UnreadableFile:
         raise
     except _UNREADABLE as error:
         raise UnreadableFile(source.name, damage(error)) from error
-    if len(files) > MOST_MEMBERS:
-        raise UnreadableFile(source.name, f"holds more than {MOST_MEMBERS:,} files.")
+    if len(files) > MAX_MEMBERS:
+        raise UnreadableFile(source.name, f"holds more than {MAX_MEMBERS:,} files.")
     for member, packing in files:
         chain = f"{source.member}#{member}" if source.member else member
         yield InputFile(
@@ -522,9 +522,9 @@ class _Piecewise(io.RawIOBase):
         self._most = most
 
     def read(self, size: int = -1, /) -> bytes:
-        if not 0 <= size <= _MOST_AT_ONCE:
+        if not 0 <= size <= _MAX_AT_ONCE:
             raise UnreadableFile(
-                self._name, f"is damaged: it has a header of more than {_MOST_AT_ONCE >> 20} MB."
+                self._name, f"is damaged: it has a header of more than {_MAX_AT_ONCE >> 20} MB."
             )
         return self._stream.read(size)
 
@@ -543,7 +543,7 @@ class _Piecewise(io.RawIOBase):
 def _open_tar(stream: IO[bytes], name: str) -> tarfile.TarFile:
     """Open a tar archive, gzipped or not, without trusting the lengths in the archive's headers."""
     length = _length(stream)
-    most = min(MOST_UNPACKED_BYTES, max(_FREE_BYTES, length * _MOST_RATIO))
+    most = min(MAX_UNPACKED_BYTES, max(_FREE_BYTES, length * _MAX_RATIO))
     magic = stream.read(2)
     stream.seek(0)
     plain = cast("IO[bytes]", gzip.GzipFile(fileobj=stream)) if magic == _GZIP else stream
@@ -555,8 +555,8 @@ def open_zip(stream: IO[bytes], name: str) -> zipfile.ZipFile:
     # Not in the module's documentation, but the only way to learn the length of the list before
     # reading it.
     end = getattr(zipfile, "_EndRecData", lambda _: None)(stream)
-    if end is not None and end[5] > _MOST_LIST_BYTES:
-        raise UnreadableFile(name, f"holds more than {MOST_MEMBERS:,} files.")
+    if end is not None and end[5] > _MAX_LIST_BYTES:
+        raise UnreadableFile(name, f"holds more than {MAX_MEMBERS:,} files.")
     return zipfile.ZipFile(stream)
 
 

@@ -27,7 +27,7 @@ JsonObject: TypeAlias = "Mapping[str, JsonValue]"
 _EARLIEST_S: Final = 946_684_800  # the year 2000: no evaluation is older than that
 _LATEST_S: Final = 4_102_444_800  # the year 2100
 _DEEPEST: Final = 12
-_MOST_ITEMS: Final = 1000
+_MAX_ITEMS: Final = 1000
 _LONGEST: Final = 20_000
 _SHOWN: Final = 2000
 _LARGEST_COUNT: Final = 2**53  # above this, JSON numbers are not exact, and SQLite ends at 2**63
@@ -216,12 +216,12 @@ def storable(value: object, *, _depth: int = 0) -> JsonValue:
                 str(key)[:200]: "…"
                 if _SECRET.search(str(key)[:200])
                 else storable(item, _depth=_depth + 1)
-                for key, item in list(value.items())[:_MOST_ITEMS]
+                for key, item in list(value.items())[:_MAX_ITEMS]
             }
         case list() | tuple():
             if _depth >= _DEEPEST:
                 return "…"
-            return [storable(item, _depth=_depth + 1) for item in value[:_MOST_ITEMS]]
+            return [storable(item, _depth=_depth + 1) for item in value[:_MAX_ITEMS]]
         case _:
             return str(value)[:_LONGEST]
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from assay.domain.import_records import FoundAssessment, FoundGrade, GradedBy
 
-MOST_WAITING: Final = 100_000
+MAX_WAITING: Final = 100_000
 
 
 class _Cell(NamedTuple):
@@ -80,7 +80,7 @@ class AssessmentGatherer:
 
     def ready(self) -> Iterator[FoundAssessment]:
         """Yield the collected assessments if there are many of them, to limit memory use."""
-        if len(self._waiting) >= MOST_WAITING:
+        if len(self._waiting) >= MAX_WAITING:
             yield from self.rest()
 
     def rest(self) -> Iterator[FoundAssessment]:

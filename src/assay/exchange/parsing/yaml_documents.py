@@ -15,12 +15,12 @@ DEEPEST: Final = 200
 The C loader recurses at each level, and 200 kB of `[` once crashed the process.
 """
 
-MOST_ALIASED: Final = 100_000
+MAX_ALIASED: Final = 100_000
 """Maximum values that the aliases of a document may expand to; ten lines of nested aliases expand
 to billions.
 """
 
-MOST_VALUES: Final = 500_000
+MAX_VALUES: Final = 500_000
 """Maximum values in a document: PyYAML uses 700 bytes for each while loading."""
 
 # The loader in C is ten times as fast, and a wheel without it is rare.
@@ -88,9 +88,9 @@ def _check_size(content: bytes) -> None:
     open_nodes: list[tuple[str | None, int]] = []
     values = aliased = 0
     for event in yaml.parse(content, _JsonLoader):
-        if values > MOST_VALUES:
+        if values > MAX_VALUES:
             raise NotJson(
-                f"is not read: it holds more than {MOST_VALUES:,} values. Save it as JSON."
+                f"is not read: it holds more than {MAX_VALUES:,} values. Save it as JSON."
             )
         match event:
             case yaml.CollectionStartEvent():
@@ -105,13 +105,13 @@ def _check_size(content: bytes) -> None:
             case yaml.AliasEvent():
                 # An alias inside its own node would never end.
                 size = sizes.get(
-                    event.anchor, MOST_ALIASED + 1 if _is_open(event.anchor, open_nodes) else 1
+                    event.anchor, MAX_ALIASED + 1 if _is_open(event.anchor, open_nodes) else 1
                 )
                 values += size
                 aliased += size
-                if aliased > MOST_ALIASED:
+                if aliased > MAX_ALIASED:
                     raise NotJson(
-                        f"is not read: its aliases expand to more than {MOST_ALIASED:,} values."
+                        f"is not read: its aliases expand to more than {MAX_ALIASED:,} values."
                     )
             case yaml.ScalarEvent():
                 values += 1

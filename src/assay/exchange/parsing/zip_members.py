@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any, Final, cast
 
 from assay.exchange.parsing.input_files import (
-    MOST_PARSED_BYTES,
+    MAX_PARSED_BYTES,
     InputFile,
     UnreadableFile,
     damage,
@@ -25,9 +25,9 @@ from assay.exchange.parsing.input_files import (
 )
 from assay.formats.json_size import parsed_bytes
 
-MOST_MEMBER_BYTES: Final = 128 << 20
+MAX_MEMBER_BYTES: Final = 128 << 20
 _FREE_BYTES: Final = 16 << 20
-_MOST_RATIO: Final = 1000
+_MAX_RATIO: Final = 1000
 # The method's number in PKWARE's APPNOTE; `zipfile` knows it from Python 3.14 on.
 _ZSTANDARD: Final = 93
 _LOCAL_HEADER: Final = struct.Struct("<4s5H3I2H")
@@ -96,7 +96,7 @@ class ZipMembers:
             raise UnreadableMember(where, "is a symbolic link, which Assay does not follow.")
         if info.flag_bits & 1:
             raise UnreadableMember(where, "is encrypted.")
-        most = min(MOST_MEMBER_BYTES, max(_FREE_BYTES, info.compress_size * _MOST_RATIO))
+        most = min(MAX_MEMBER_BYTES, max(_FREE_BYTES, info.compress_size * _MAX_RATIO))
         try:
             content = self._content(info, where, most + 1)
         except _UNREADABLE as error:
@@ -105,10 +105,10 @@ class ZipMembers:
             raise UnreadableMember(
                 where, f"unpacks to more than {most >> 20} MB, more than is safe for its size."
             )
-        if parsed_bytes(content, most=MOST_PARSED_BYTES) > MOST_PARSED_BYTES:
+        if parsed_bytes(content, most=MAX_PARSED_BYTES) > MAX_PARSED_BYTES:
             raise UnreadableMember(
                 where,
-                f"has values that would take more than {MOST_PARSED_BYTES >> 20} MB of memory.",
+                f"has values that would take more than {MAX_PARSED_BYTES >> 20} MB of memory.",
             )
         return content
 

@@ -38,7 +38,7 @@ from assay.exchange.readers.score_table import Origins
 NAME: Final = "inspect"
 
 _KNOWN_VERSION: Final = 2
-_MOST_SAMPLES: Final = 200_000
+_MAX_SAMPLES: Final = 200_000
 _VALUES: Final = {
     "C": 1.0,
     "CORRECT": 1.0,
@@ -142,7 +142,7 @@ def _is_log(log: object) -> bool:
 
 
 def _archive(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
-    with ZipMembers(source, most=_MOST_SAMPLES) as members:
+    with ZipMembers(source, most=_MAX_SAMPLES) as members:
         header: dict[str, JsonValue] = {}
         for name in (*_HEADERS, "results.json"):
             if name in members and (name == "results.json" or not header):

@@ -44,7 +44,7 @@ NAME: Final = "map"
 
 # A location that is missing in all of this many first rows is probably misspelt rather than rare.
 _LOOKED_AT: Final = 200
-_MOST_WAITING: Final = 100_000
+_MAX_WAITING: Final = 100_000
 
 
 def recognise(sample: FileSample) -> float | None:
@@ -111,7 +111,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         else:
             yield from (record for record in records if isinstance(record, Skipped))
             waiting += (record for record in records if not isinstance(record, Skipped))
-            if len(waiting) > _MOST_WAITING:
+            if len(waiting) > _MAX_WAITING:
                 raise UnreadableFile(
                     where,
                     "was not read further, because no row up to here has an answer or a score.",

@@ -115,7 +115,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         for key in ("model_id", "model", "model_1", "model_2")
     )
     models = list(dict.fromkeys(name for name in names if name is not None))
-    bench = _Bench(
+    bench = _MtBench(
         questions=_by_id(of_kind["question"]),
         references=_by_id([file for file in of_kind["answer"] if _is_reference(file)]),
         rename={models[0]: options.candidate} if options.candidate and len(models) == 1 else {},
@@ -194,7 +194,7 @@ def _turns(answer: js.JsonObject) -> list[str]:
     return [js.to_text(turn) for turn in js.as_list(choice.get("turns"))]
 
 
-class _Bench(NamedTuple):
+class _MtBench(NamedTuple):
     """Questions and reference answers by id, the new name of a model, and the ids of tasks yielded
     so far.
     """
@@ -229,7 +229,7 @@ class _Bench(NamedTuple):
         )
 
 
-def _answers(source: InputFile, bench: _Bench) -> Iterator[records.Found]:
+def _answers(source: InputFile, bench: _MtBench) -> Iterator[records.Found]:
     for row, where in read_rows(source):
         if isinstance(row, str):
             yield records.Skipped(where=where, why=row)
@@ -257,7 +257,7 @@ def _answers(source: InputFile, bench: _Bench) -> Iterator[records.Found]:
                 )
 
 
-def _judgment(row: js.JsonObject, where: str, bench: _Bench) -> Iterator[records.Found]:
+def _judgment(row: js.JsonObject, where: str, bench: _MtBench) -> Iterator[records.Found]:
     question = js.as_id(row.get("question_id"))
     turn = js.as_number(row.get("turn", 1))
     if question is None or turn is None or turn < 1 or turn != int(turn):

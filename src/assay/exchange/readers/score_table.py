@@ -49,7 +49,7 @@ _BARE: Final = _NEEDED | {"trial", "judge", "state"}
 _BareRow = tuple[str, str, int, float]
 _STATES: Final = frozenset({"", *AssessmentState})
 _AT_ONCE: Final = 10_000
-_MOST_NAMES: Final = 200_000
+_MAX_NAMES: Final = 200_000
 _YES: Final = frozenset({"true", "1", "yes"})
 _EXPORTED: Final = frozenset({"run", "attempt", "assessment"})
 _NUMBER: Final = re.compile(r"a([1-9]\d{0,17})")
@@ -300,7 +300,7 @@ class _BareScores:
             )
         self._batches.clear()
         self._graders.clear()
-        if len(self._names) > _MOST_NAMES:
+        if len(self._names) > _MAX_NAMES:
             self._names.clear()
         self.rows = 0
 

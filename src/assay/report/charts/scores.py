@@ -12,7 +12,7 @@ from assay.report.charts.chart import OFFSET, SPOKEN, Chart, Row
 from assay.statistics.arrays import Ints
 from assay.statistics.table import ScoreTable
 
-MOST_POINTS: Final = 1500
+MAX_POINTS: Final = 1500
 """Maximum number of single trials drawn; if there are more, every n-th of each candidate's trials
 in order of score is drawn.
 """
@@ -28,7 +28,7 @@ def scores(table: ScoreTable, *, trials: Callable[[int], str] | None = None) -> 
     rows: list[Row] = []
     counts: dict[str, int] = {}
     thinned = False
-    most = max(MOST_POINTS // max(len(table.candidates), 1), 100)
+    most = max(MAX_POINTS // max(len(table.candidates), 1), 100)
     for code, candidate in enumerate(table.candidates):
         ordered = _by_score(table, code)
         if not ordered.size:

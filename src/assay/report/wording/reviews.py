@@ -46,8 +46,8 @@ _SHARES: Final = (
 )
 _WAYS: Final = (("blind", "blind"), ("by_two", "by two people"), ("in_order", "in the drawn order"))
 _SEEN_FIRST: Final = "The reviewer saw the judge's score first, so true agreement is at most this."
-_MOST_PROTOCOLS: Final = 3
-_MOST_NAMED: Final = 8
+_MAX_PROTOCOLS: Final = 3
+_MAX_NAMED: Final = 8
 """Maximum number of candidates that a sentence names."""
 
 _POLICIES: Final = {
@@ -358,7 +358,7 @@ def judge_agreement(judge: JudgeAgainstReferences) -> str:
         text += f"; it scores {number(abs(c.bias))} points {'higher' if c.bias > 0 else 'lower'} on average"
     each = [f"{e.candidate} {number(e.mean)}%" for e in judge.by_candidate if e.mean is not None]
     if len(each) > 1:
-        text += f". By candidate: {', '.join(each[:_MOST_NAMED])}{', …' if len(each) > _MOST_NAMED else ''}"
+        text += f". By candidate: {', '.join(each[:_MAX_NAMED])}{', …' if len(each) > _MAX_NAMED else ''}"
     verdicts = [
         f"{people} judged {verdict} {n:,}"
         for (people, verdict), n in sorted(judge.confusion.items())
@@ -472,9 +472,9 @@ def how_reviewed(protocols: Sequence[Mapping[str, Any]], signs: Attention) -> tu
     Every text that shows a result takes these lines from here, so that none can print the plan of a
     review alone.
     """
-    lines = [f"review: {protocol(in_use)}" for in_use in protocols[:_MOST_PROTOCOLS]]
-    if len(protocols) > _MOST_PROTOCOLS:
-        lines.append(f"review: {count(len(protocols) - _MOST_PROTOCOLS, 'more protocol')}")
+    lines = [f"review: {protocol(in_use)}" for in_use in protocols[:_MAX_PROTOCOLS]]
+    if len(protocols) > _MAX_PROTOCOLS:
+        lines.append(f"review: {count(len(protocols) - _MAX_PROTOCOLS, 'more protocol')}")
     if stated := attention(signs):
         lines.append(f"attention: {stated}")
     return tuple(lines)

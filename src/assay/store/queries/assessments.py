@@ -51,7 +51,7 @@ _CALL_SHOWN = (
     *("latency_s", "first_token_s", "cost_usd", "started", "request_digest"),
 )
 
-_MOST_MARKS: Final = 400
+_MAX_MARKS: Final = 400
 """Maximum trials of a task that the review page lists next to an item."""
 
 _PORTION: Final = 200
@@ -153,7 +153,7 @@ class AssessmentReader:
             .select_from(trial.outerjoin(table, joined))
             .where(trial.c.run_key == place.run_key, trial.c.position == place.position)
             .order_by(trial.c.k)
-            .limit(_MOST_MARKS)
+            .limit(_MAX_MARKS)
         )
         return tuple(
             TrialMark(

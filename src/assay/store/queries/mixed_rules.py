@@ -20,7 +20,7 @@ from assay.store.database import schema
 from assay.store.database.codec import json_bytes, json_text, task_record
 from assay.store.queries.filters import Scope
 
-_MOST_TEXTS: Final = 2_000
+_MAX_TEXTS: Final = 2_000
 """Maximum task texts that one query compares.
 
 Suites change a rule for all tasks, so the first tasks show any difference.
@@ -51,7 +51,7 @@ def mixed_rules(
         .join(body, body.c.key == planned.c.body_key)
         .where(*where, planned.c.task_key.in_(several))
         .order_by(planned.c.task_key)
-        .limit(_MOST_TEXTS)
+        .limit(_MAX_TEXTS)
     )
     scorings: defaultdict[int, dict[int, Scoring]] = defaultdict(dict)
     for task_key, body_key, content in texts:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from assay.domain.identifiers import TrialKey
     from assay.domain.selection import Selection
 
-MOST_RUNS: Final = 500
+MAX_RUNS: Final = 500
 """Maximum number of selected runs whose rubrics are read.
 
 Each costs 0.1 ms, and nobody reads the verdicts of more at once.
@@ -65,7 +65,7 @@ def verdict_columns(connection: Connection, selection: Selection, /) -> VerdictC
     or if their labels differ.
     """
     scope = scope_of(connection, selection)
-    if scope.criteria is not None or len(scope.runs) > MOST_RUNS:
+    if scope.criteria is not None or len(scope.runs) > MAX_RUNS:
         return None
     scales = _scales(connection, scope)
     if len({scale.labels for scale in scales.values()}) != 1:
@@ -128,7 +128,7 @@ def reviewed_verdicts(
     """
     import numpy as np
 
-    if scope.criteria is not None or len(scope.runs) > MOST_RUNS:
+    if scope.criteria is not None or len(scope.runs) > MAX_RUNS:
         return None
     scales = _scales(connection, scope)
     if len({scale.labels for scale in scales.values()}) != 1:

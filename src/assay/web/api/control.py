@@ -10,12 +10,12 @@ from pydantic import Field
 
 from assay.app.registry import removal, runs
 from assay.app.runs import batch, control, extension, regrade as regrading
-from assay.app.runs.documents import CostEstimateDocument
+from assay.app.runs.run_documents import CostEstimateDocument
 from assay.app.suites import model_candidate
 from assay.app.wire import fill
 from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.selection import Selection
-from assay.web.context import Rooms, rooms_of
+from assay.web.context import Services, services_of
 from assay.web.responses import Answer, Body
 from assay.web.run_rows import LiveRunDocument, approvals_of_runs, looked_at
 
@@ -84,39 +84,39 @@ def steer(request: Request, run_id: str, body: WishBody) -> Response:
 
     This server resumes a run only if no other process executes it.
     """
-    rooms = rooms_of(request)
+    services = services_of(request)
     if body.wish == control.PAUSE:
-        control.pause(rooms.workspace, run_id)
+        control.pause(services.workspace, run_id)
     elif body.wish == control.CANCEL:
-        cancelled = control.cancel(rooms.workspace, run_id)
+        cancelled = control.cancel(services.workspace, run_id)
         if control.COLLECT in control.moves(cancelled):
             # this server is busy; the jobs are cancelled when the run is next collected
             with suppress(Refused):
-                rooms.runner.collect(cancelled.id)
+                services.runner.collect(cancelled.id)
     elif body.wish == control.COLLECT:
-        rooms.runner.collect(control.collectable(rooms.workspace, run_id))
+        services.runner.collect(control.collectable(services.workspace, run_id))
     else:
-        left = control.needs_somebody(rooms.workspace, run_id)
+        left = control.needs_somebody(services.workspace, run_id)
         if left is not None:
             try:
-                rooms.runner.resume(left.id, budget_usd=body.budget)
+                services.runner.resume(left.id, budget_usd=body.budget)
             except InputError as error:
                 error.where = _FIELDS.get(error.where, error.where)
                 raise
-    return Answer({"run": row_of(rooms, run_id)})
+    return Answer({"run": row_of(services, run_id)})
 
 
 @router.get("/api/runs/{run_id}/jobs", tags=["runs"])
 def jobs(request: Request, run_id: str) -> Response:
     """Return a run and the last known state of its batches."""
-    (result,) = batch.status(rooms_of(request).workspace, run_id)
+    (result,) = batch.status(services_of(request).workspace, run_id)
     return Answer(batch.batch_document(result))
 
 
 @router.post("/api/runs/{run_id}/delete", tags=["runs"])
 def delete(request: Request, run_id: str, body: RemovalBody) -> Response:
     """Remove a run from all lists and statistics; with `archived`, it stays readable by its id."""
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     events = removal.take_out(workspace, [run_id], reason=body.reason, archived=body.archived)
     return Answer(removal.events_document(events))
 
@@ -125,7 +125,7 @@ def delete(request: Request, run_id: str, body: RemovalBody) -> Response:
 def restore(request: Request, run_id: str, body: RemovalBody) -> Response:
     """Restore a deleted run, or with `archived` an archived run, with its reviews and files."""
     event = removal.restore(
-        rooms_of(request).workspace, run_id, reason=body.reason, archived=body.archived
+        services_of(request).workspace, run_id, reason=body.reason, archived=body.archived
     )
     return Answer(removal.events_document([event]))
 
@@ -135,7 +135,7 @@ def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
     """Add trials or candidates to a run and execute them; with `only_look`, only estimate the
     cost.
     """
-    rooms = rooms_of(request)
+    services = services_of(request)
     if not (body.trials or body.until_approved or body.candidates):
         raise InputError(
             "trials",
@@ -143,9 +143,9 @@ def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
             remedy="Set trials, until_approved or candidates.",
         )
     estimates: list[CostEstimate] = []
-    replaced = extension.decisions_replaced(rooms.workspace, run_id) if body.candidates else 0
+    replaced = extension.decisions_replaced(services.workspace, run_id) if body.candidates else 0
     if not body.only_look:
-        rooms.runner.check_room()
+        services.runner.check_room()
         # Without this check, adding a model to a joint run discarded every decision silently. The
         # number must match, so that decisions made after the confirmation are not discarded with
         # it.
@@ -155,11 +155,11 @@ def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
             raise Refused(run_id, problem, remedy=f"To accept this, send replacing: {replaced}.")
     try:
         plan = extension.add_to(
-            rooms.workspace,
+            services.workspace,
             run_id,
             more_trials=body.trials,
             until_approved=body.until_approved,
-            candidates=tuple(model_candidate(rooms.workspace, name) for name in body.candidates),
+            candidates=tuple(model_candidate(services.workspace, name) for name in body.candidates),
             announce=estimates.append,
             only_look=body.only_look,
         )
@@ -168,28 +168,28 @@ def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
             error.where = _FIELDS.get(error.where, error.where)
         raise
     # If another process executes the run, it picks up the new trials itself.
-    if not body.only_look and not rooms.workspace.journal.is_carried_out(plan.id):
-        rooms.runner.begin(plan)
+    if not body.only_look and not services.workspace.journal.is_carried_out(plan.id):
+        services.runner.begin(plan)
     estimate = fill(CostEstimateDocument, estimates[0])
-    return Answer({"estimate": estimate, "replaces": replaced, "run": row_of(rooms, plan.id)})
+    return Answer({"estimate": estimate, "replaces": replaced, "run": row_of(services, plan.id)})
 
 
 @router.post("/api/runs/{run_id}/regrade", tags=["runs"])
 def regrade(request: Request, run_id: str, body: RegradeBody) -> Response:
     """Regrade a run's stored answers in a new run; with `only_look`, only estimate the cost."""
-    rooms = rooms_of(request)
+    services = services_of(request)
     if not body.only_look:
-        rooms.runner.check_room()
-    ahead = regrading.planned(rooms.workspace, run_id, judge=body.judge)
+        services.runner.check_room()
+    ahead = regrading.planned(services.workspace, run_id, judge=body.judge)
     answer = {"estimate": fill(CostEstimateDocument, ahead.estimate), "notes": list(ahead.notes)}
     if body.only_look:
         return Answer(answer)
-    rooms.workspace.journal.open_run(ahead.plan, ahead.tasks)
-    rooms.runner.resume(ahead.plan.id)
+    services.workspace.journal.open_run(ahead.plan, ahead.tasks)
+    services.runner.resume(ahead.plan.id)
     return Answer({**answer, "run_id": ahead.plan.id}, status_code=201)
 
 
-def row_of(rooms: Rooms, run_id: str) -> LiveRunDocument:
-    (summary,) = runs.runs(rooms.workspace, Selection(runs=(run_id,)))
-    given = approvals_of_runs(rooms.workspace, [summary])[summary.id]
-    return looked_at(rooms.workspace, summary, given, rooms.runner)
+def row_of(services: Services, run_id: str) -> LiveRunDocument:
+    (summary,) = runs.runs(services.workspace, Selection(runs=(run_id,)))
+    given = approvals_of_runs(services.workspace, [summary])[summary.id]
+    return looked_at(services.workspace, summary, given, services.runner)

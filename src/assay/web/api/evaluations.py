@@ -10,10 +10,10 @@ from pydantic import ConfigDict, Discriminator, Field, Tag
 from assay.app.integrations import evaluation_result, evaluations
 from assay.app.wire import attributes
 from assay.domain.errors import InputError, Refused, SuiteError
-from assay.domain.run import MOST_TRIALS
+from assay.domain.run import MAX_TRIALS
 from assay.web import responses
 from assay.web.api.schemas import SubmittedDocument, examples_of, problems
-from assay.web.context import rooms_of
+from assay.web.context import services_of
 from assay.web.errors import problem_of
 from assay.web.responses import Answer
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["evaluations"])
 
-MOST_CHARS: Final = 8_000_000
+MAX_CHARS: Final = 8_000_000
 
-_Text = Annotated[str, Field(max_length=MOST_CHARS)]
+_Text = Annotated[str, Field(max_length=MAX_CHARS)]
 _Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
@@ -33,7 +33,7 @@ class SnippetBody(responses.Body):
     """One candidate's snippet."""
 
     name: _Name
-    content: Annotated[str, Field(min_length=1, max_length=MOST_CHARS)]
+    content: Annotated[str, Field(min_length=1, max_length=MAX_CHARS)]
 
 
 class SubmissionBody(responses.Body):
@@ -83,7 +83,7 @@ class SubmissionBody(responses.Body):
         Field(
             alias="trialsNeeded",
             ge=1,
-            le=MOST_TRIALS,
+            le=MAX_TRIALS,
             description="Number of trials; also accepted as `trials`.",
         ),
     ] = None
@@ -140,7 +140,7 @@ class ResponseBody(responses.Body):
     prompt_metadata: dict[str, Any] = Field(default_factory=dict)
     model_response_id: Annotated[str | None, Field(max_length=500)] = None
     model_name: _Name
-    model_response_text: Annotated[str, Field(min_length=1, max_length=MOST_CHARS)]
+    model_response_text: Annotated[str, Field(min_length=1, max_length=MAX_CHARS)]
     ideal_response_id: Annotated[str | None, Field(max_length=500)] = None
     ideal_response_text: _Text = ""
     correct_answer: Annotated[
@@ -152,7 +152,7 @@ class ResponseBody(responses.Body):
     judge_prompt_version: Annotated[
         str | None, Field(max_length=500, description="A judge prompt from the folder `prompts`.")
     ] = None
-    trials: Annotated[int | None, Field(ge=1, le=MOST_TRIALS)] = None
+    trials: Annotated[int | None, Field(ge=1, le=MAX_TRIALS)] = None
     rubric: Annotated[list[Any] | dict[str, Any] | None, Field(max_length=100)] = None
     review: Annotated[
         str | None,
@@ -233,9 +233,9 @@ def submit_evaluation(
     """Submit candidates' snippets or one response for judging; returns as soon as the run is
     stored.
     """
-    rooms = rooms_of(request)
+    services = services_of(request)
     try:
-        submitted = evaluations.submit(rooms.workspace, body.submission(), key=idempotency_key)
+        submitted = evaluations.submit(services.workspace, body.submission(), key=idempotency_key)
     # `Refused` is an `InputError` too, but gets status 409.
     except Refused:
         raise
@@ -244,7 +244,7 @@ def submit_evaluation(
     if submitted.plan is not None:
         # Queued, not started directly: a client may submit many at once, and the runs start as
         # slots become free.
-        rooms.runner.queue(submitted.plan)
+        services.runner.queue(submitted.plan)
     known = submitted.again
     message = (
         "This evaluation was submitted before."
@@ -274,8 +274,8 @@ def get_evaluation_result(
     ] = None,
 ) -> Response:
     """Return an evaluation's state, the scores that count, and the number of pending grades."""
-    rooms = rooms_of(request)
-    return Answer(evaluation_result.evaluation(rooms.workspace, evaluation_id, after=after))
+    services = services_of(request)
+    return Answer(evaluation_result.evaluation(services.workspace, evaluation_id, after=after))
 
 
 def _listed(judge: str | list[str] | None) -> tuple[str, ...]:

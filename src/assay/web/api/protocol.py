@@ -11,7 +11,7 @@ from assay.app.registry import runs
 from assay.app.review import protocol as protocols
 from assay.domain.selection import Selection
 from assay.web.api.start import ProtocolBody
-from assay.web.context import reviewer_of, rooms_of
+from assay.web.context import reviewer_of, services_of
 from assay.web.responses import Answer
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class ProtocolStanding(TypedDict):
 @router.get("/api/runs/{run_id}/protocol", tags=["runs"])
 def protocol(request: Request, run_id: str) -> Response:
     """Return a run's current protocol and the remaining review work."""
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     (summary,) = runs.runs(workspace, Selection(runs=(run_id,)))
     return Answer(standing(request, str(summary.id)))
 
@@ -52,7 +52,7 @@ def switch(request: Request, run_id: str, body: SwitchBody) -> Response:
     """Change the protocol for the rest of a run's review; with `only_look`, only estimate the
     review work.
     """
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     (summary,) = runs.runs(workspace, Selection(runs=(run_id,)))
     changes = body.model_dump(exclude_none=True, exclude={"only_look", "reviewer"})
     if body.only_look:
@@ -61,12 +61,12 @@ def switch(request: Request, run_id: str, body: SwitchBody) -> Response:
     protocols.switch(workspace, summary.id, changes, reviewer=reviewer_of(request, body.reviewer))
     # Concealment remembers protocols for a second, and the next request must already follow the new
     # one.
-    rooms_of(request).concealment.forget()
+    services_of(request).concealment.forget()
     return Answer(standing(request, str(summary.id)))
 
 
 def standing(request: Request, run_id: str) -> ProtocolStanding:
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     (summary,) = runs.runs(workspace, Selection(runs=(run_id,)))
     plan = workspace.journal.plan_of(summary.id)
     (current,) = protocols.in_use(workspace, [plan])

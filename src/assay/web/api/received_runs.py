@@ -13,14 +13,18 @@ from pydantic.alias_generators import to_camel
 
 from assay.app.integrations import received_runs
 from assay.app.registry import removal, runs
-from assay.app.review.documents import ApprovalsDocument
-from assay.app.runs.bench import count_runs
-from assay.app.statistics.documents import ExcludedDocument, MeanDocument, WarningDocument
+from assay.app.review.review_documents import ApprovalsDocument
+from assay.app.runs.scenario_runs import count_runs
+from assay.app.statistics.statistics_documents import (
+    ExcludedDocument,
+    MeanDocument,
+    WarningDocument,
+)
 from assay.app.wire import Json, document, fill
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
 from assay.web.api.schemas import examples_of, problems
-from assay.web.context import rooms_of
+from assay.web.context import services_of
 from assay.web.responses import Answer
 from assay.web.run_rows import (
     RunRowDocument,
@@ -192,7 +196,7 @@ def receive_run(
     content: Annotated[bytes, Depends(_sent)],
 ) -> Response:
     """Import a finished run from another program; scores given by models await review."""
-    received = received_runs.receive(rooms_of(request).workspace, content)
+    received = received_runs.receive(services_of(request).workspace, content)
     message = (
         "This run was already imported; nothing was changed."
         if received.again
@@ -207,10 +211,10 @@ def receive_run(
 def batches(request: Request, limit: Annotated[int, Query(ge=1, le=1000)] = 20) -> Response:
     """List batches, newest first."""
     by_name: dict[str, list[RunSummary]] = {}
-    for run in runs.newest_first(rooms_of(request).workspace):
+    for run in runs.newest_first(services_of(request).workspace):
         if run.batch_id is not None and (run.batch_id in by_name or len(by_name) < limit):
             by_name.setdefault(run.batch_id, []).append(run)
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     return Answer(
         BatchListDocument(
             batches=tuple(_listed(workspace, name, of_batch) for name, of_batch in by_name.items())
@@ -248,12 +252,12 @@ def batch(
     """Return a batch with its newest runs, the totals of all runs, and each candidate's mean over
     the trials that count.
     """
-    rooms = rooms_of(request)
+    services = services_of(request)
     # A batch may hold runs with different rubrics; the document then has the warning
     # `pooled_anyway`, and not an error.
     selection = Selection(batch_ids=(batch_id,), pool_anyway=True)
-    summaries = runs.runs(rooms.workspace, selection)
-    return Answer(_document(rooms.workspace, summaries, rooms.overviews.of(selection), limit))
+    summaries = runs.runs(services.workspace, selection)
+    return Answer(_document(services.workspace, summaries, services.overviews.of(selection), limit))
 
 
 def _document(

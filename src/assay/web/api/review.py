@@ -16,7 +16,7 @@ from assay.domain.errors import InputError
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
 from assay.domain.review import Via
 from assay.domain.selection import Selection
-from assay.web.context import Rooms, reviewer_of, rooms_of, sender_of
+from assay.web.context import Services, reviewer_of, sender_of, services_of
 from assay.web.errors import problem_of
 from assay.web.jobs.reruns import RerunRequest
 from assay.web.responses import Answer, Body
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from assay.domain.identifiers import AssessmentKey
 
 
-MOST_AT_ONCE = 20
+MAX_AT_ONCE = 20
 _ROUNDS = 4  # rounds of leasing to find enough items that do not wait for another reviewer
 
 
@@ -97,7 +97,7 @@ class DecisionsBody(Body):
     `run`, `suite`, `task`, `judge`: filters of the returned progress.
     """
 
-    decisions: list[DecisionBody] = Field(min_length=1, max_length=MOST_AT_ONCE)
+    decisions: list[DecisionBody] = Field(min_length=1, max_length=MAX_AT_ONCE)
     run: str | None = None
     suite: str | None = None
     task: str | None = None
@@ -132,51 +132,51 @@ def review_next(
     judge: str | None = None,
     after: str = "",
     first: str | None = None,
-    limit: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 5,
+    limit: Annotated[int, Query(ge=1, le=MAX_AT_ONCE)] = 5,
 ) -> Response:
     """Return the next pending assessments, leased to a desk (a browser tab) for five minutes.
 
     `after` lists the ids that the desk still holds, separated by commas; `first` is an id that it
     wants back after a reload.
     """
-    rooms, selection, reviewer = (
-        rooms_of(request),
+    services, selection, reviewer = (
+        services_of(request),
         selection_of(run, suite, task, judge),
         reviewer_of(request),
     )
     held = [key_of(request, text) for text in after.split(",") if text]
-    waiting = rooms.review.control_items.waiting(selection, reviewer=reviewer)
+    waiting = services.review.control_items.waiting(selection, reviewer=reviewer)
     # A control item replaces a real one, because the number of items in a response must not reveal
     # it.
     lying = (
-        [key for key in rooms.queue.lies_on(desk) if key not in held] if waiting or first else []
+        [key for key in services.queue.lies_on(desk) if key not in held] if waiting or first else []
     )
-    control = _wanted_back(rooms, first, key_of(request, first), desk=desk) if first else None
+    control = _wanted_back(services, first, key_of(request, first), desk=desk) if first else None
     if control is None:
-        control = _control_item(rooms, waiting, lying, held=held, desk=desk, limit=limit)
+        control = _control_item(services, waiting, lying, held=held, desk=desk, limit=limit)
     left = limit - (control is not None)
     holding = [*held, *([] if control is None else [control])]
     taken = (
-        _taken(rooms, selection, desk=desk, reviewer=reviewer, holding=holding, limit=left)
+        _taken(services, selection, desk=desk, reviewer=reviewer, holding=holding, limit=left)
         if left
         else []
     )
     if control is None and not taken:
         control = _control_item(
-            rooms, waiting, lying, held=held, desk=desk, limit=limit, any_left=False
+            services, waiting, lying, held=held, desk=desk, limit=limit, any_left=False
         )
     # After a reload, the items must come back in the same order, otherwise the one that moved would
     # give itself away as the control item.
     place = lying.index(control) if control in lying else None
-    keys = rooms.placement.mixed(taken, control, limit=limit, place=place)
+    keys = services.placement.mixed(taken, control, limit=limit, place=place)
     if control is not None:
-        rooms.queue.arrange(keys, desk=desk)
-    items = [as_named(request, item) for item in rooms.review.items(keys, reviewer=reviewer)]
+        services.queue.arrange(keys, desk=desk)
+    items = [as_named(request, item) for item in services.review.items(keys, reviewer=reviewer)]
     return Answer(
         {
             "items": items,
-            "progress": on_the_desk(rooms, selection, reviewer=reviewer),
-            "elsewhere": rooms.queue.on_desks(but=desk),
+            "progress": on_the_desk(services, selection, reviewer=reviewer),
+            "elsewhere": services.queue.on_desks(but=desk),
         }
     )
 
@@ -185,17 +185,17 @@ def review_next(
 def review_skip(request: Request, body: DeskBody) -> Response:
     """Put an item back into the queue."""
     if body.id:
-        rooms = rooms_of(request)
+        services = services_of(request)
         key = key_of(request, body.id)
-        rooms.queue.put_back(key, desk=body.desk)
-        rooms.placement.put_back(key, desk=body.desk)
+        services.queue.put_back(key, desk=body.desk)
+        services.placement.put_back(key, desk=body.desk)
     return Answer({"ok": True})
 
 
 @router.post("/api/review/leave", tags=["review"])
 def review_leave(request: Request, body: DeskBody) -> Response:
     """Release the items that a desk holds."""
-    rooms_of(request).queue.leave(body.desk)
+    services_of(request).queue.leave(body.desk)
     return Answer({"ok": True})
 
 
@@ -214,10 +214,10 @@ def response_of(
     """Return one response of an assessment in full length, without names while the assessment is
     pending.
     """
-    rooms = rooms_of(request)
+    services = services_of(request)
     key = key_of(request, assessment_id)
     with by_its_name(assessment_id, key):
-        return Answer(rooms.review.pane(key, pane, reviewer=reviewer_of(request)))
+        return Answer(services.review.pane(key, pane, reviewer=reviewer_of(request)))
 
 
 @router.get("/api/assessments/{assessment_id}/drawn", tags=["review"])
@@ -233,22 +233,22 @@ def review_verdict(request: Request, body: VerdictBody) -> Response:
     """Record a reviewer's own scores of a blind item, and return the item with the judge's
     grades.
     """
-    rooms, reviewer = rooms_of(request), reviewer_of(request, body.reviewer)
+    services, reviewer = services_of(request), reviewer_of(request, body.reviewer)
     key = key_of(request, body.id)
     scores = _scores_of(request, key, body.scores)
     with by_its_name(body.id, key):
-        rooms.review.check_run(key, body.run)
-        return Answer(as_named(request, rooms.review.verdict(key, scores, reviewer=reviewer)))
+        services.review.check_run(key, body.run)
+        return Answer(as_named(request, services.review.verdict(key, scores, reviewer=reviewer)))
 
 
 @router.post("/api/review/second", tags=["review"])
 def review_second(request: Request, body: SecondBody) -> Response:
     """Have two people decide an item independently."""
-    rooms, reviewer = rooms_of(request), reviewer_of(request, body.reviewer)
+    services, reviewer = services_of(request), reviewer_of(request, body.reviewer)
     key = key_of(request, body.id)
     with by_its_name(body.id, key):
-        rooms.review.check_run(key, body.run)
-        rooms.review.ask_second(
+        services.review.check_run(key, body.run)
+        services.review.ask_second(
             key, reviewer=reviewer, idempotency_key=body.key, withdrawn=body.withdraw
         )
     return Answer({"ok": True})
@@ -260,14 +260,14 @@ def decisions(request: Request, body: DecisionsBody) -> Response:
 
     Each has its own result, and a refused decision does not stop the others.
     """
-    rooms = rooms_of(request)
+    services = services_of(request)
     if body.judge is not None and not visitor_of(request).may_filter_by("judge"):
         problem = "is not a filter for reviewers, because it would confirm who graded an item."
         raise InputError("judge", problem, remedy="Leave it out.")
     selection = selection_of(body.run, body.suite, body.task, body.judge)
     if selection != Selection():
         # checks every name before anything is applied
-        rooms.workspace.archive.assessments.tally(selection)
+        services.workspace.archive.assessments.tally(selection)
     results: list[Mapping[str, object]] = []
     for decision in body.decisions:
         try:
@@ -279,7 +279,7 @@ def decisions(request: Request, body: DecisionsBody) -> Response:
         else:
             results.append({"key": decision.key, "id": decision.id, "ok": True, "state": state})
     who = visitor_of(request).name or reviewer_of(request, body.decisions[-1].reviewer)
-    return Answer({"results": results, "progress": on_the_desk(rooms, selection, reviewer=who)})
+    return Answer({"results": results, "progress": on_the_desk(services, selection, reviewer=who)})
 
 
 @router.post("/api/rerun", tags=["review"], status_code=202)
@@ -287,10 +287,10 @@ async def rerun(request: Request, body: RerunBody) -> Response:
     """Start judging a trial again, or return the state: repeat the same request until `status` is
     not `running`.
     """
-    rooms, sender = rooms_of(request), sender_of(request, body.reviewer)
+    services, sender = services_of(request), sender_of(request, body.reviewer)
     # The store blocks, so calling it in the event loop would delay every stream.
     key = await asyncio.to_thread(key_of, request, body.id)
-    served = await asyncio.to_thread(rooms.review.was_served, key, reviewer=sender.reviewer)
+    served = await asyncio.to_thread(services.review.was_served, key, reviewer=sender.reviewer)
     request_ = RerunRequest(
         **attributes(body, "key", "attempt", "reason", "note"),
         **attributes(sender, "reviewer", "signed_in", "via"),
@@ -302,23 +302,25 @@ async def rerun(request: Request, body: RerunBody) -> Response:
     if not (request_.reason.strip() or request_.note.strip()):
         raise InputError("reason", "a rerun needs a reason.")
     with by_its_name(request_.name, request_.assessment):
-        await asyncio.to_thread(rooms.review.check_run, request_.assessment, body.run)
-        return Answer(await rooms.reruns.ask(request_), status_code=202)
+        await asyncio.to_thread(services.review.check_run, request_.assessment, body.run)
+        return Answer(await services.reruns.ask(request_), status_code=202)
 
 
-def _wanted_back(rooms: Rooms, name: str, key: AssessmentKey, *, desk: str) -> AssessmentKey | None:
+def _wanted_back(
+    services: Services, name: str, key: AssessmentKey, *, desk: str
+) -> AssessmentKey | None:
     """Lease an item again to the desk (browser tab) that held it.
 
     Returns its key if it is a control item, which no queue lists.
     """
     with by_its_name(name, key):
-        row = rooms.review.control_items.detail(key).row
-    leased = row.state is AssessmentState.PENDING and rooms.queue.claim(key, desk=desk)
+        row = services.review.control_items.detail(key).row
+    leased = row.state is AssessmentState.PENDING and services.queue.claim(key, desk=desk)
     return key if leased and row.purpose is AssessmentPurpose.CONTROL else None
 
 
 def _control_item(
-    rooms: Rooms,
+    services: Services,
     waiting: Sequence[AssessmentKey],
     lying: Sequence[int],
     *,
@@ -333,12 +335,14 @@ def _control_item(
     if not waiting:
         return None
     chosen = [key for key in waiting if key in lying]
-    chosen += rooms.placement.chosen(waiting, held=held, desk=desk, limit=limit, any_left=any_left)
-    return next((key for key in chosen if rooms.queue.claim(key, desk=desk)), None)
+    chosen += services.placement.chosen(
+        waiting, held=held, desk=desk, limit=limit, any_left=any_left
+    )
+    return next((key for key in chosen if services.queue.claim(key, desk=desk)), None)
 
 
 def _taken(
-    rooms: Rooms,
+    services: Services,
     selection: Selection,
     *,
     desk: str,
@@ -349,14 +353,16 @@ def _taken(
     """Lease the next items to a desk, except items that need another person's opinion."""
     given: list[AssessmentKey] = []
     for _ in range(_ROUNDS):
-        keys = rooms.queue.take(
+        keys = services.queue.take(
             selection, desk=desk, holding=(*holding, *given), limit=limit - len(given)
         )
         others = (
-            rooms.review.opinions.not_decidable_by(keys, reviewer=reviewer) if keys else frozenset()
+            services.review.opinions.not_decidable_by(keys, reviewer=reviewer)
+            if keys
+            else frozenset()
         )
         for key in others:
-            rooms.queue.put_back(key, desk=desk)
+            services.queue.put_back(key, desk=desk)
         given += [key for key in keys if key not in others]
         if len(given) == limit or not others:
             break
@@ -365,8 +371,8 @@ def _taken(
 
 def decide(request: Request, body: DecisionBody) -> str:
     """Apply one decision and return the new state; raises `InputError` if it is refused."""
-    rooms, sender, key = (
-        rooms_of(request),
+    services, sender, key = (
+        services_of(request),
         sender_of(request, body.reviewer),
         key_of(request, body.id),
     )
@@ -380,9 +386,9 @@ def decide(request: Request, body: DecisionBody) -> str:
     with by_its_name(body.id, key):
         # Without this check, a decision during a rerun was accepted and then replaced by the new
         # attempt.
-        rooms.reruns.refuse_meanwhile(key, reviewer=sender.reviewer, idempotency_key=body.key)
-        state = rooms.review.decide(key, submitted)
-    rooms.queue.done_with(key)
+        services.reruns.refuse_meanwhile(key, reviewer=sender.reviewer, idempotency_key=body.key)
+        state = services.review.decide(key, submitted)
+    services.queue.done_with(key)
     return str(state)
 
 
@@ -394,7 +400,7 @@ def _scores_of(
     """
     words: ScaleWords = {}
     if any(isinstance(score.score, str) for score in given):
-        workspace = rooms_of(request).workspace
+        workspace = services_of(request).workspace
         words = scale_words(workspace, workspace.archive.assessments.detail(key).row)
     return [
         (score.pane, score.criterion, score_of(score.score, score.criterion, words, where="score"))

@@ -12,7 +12,7 @@ from assay.app.wire import fill
 from assay.domain.lifecycle import RunState
 from assay.domain.selection import Selection
 from assay.web.api.schemas import problems
-from assay.web.context import rooms_of
+from assay.web.context import services_of
 from assay.web.errors import problem_response
 from assay.web.responses import Answer
 from assay.web.run_rows import (
@@ -41,9 +41,9 @@ def runs(
     selection = Selection(
         suites=(suite,) if suite else (), batch_ids=(batch_id,) if batch_id else ()
     )
-    rooms = rooms_of(request)
-    summaries = registry.runs_in_state(rooms.workspace, selection, status, limit=limit)
-    by_run = approvals_of_runs(rooms.workspace, summaries)
+    services = services_of(request)
+    summaries = registry.runs_in_state(services.workspace, selection, status, limit=limit)
+    by_run = approvals_of_runs(services.workspace, summaries)
     rows = tuple(
         fill(ListedRunDocument, run_row(run, by_run[run.id]), run_id=run.id) for run in summaries
     )
@@ -63,9 +63,9 @@ def run(
     after: str | None = None,
 ) -> Response:
     """Return a run with its evaluations and telemetry; pending assessments have no scores."""
-    rooms = rooms_of(request)
-    (summary,) = registry.runs(rooms.workspace, Selection(runs=(run_id,)))
-    return Answer(run_document(rooms.workspace, summary, limit=limit, after=after))
+    services = services_of(request)
+    (summary,) = registry.runs(services.workspace, Selection(runs=(run_id,)))
+    return Answer(run_document(services.workspace, summary, limit=limit, after=after))
 
 
 @router.get("/api/live", tags=["runs"])
@@ -73,12 +73,12 @@ async def live(request: Request) -> Response:
     """Stream runs as server-sent events when they change; if too many clients listen, answer 503,
     then poll `/queue.json`.
     """
-    if not rooms_of(request).live.has_room:
+    if not services_of(request).live.has_room:
         return problem_response(
             request.scope, 503, "live", "too many pages are connected.", remedy="Try again later."
         )
     # Without this header nginx holds events back until its buffer is full.
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(
-        rooms_of(request).live.listen(), media_type="text/event-stream", headers=headers
+        services_of(request).live.listen(), media_type="text/event-stream", headers=headers
     )

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from assay.app.people import LONGEST_NAME, checked_name
-from assay.web.context import REVIEWER_COOKIE, rooms_of
+from assay.web.context import REVIEWER_COOKIE, services_of
 from assay.web.errors import problem_response
 from assay.web.responses import Answer, Body
 from assay.web.security.access import COOKIE, TOO_OFTEN, session_cookie, sign_in
@@ -31,7 +31,7 @@ class TokenBody(Body):
 @router.get("/health", tags=["server"])
 def health(request: Request) -> dict[str, str]:
     """Answer 200 while the server runs."""
-    return {"status": "ok", "timestamp": rooms_of(request).workspace.clock.now()}
+    return {"status": "ok", "timestamp": services_of(request).workspace.clock.now()}
 
 
 @router.post("/api/reviewer", tags=["server"])
@@ -57,7 +57,7 @@ async def sign_in_with_token(request: Request, body: TokenBody) -> Response:
 
     Wrong tokens are delayed.
     """
-    entrance = rooms_of(request).entrance
+    entrance = services_of(request).entrance
     grant = await entrance.grant(body.token)
     session = None if grant is None else await entrance.sessions.begin(grant)
     if grant is None or session is None:
@@ -85,7 +85,7 @@ async def sign_out(request: Request) -> Response:
     """End the session of this browser, on the server too, and delete its cookie."""
     session = session_cookie(request.headers)
     if session is not None:
-        await rooms_of(request).entrance.sessions.end(session)
+        await services_of(request).entrance.sessions.end(session)
     answer = Answer({"ok": True})
     answer.delete_cookie(COOKIE, path="/")
     return answer

@@ -9,14 +9,14 @@ from pydantic import Field
 
 from assay.app.review import protocol as protocols
 from assay.app.runs import batch, demo, start as starting, suite_files
-from assay.app.runs.documents import CostEstimateDocument
 from assay.app.runs.pasted_texts import PLACE, grade_pasted
 from assay.app.runs.rubric_choices import rubric_for_texts
+from assay.app.runs.run_documents import CostEstimateDocument
 from assay.app.wire import attributes, fill
 from assay.domain.errors import InputError, Refused, SuiteError
 from assay.domain.lifecycle import Policy
 from assay.web.api.control import row_of
-from assay.web.context import rooms_of
+from assay.web.context import services_of
 from assay.web.errors import problem_of
 from assay.web.responses import Answer, Body
 
@@ -94,7 +94,7 @@ def look(request: Request, body: StartBody) -> Response:
 
     `problems` lists the reasons that prevent a start, each with its field.
     """
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     try:
         suite, options, ahead = starting.look(workspace, body.wish())
         batched, called = batch.models_by_batch_api(workspace, ahead.plan)
@@ -122,23 +122,23 @@ def start(request: Request, body: StartBody) -> Response:
 
     A repeated request with the same `key` returns the same run.
     """
-    rooms = rooms_of(request)
+    services = services_of(request)
 
     def begin() -> str:
-        rooms.runner.check_room()
+        services.runner.check_room()
         if body.provider_batch:
-            suite, options, ahead = starting.look(rooms.workspace, body.wish())
-            rooms.runner.submit(ahead.plan, starting.tasks_of(suite, options, ahead.plan))
+            suite, options, ahead = starting.look(services.workspace, body.wish())
+            services.runner.submit(ahead.plan, starting.tasks_of(suite, options, ahead.plan))
             return ahead.plan.id
-        plan = starting.write_down(rooms.workspace, body.wish())
-        rooms.runner.begin(plan)
+        plan = starting.write_down(services.workspace, body.wish())
+        services.runner.begin(plan)
         return plan.id
 
     try:
-        run = rooms.starts.once(body.key, begin)
+        run = services.starts.once(body.key, begin)
     except InputError as error:
         return _refused(error, body.suite)
-    return Answer({"run_id": run, "run": row_of(rooms, run)}, status_code=201)
+    return Answer({"run_id": run, "run": row_of(services, run)}, status_code=201)
 
 
 @router.post("/api/demo", tags=["start"], status_code=201)
@@ -147,15 +147,15 @@ def start_demo(request: Request, body: DemoBody) -> Response:
 
     The judge's replies are pre-recorded, so no model is called.
     """
-    rooms = rooms_of(request)
+    services = services_of(request)
 
     def begin() -> str:
-        rooms.runner.check_room()
-        plan = demo.write_down_demo(rooms.workspace)
-        rooms.runner.begin(plan)
+        services.runner.check_room()
+        plan = demo.write_down_demo(services.workspace)
+        services.runner.begin(plan)
         return plan.id
 
-    return Answer({"run_id": rooms.starts.once(body.key, begin)}, status_code=201)
+    return Answer({"run_id": services.starts.once(body.key, begin)}, status_code=201)
 
 
 class PastedBody(Body):
@@ -176,7 +176,7 @@ def pasted(request: Request, body: PastedBody) -> Response:
     """Save pasted texts as a suite and start a run that people grade, without model calls."""
     try:
         run = grade_pasted(
-            rooms_of(request).workspace,
+            services_of(request).workspace,
             **attributes(body, "thing", "context", "snippets", "trials", "rubric"),
         )
     except InputError as error:

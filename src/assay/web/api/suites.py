@@ -12,7 +12,7 @@ from assay.app.runs import start as starting, suite_files
 from assay.app.runs.rubric_choices import CriterionRow, criterion_rows, rubrics_for_suite
 from assay.domain.errors import InputError
 from assay.web.api.start import _problem, _refused
-from assay.web.context import rooms_of
+from assay.web.context import services_of
 from assay.web.responses import Answer, Body
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class SuiteForm(TypedDict):
 @router.get("/api/suites", tags=["start"])
 def suites(request: Request) -> Response:
     """List the suite and set files in the server's folder, and known models."""
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     models = [
         {"ref": model.ref, "from": model.origin} for model in starting.known_models(workspace)
     ]
@@ -85,13 +85,13 @@ def suites(request: Request) -> Response:
 @router.get("/api/models/names", tags=["start"])
 def model_names(request: Request) -> Response:
     """List model names for completion: known models first, then all models with a known price."""
-    return Answer({"names": list(starting.model_names(rooms_of(request).workspace))})
+    return Answer({"names": list(starting.model_names(services_of(request).workspace))})
 
 
 @router.get("/api/suites/read", tags=["start"])
 def suite(request: Request, path: Annotated[str, Query(max_length=1_000)]) -> Response:
     """Return a suite, or all its problems."""
-    return Answer(suite_document(rooms_of(request).workspace, path))
+    return Answer(suite_document(services_of(request).workspace, path))
 
 
 @router.post("/api/suites", tags=["start"])
@@ -100,7 +100,7 @@ def save(request: Request, body: FileBody) -> Response:
 
     Existing files are not overwritten.
     """
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     try:
         where, wrong = suite_files.check(workspace, body.name, body.text)
         if not wrong and not body.only_look:

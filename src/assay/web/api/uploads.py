@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Base64Bytes, Field
 
 from assay.app.imports import uploads
-from assay.web.context import rooms_of
+from assay.web.context import services_of
 from assay.web.responses import Answer, Body
 
 router = APIRouter()
@@ -35,7 +35,7 @@ def look(request: Request, body: UploadBody) -> Response:
     """Describe the contents of files (results of any harness, suites, sets, tables), and store
     nothing.
     """
-    return Answer(uploads.look(rooms_of(request).workspace, body.pairs()))
+    return Answer(uploads.look(services_of(request).workspace, body.pairs()))
 
 
 @router.post("/api/uploads", tags=["start"], status_code=201)
@@ -43,4 +43,4 @@ def keep(request: Request, body: UploadBody) -> Response:
     """Import the results and save the suites from these files; results that are already stored are
     not imported again.
     """
-    return Answer(uploads.keep(rooms_of(request).workspace, body.pairs()), status_code=201)
+    return Answer(uploads.keep(services_of(request).workspace, body.pairs()), status_code=201)

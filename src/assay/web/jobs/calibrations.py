@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from assay.app.calibration.records import Wanted
     from assay.app.workspace import Workspace
 
-MOST_WAITING: Final = 20
+MAX_WAITING: Final = 20
 _REMEMBERED: Final = 100
 _PATIENCE_S: Final = 10.0
 _log = logging.getLogger("assay")
@@ -75,11 +75,8 @@ class Measuring:
                 return known
             if self._stopped:
                 raise Refused("calibrate", "cannot start: the server is stopping.")
-            if (
-                sum(job.state in GOES_ON for job in self._jobs.values()) + len(wanted)
-                > MOST_WAITING
-            ):
-                problem = f"may have at most {MOST_WAITING} judges waiting."
+            if sum(job.state in GOES_ON for job in self._jobs.values()) + len(wanted) > MAX_WAITING:
+                problem = f"may have at most {MAX_WAITING} judges waiting."
                 raise Refused("calibrate", problem, remedy="Wait until some of them are done.")
             made = [
                 Job(id=f"{key}/{place}", wanted=request, stopper=stopper_.Stopper())

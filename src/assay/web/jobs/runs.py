@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from assay.domain.identifiers import RunId
     from assay.domain.run import PlannedTask, RunPlan
 
-MOST_AT_ONCE: Final = 8
+MAX_AT_ONCE: Final = 8
 """Maximum number of runs that one server executes at once; more would only slow each other down."""
 
 _TO_BEGIN: Final = frozenset({RunState.PLANNED, RunState.INTERRUPTED})
@@ -48,7 +48,7 @@ class Runner:
         self._stopped = False
 
     def check_room(self) -> None:
-        """Raise `Refused` if this server already executes `MOST_AT_ONCE` runs."""
+        """Raise `Refused` if this server already executes `MAX_AT_ONCE` runs."""
         with self._lock:
             self._check_room()
 
@@ -144,7 +144,7 @@ class Runner:
     def _begin_waiting(self) -> None:
         while True:
             with self._lock:
-                if self._stopped or not self._waiting or len(self._runs) >= MOST_AT_ONCE:
+                if self._stopped or not self._waiting or len(self._runs) >= MAX_AT_ONCE:
                     return
                 plan = self._waiting.popleft()
                 if plan.id in self._runs:
@@ -163,8 +163,8 @@ class Runner:
                     self._troubles[plan.id] = error
 
     def _check_room(self) -> None:
-        if len(self._runs) >= MOST_AT_ONCE:
-            problem = f"is already executing {MOST_AT_ONCE} runs."
+        if len(self._runs) >= MAX_AT_ONCE:
+            problem = f"is already executing {MAX_AT_ONCE} runs."
             raise Refused(
                 "the server", problem, remedy="Wait until one of them ends, or use `assay run`."
             )

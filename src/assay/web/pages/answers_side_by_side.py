@@ -32,8 +32,8 @@ from assay.domain.suite import scale_in_words
 from assay.scoring.extraction import way_problems
 from assay.scoring.fields import reading_problems
 from assay.web import keyboard
-from assay.web.context import rooms_of
-from assay.web.links import MOST_COLUMNS, shown_column
+from assay.web.context import services_of
+from assay.web.links import MAX_COLUMNS, shown_column
 from assay.web.query_params import one_of, place_of, reads
 from assay.web.responses import Answer
 from assay.web.safe_text import visible
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 READS: Final = ("col", "read", "labels", "title", "q", "only", "by", "after", "find", "together")
 RUNS_OFFERED: Final = 40
-MOST_SHOWN: Final = 20_000
+MAX_SHOWN: Final = 20_000
 """Maximum characters of an answer or a prompt in a row; the trial's page shows the full text."""
 
 DIFFERENCES: Final = ("auto", "off", "word", "line")
@@ -93,11 +93,11 @@ class Sides:
     def __init__(self, request: Request) -> None:
         query = request.query_params
         self.columns = tuple(dict.fromkeys(map(_column, query.getlist("col"))))
-        if len(self.columns) > MOST_COLUMNS:
+        if len(self.columns) > MAX_COLUMNS:
             raise InputError(
                 "col",
                 f"names {len(self.columns)} columns.",
-                remedy=f"Choose {MOST_COLUMNS} at most.",
+                remedy=f"Choose {MAX_COLUMNS} at most.",
             )
         self.read, self.labels = query.get("read", "").strip(), query.get("labels", "").strip()
         self.title, self.search = query.get("title", "").strip(), query.get("q", "").strip()
@@ -186,7 +186,7 @@ def compare_page(request: Request) -> Response:
     """Show answers side by side; if the address names no columns, show runs and candidates to
     choose from.
     """
-    sides, workspace = Sides(request), rooms_of(request).workspace
+    sides, workspace = Sides(request), services_of(request).workspace
     wrong, find = sides.drop_invalid(), request.query_params.get("find", "").strip()
     offered = _offered(workspace, find)
     if not sides.columns:
@@ -198,7 +198,7 @@ def compare_page(request: Request) -> Response:
             offered=offered,
             chosen=(),
             find=find,
-            most=MOST_COLUMNS,
+            most=MAX_COLUMNS,
             offers=RUNS_OFFERED,
         )
     answer_page = answers.page(workspace, _wanted(workspace, sides), after=sides.after)
@@ -257,7 +257,7 @@ def _shown(rows: Sequence[ShownAnswers], task: str) -> ShownAnswers | None:
 @router.get("/compare.json")
 @reads(*READS)
 def compare_twin(request: Request) -> Response:
-    sides, workspace = Sides(request), rooms_of(request).workspace
+    sides, workspace = Sides(request), services_of(request).workspace
     if not sides.columns:
         return Answer({"runs": _offered(workspace, request.query_params.get("find", "").strip())})
     answer_page = answers.page(workspace, _wanted(workspace, sides), after=sides.after)
@@ -267,7 +267,7 @@ def compare_twin(request: Request) -> Response:
 @router.get("/compare/agreement.json")
 @reads(*READS)
 def agreement_twin(request: Request) -> Response:
-    sides, workspace = Sides(request), rooms_of(request).workspace
+    sides, workspace = Sides(request), services_of(request).workspace
     if len(sides.columns) < 2:
         return Answer(
             {
@@ -283,7 +283,7 @@ def agreement_twin(request: Request) -> Response:
 @reads(*READS)
 def agreement_page(request: Request) -> Response:
     """Show the agreement between candidates, and which one differs most often."""
-    sides, workspace = Sides(request), rooms_of(request).workspace
+    sides, workspace = Sides(request), services_of(request).workspace
     few = len(sides.columns) < 2
     return page_of(
         request,
@@ -411,7 +411,7 @@ def _row(shown: ShownAnswers, sides: Sides) -> Mapping[str, object]:
                 "state": each.state.value,
                 "lines": _lines(_parts(text, against, sides)),
                 "size": len(text or ""),
-                "whole": f"{trial}/answers" if trial and len(text or "") > MOST_SHOWN else None,
+                "whole": f"{trial}/answers" if trial and len(text or "") > MAX_SHOWN else None,
                 "undone": differs
                 and too_long(text or "", against or "", by_line=sides.by == "line"),
                 "truncated": answer.truncated,
@@ -434,7 +434,7 @@ def _row(shown: ShownAnswers, sides: Sides) -> Mapping[str, object]:
         "title": visible(shown.title),
         "state": shown.says.state.value,
         "changed": shown.changed,
-        "input": visible(asked[:MOST_SHOWN]),
+        "input": visible(asked[:MAX_SHOWN]),
         "expected": None if row.task.expected is None else visible(str(row.task.expected)),
         "panes": panes,
         "fields": fields,
@@ -451,7 +451,7 @@ def _parts(text: str | None, against: str | None, sides: Sides) -> list[Part]:
     ) < _SIMILAR * len(text):
         parts = (Part(text),)
     shown: list[Part] = []
-    room = MOST_SHOWN
+    room = MAX_SHOWN
     for part in parts:
         if room > 0:
             shown.append(replace(part, text=visible(part.text[:room])))

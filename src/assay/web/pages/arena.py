@@ -29,7 +29,7 @@ from assay.domain.lifecycle import RunState
 from assay.domain.selection import RunSummary, Selection
 from assay.scoring.pages import MAX_LOOKED_AT
 from assay.web import keyboard
-from assay.web.context import reviewer_of, rooms_of
+from assay.web.context import reviewer_of, services_of
 from assay.web.query_params import together
 from assay.web.responses import CSV, Answer, Body, chart_file, download
 from assay.web.security.sandboxed_frames import LARGEST, SANDBOX, Previews, check_framed
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from assay.app.arena.voting import ArenaVoting, Bout, Reveal, VotableRun
 
 RUNS_SHOWN: Final = 20
-MOST_SHOWN: Final = 200_000
+MAX_SHOWN: Final = 200_000
 """Maximum characters of a response; a longer one is cut, with a note."""
 
 CHOICES: Final = {
@@ -105,7 +105,7 @@ def arena_page(request: Request, before: str | None = None) -> Response:
     data = _list(request, before)
     models = [
         {"ref": model.ref, "from": model.origin}
-        for model in start.known_models(rooms_of(request).workspace)
+        for model in start.known_models(services_of(request).workspace)
     ]
     twin = "/arena.json" + (f"?{urlencode({'before': before})}" if before else "")
     return page_of(request, "arena/arena.html", twin=twin, **data, models=models, before=before)
@@ -274,7 +274,7 @@ def previewed(request: Request, token: str) -> Response:
 
 
 def _standing(request: Request, run_id: str) -> ArenaRanking:
-    return standing(rooms_of(request).workspace, arena_of(request).voting, run_id)
+    return standing(services_of(request).workspace, arena_of(request).voting, run_id)
 
 
 def bout_document(bout: Bout) -> Mapping[str, object]:
@@ -328,8 +328,8 @@ def _panes(bout: Bout) -> list[Mapping[str, object]]:
 def _pane(bout: Bout, side: int) -> Mapping[str, object]:
     given, page = bout.sides[side], bout.page(side)
     return {
-        "text": bout.text(side, MOST_SHOWN),
-        "cut": len(given.text) > MOST_SHOWN,
+        "text": bout.text(side, MAX_SHOWN),
+        "cut": len(given.text) > MAX_SHOWN,
         "truncated": given.truncated,
         "page": page is not None and len(page) <= LARGEST,
         "page_cut": page is not None and len(given.text) > MAX_LOOKED_AT,
@@ -380,7 +380,7 @@ def _bout_page(request: Request, summary: RunSummary, bout: Bout | None) -> Resp
 
 def _list(request: Request, before: str | None) -> Mapping[str, Any]:
     if before is not None:
-        before = runs.runs(rooms_of(request).workspace, Selection(runs=(before,)))[
+        before = runs.runs(services_of(request).workspace, Selection(runs=(before,)))[
             0
         ].id  # 404 if unknown
     offers, more = arena_of(request).voting.offers(before=before, limit=RUNS_SHOWN)

@@ -14,7 +14,7 @@ from assay.app.wire import fill, plain
 from assay.domain.errors import UnknownName
 from assay.domain.lifecycle import Verb
 from assay.domain.review import Via, reviewer_words
-from assay.web.context import rooms_of
+from assay.web.context import services_of
 from assay.web.formatting import plural
 from assay.web.query_params import known, reads
 from assay.web.responses import CSV, Answer
@@ -74,7 +74,7 @@ def audit_page(
     """Show the log, newest first; with `check`, verify the hash chain from that event on, after `n`
     events verified earlier.
     """
-    wanted, workspace = AuditQuery(request), rooms_of(request).workspace
+    wanted, workspace = AuditQuery(request), services_of(request).workspace
     log_page = _found(request, wanted, before)
     newest = workspace.event_log.newest()
     chain = None if check is None else audit_log.check(workspace, after=check)
@@ -111,7 +111,7 @@ def audit_page(
 @router.get("/audit.json")
 @reads(*FILTERS)
 def audit_twin(request: Request, before: Number = None) -> Response:
-    wanted, workspace = AuditQuery(request), rooms_of(request).workspace
+    wanted, workspace = AuditQuery(request), services_of(request).workspace
     return Answer(
         _document(wanted, _found(request, wanted, before), _run_events(workspace, wanted))
     )
@@ -119,7 +119,7 @@ def audit_twin(request: Request, before: Number = None) -> Response:
 
 def _found(request: Request, wanted: AuditQuery, before: int | None) -> LogPage:
     """Return a page of the log; raises `UnknownName` for a reviewer who made no decision."""
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     log_page = audit_log.page(workspace, wanted.filter, before=before)
     if not log_page.events and log_page.next_before is None and "reviewer" in wanted.filters:
         known("reviewer", wanted.filters["reviewer"], workspace.event_log.reviewers())
@@ -133,7 +133,7 @@ def check_twin(request: Request, after: Annotated[int, Query(ge=0, lt=2**62)] = 
     If `ended` is false, call again with `after` set to the last intact event.
     """
     return Answer(
-        fill(audit_log.ChainDocument, audit_log.check(rooms_of(request).workspace, after=after))
+        fill(audit_log.ChainDocument, audit_log.check(services_of(request).workspace, after=after))
     )
 
 
@@ -143,7 +143,7 @@ def events_file(request: Request, kind: str) -> Response:
     """Return all matching events as a file."""
     if kind not in KINDS:
         raise UnknownName("format", kind, KINDS)
-    workspace, wanted = rooms_of(request).workspace, AuditQuery(request).filter
+    workspace, wanted = services_of(request).workspace, AuditQuery(request).filter
     _found(request, AuditQuery(request), None)
     # reports invalid filters before the response starts
     workspace.event_log.portion(wanted, limit=1)

@@ -12,14 +12,14 @@ from fastapi import APIRouter, Request, Response
 
 from assay.app.registry import batch_matrix
 from assay.app.registry.batch_matrix import Across, Line, Matrix, MatrixCell
-from assay.app.review.documents import ApprovalsDocument
+from assay.app.review.review_documents import ApprovalsDocument
 from assay.app.statistics.results import wording
 from assay.app.wire import fill
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import RunId, shown_trial
 from assay.domain.review import Approvals
 from assay.domain.selection import RunSummary, Selection
-from assay.web.context import rooms_of
+from assay.web.context import services_of
 from assay.web.query_params import one_of, place_of, reads, whole
 from assay.web.responses import Answer
 from assay.web.run_rows import approvals_of_runs, run_row
@@ -86,7 +86,7 @@ class BatchQuery:
 def batch_twin(request: Request, batch_id: str) -> Response:
     summaries, wanted = _batch(request, batch_id), BatchQuery(request, batch_id)
     matrix = _matrix(request, summaries, wanted)
-    by_run = approvals_of_runs(rooms_of(request).workspace, summaries)
+    by_run = approvals_of_runs(services_of(request).workspace, summaries)
     return Answer(
         {
             "batch_id": batch_id,
@@ -112,7 +112,7 @@ def batch_page(request: Request, batch_id: str) -> Response:
     summaries, wanted = _batch(request, batch_id), BatchQuery(request, batch_id)
     matrix = _matrix(request, summaries, wanted)
     query = urlencode({"batch_id": batch_id})
-    by_run = approvals_of_runs(rooms_of(request).workspace, summaries)
+    by_run = approvals_of_runs(services_of(request).workspace, summaries)
     return page_of(
         request,
         "registry/batch.html",
@@ -134,7 +134,9 @@ def batch_page(request: Request, batch_id: str) -> Response:
 
 
 def _batch(request: Request, batch_id: str) -> tuple[RunSummary, ...]:
-    summaries = rooms_of(request).workspace.archive.runs.matching(Selection(batch_ids=(batch_id,)))
+    summaries = services_of(request).workspace.archive.runs.matching(
+        Selection(batch_ids=(batch_id,))
+    )
     if not summaries:
         raise UnknownName("batch", batch_id)
     return summaries
@@ -142,7 +144,7 @@ def _batch(request: Request, batch_id: str) -> tuple[RunSummary, ...]:
 
 def _matrix(request: Request, summaries: tuple[RunSummary, ...], wanted: BatchQuery) -> Matrix:
     state = {name: getattr(wanted, name) for name in ("suite", "candidate", "first_run", "after")}
-    return batch_matrix.matrix(rooms_of(request).workspace, summaries, **state)
+    return batch_matrix.matrix(services_of(request).workspace, summaries, **state)
 
 
 def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, object]:

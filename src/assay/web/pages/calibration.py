@@ -11,14 +11,14 @@ from markupsafe import Markup
 from pydantic import Field
 
 from assay.app.calibration import records as verbs
-from assay.app.calibration.documents import record_document
+from assay.app.calibration.calibration_documents import record_document
 from assay.app.runs import start, suite_files
-from assay.app.runs.documents import CostEstimateDocument
+from assay.app.runs.run_documents import CostEstimateDocument
 from assay.app.statistics import charts
 from assay.app.wire import attributes, fill
 from assay.domain.amounts import money
 from assay.domain.errors import InputError, Refused, SettingsError
-from assay.web.context import rooms_of
+from assay.web.context import services_of
 from assay.web.errors import problem_of
 from assay.web.formatting import plural, time_element
 from assay.web.jobs.judge_services import judging_of
@@ -116,14 +116,14 @@ def calibrations_page(
     request: Request, before: Annotated[int | None, Query(ge=1, lt=2**62)] = None
 ) -> Response:
     """Show all calibrations, newest first, and the form for a new one."""
-    rooms = rooms_of(request)
+    services = services_of(request)
     records = judging_of(request).calibrations.some(before=before, limit=SHOWN + 1)
     older = (
         f"/calibration?before={records[SHOWN - 1].record.number}" if len(records) > SHOWN else None
     )
     query = f"?before={before}" if before else ""
     models = [
-        model for model in start.known_models(rooms.workspace) if model.ref not in _NEVER_JUDGES
+        model for model in start.known_models(services.workspace) if model.ref not in _NEVER_JUDGES
     ]
     return page_of(
         request,
@@ -133,8 +133,8 @@ def calibrations_page(
         older=older,
         newer="/calibration" if before else None,
         models=[{"ref": model.ref, "from": model.origin} for model in models],
-        files=list(verbs.sample_files(rooms.workspace)),
-        suites=list(suite_files.suite_files(rooms.workspace)),
+        files=list(verbs.sample_files(services.workspace)),
+        suites=list(suite_files.suite_files(services.workspace)),
         built_in=verbs.references(),
         boot={"jobs": _jobs(request)},
     )
@@ -207,7 +207,7 @@ def look(request: Request, body: MeasureBody) -> Response:
     """Estimate a calibration's calls and cost without calling a model; raises any error that
     prevents the calibration.
     """
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     try:
         plans = [verbs.look(workspace, wanted) for wanted in body.wanted()]
     except (
@@ -235,7 +235,7 @@ def look(request: Request, body: MeasureBody) -> Response:
 @router.post("/api/calibrations", tags=["calibration"], status_code=201)
 def measure(request: Request, body: MeasureBody) -> Response:
     """Measure judges in this server, one after the other. `key` is the idempotency key."""
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     wanted = body.wanted()
     try:
         for request_ in wanted:

@@ -14,7 +14,7 @@ from assay.app.runs.counts import trial_counts
 from assay.app.wire import attributes
 from assay.domain.errors import UnknownName
 from assay.domain.lifecycle import AssessmentState
-from assay.web.context import rooms_of
+from assay.web.context import services_of
 from assay.web.responses import Answer
 from assay.web.safe_text import visible
 from assay.web.templating import page_of
@@ -130,7 +130,7 @@ def task_page(request: Request, suite: str = "", task: str = "") -> Response:
 
 def _versions(request: Request, suite: str, task: str) -> list[Mapping[str, object]]:
     versions: dict[str, list[Mapping[str, object]]] = {}
-    for task_use in rooms_of(request).workspace.register.task_uses(suite, task):
+    for task_use in services_of(request).workspace.register.task_uses(suite, task):
         use = {name: getattr(task_use, name) for name in ("started", "thing", "weight", "trials")}
         versions.setdefault(task_use.digest, []).append({"run_id": task_use.run, **use})
     if not versions:
@@ -158,7 +158,7 @@ def _name_change(event: NameEvent) -> str:
 
 
 def _candidates(request: Request) -> tuple[Any, Any]:
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     candidates = tuple(workspace.register.candidates())
     known = {name for candidate in candidates for name in (candidate.name, *candidate.written)}
     return candidates, tuple(
@@ -167,7 +167,7 @@ def _candidates(request: Request) -> tuple[Any, Any]:
 
 
 def _candidate(request: Request, name: str) -> CandidateRuns:
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     called, runs = workspace.register.runs_of_candidate(name, limit=RUNS_OF_CANDIDATE)
     suites = list(dict.fromkeys(summary.suite for summary, _ in runs))
     return CandidateRuns(

@@ -20,7 +20,7 @@ from assay.app.wire import attributes
 from assay.domain.errors import InputError
 from assay.domain.identifiers import shown_assessment
 from assay.web import keyboard
-from assay.web.context import rooms_of
+from assay.web.context import services_of
 from assay.web.formatting import plural
 from assay.web.query_params import one_of, place_of, reads, whole
 from assay.web.responses import Answer
@@ -49,7 +49,7 @@ _STATE: Final = (
 READS: Final = ("run", *_STATE, "after", "together")
 DIFFS: Final = ("word", "line", "off")
 RUNS_OFFERED: Final = 100
-MOST_SHOWN: Final = 8_000
+MAX_SHOWN: Final = 8_000
 """Maximum characters of a reason or report; a longer one is cut, with a note."""
 
 router = APIRouter(include_in_schema=False)
@@ -111,7 +111,7 @@ class GradesQuery:
 @router.get("/compare/grades.json")
 @reads(*READS)
 def grades_twin(request: Request) -> Response:
-    asked, workspace = GradesQuery(request), rooms_of(request).workspace
+    asked, workspace = GradesQuery(request), services_of(request).workspace
     if not asked.wanted.run:
         return Answer({"runs": _offered(workspace)})
     page = _page_of_rows(request, asked)
@@ -137,7 +137,7 @@ def grades_twin(request: Request) -> Response:
 @reads(*READS)
 def grades_page(request: Request) -> Response:
     """Show grades side by side; without a run, show the runs to choose from."""
-    asked, workspace = GradesQuery(request), rooms_of(request).workspace
+    asked, workspace = GradesQuery(request), services_of(request).workspace
     runs = _offered(workspace)
     boot: dict[str, object] = {"keys": keyboard.for_script(keyboard.BESIDE)}
     shared: dict[str, Any] = {
@@ -218,7 +218,7 @@ def _said_of(page: GradesPage, asked: GradesQuery) -> list[str]:
 
 
 def _page_of_rows(request: Request, asked: GradesQuery) -> GradesPage:
-    return rooms_of(request).grades.page(asked.wanted, start=asked.start, after=asked.after)
+    return services_of(request).grades.page(asked.wanted, start=asked.start, after=asked.after)
 
 
 def _offered(workspace: Workspace) -> list[dict[str, str]]:
@@ -309,14 +309,14 @@ def _pane(row: GradesRow, place: int, names: list[str], diff: str) -> Mapping[st
         # marked.
         against = (other_grades[name].reason or None) if name in other_grades else None
         reason, evidence = (
-            grade.reason[:MOST_SHOWN],
-            [visible(each[:MOST_SHOWN]) for each in grade.evidence],
+            grade.reason[:MAX_SHOWN],
+            [visible(each[:MAX_SHOWN]) for each in grade.evidence],
         )
-        cut |= len(grade.reason) > MOST_SHOWN
+        cut |= len(grade.reason) > MAX_SHOWN
         words.append(
             {"criterion": name, "parts": _parts(reason, against, diff), "evidence": evidence}
         )
-    report, other_report = sheet.report[:MOST_SHOWN], other.report if other else None
+    report, other_report = sheet.report[:MAX_SHOWN], other.report if other else None
     return {
         "id": shown_assessment(sheet.assessment),
         "state": str(sheet.state),
@@ -325,7 +325,7 @@ def _pane(row: GradesRow, place: int, names: list[str], diff: str) -> Mapping[st
         "who": sheet.who,
         "said": visible(sheet.reason),
         "report": _parts(report, other_report or None, diff) if report else [],
-        "cut": cut or len(sheet.report) > MOST_SHOWN,
+        "cut": cut or len(sheet.report) > MAX_SHOWN,
     }
 
 
@@ -334,7 +334,7 @@ def _parts(text: str, other: str | None, diff: str) -> list[Part]:
         return [Part(visible(text))]
     return [
         replace(part, text=visible(part.text))
-        for part in marked(text, other[:MOST_SHOWN], by_line=diff == "line")
+        for part in marked(text, other[:MAX_SHOWN], by_line=diff == "line")
     ]
 
 

@@ -17,7 +17,7 @@ from assay.domain.lifecycle import AssessmentState
 from assay.domain.people import VisitorRole
 from assay.domain.selection import RunSummary, Selection
 from assay.web import keyboard
-from assay.web.context import Rooms, rooms_of
+from assay.web.context import Services, services_of
 from assay.web.pages.runs import _grades_of
 from assay.web.query_params import reads, whole
 from assay.web.responses import Answer
@@ -50,7 +50,7 @@ def trial_page(
     if visitor_of(request).role is VisitorRole.VIEWER:  # a viewer may not open pages for decisions
         return _answers(run_id, trial_id)
     key = decisions.trial_key(trial_id)
-    archive, of_run = rooms_of(request).workspace.archive, Selection(runs=(run_id,))
+    archive, of_run = services_of(request).workspace.archive, Selection(runs=(run_id,))
     rows = (
         []
         if key is None
@@ -77,7 +77,7 @@ def _check_review(request: Request, selection: Selection) -> None:
     or criterion.
     """
     if selection.tasks or selection.judges:  # progress checks runs and suites itself
-        rooms_of(request).workspace.archive.assessments.tally(selection)
+        services_of(request).workspace.archive.assessments.tally(selection)
     query = request.query_params
     if item := query.get("item"):
         key_of(request, item)
@@ -97,20 +97,22 @@ def review_twin(
     item: str | None = None,
 ) -> Response:
     """Return the review's progress and the item in the address as JSON, without leasing an item."""
-    rooms, selection = rooms_of(request), selection_of(run, suite, task, judge)
+    services, selection = services_of(request), selection_of(run, suite, task, judge)
     _check_review(request, selection)
     document = shown(request, item) if item else None
-    waiting = [] if is_sealed(request) else _waiting(rooms, selection)
-    return Answer({"progress": progress(rooms, selection), "item": document, "waiting": waiting})
+    waiting = [] if is_sealed(request) else _waiting(services, selection)
+    return Answer({"progress": progress(services, selection), "item": document, "waiting": waiting})
 
 
-def _waiting(rooms: Rooms, selection: Selection) -> list[str]:
+def _waiting(services: Services, selection: Selection) -> list[str]:
     """Return the ids of the first pending items, except in runs with control items, because gaps
     would reveal these.
     """
     pending = frozenset({AssessmentState.PENDING})
-    rows = decisions.assessments(rooms.workspace, selection, states=pending, limit=50)
-    return [shown_assessment(row.key) for row in rows if not rooms.concealment.covers(row.run_id)]
+    rows = decisions.assessments(services.workspace, selection, states=pending, limit=50)
+    return [
+        shown_assessment(row.key) for row in rows if not services.concealment.covers(row.run_id)
+    ]
 
 
 @router.get("/review")
@@ -126,19 +128,19 @@ def review_page(
     """Show the review page, which presents one pending assessment after another; 404 for an unknown
     name in the address.
     """
-    rooms, selection = rooms_of(request), selection_of(run, suite, task, judge)
+    services, selection = services_of(request), selection_of(run, suite, task, judge)
     if selection != Selection():
-        rooms.workspace.archive.assessments.tally(selection)  # checks every name
+        services.workspace.archive.assessments.tally(selection)  # checks every name
     if item:
-        rooms.review.control_items.detail(key_of(request, item))
+        services.review.control_items.detail(key_of(request, item))
     _check_review(request, selection)
     given = {"run": run, "suite": suite, "task": task, "judge": judge}
     filters = {name: value for name, value in given.items() if value}
-    summary = runs.runs(rooms.workspace, Selection(runs=(run,)))[0] if run else None
+    summary = runs.runs(services.workspace, Selection(runs=(run,)))[0] if run else None
     if summary is not None:
         filters["run"] = summary.id
     twin = "/review.json" + (f"?{urlencode(filters)}" if filters else "")
-    far = progress(rooms, selection)
+    far = progress(services, selection)
     boot = _review_boot(filters, None)
     if not (far["waiting"] or far["decided"]):
         boot["texts"]["review.done.lead"] = t("review.done.never")
@@ -167,11 +169,11 @@ def assessment_twin(request: Request, assessment_id: str) -> Response:
 def assessment_page(request: Request, assessment_id: str) -> Response:
     """Show one assessment at its permanent address, with its decisions."""
     _check_review(request, Selection())
-    rooms = rooms_of(request)
+    services = services_of(request)
     item = shown(request, assessment_id)
-    (summary,) = runs.runs(rooms.workspace, Selection(runs=(item.run_id,)))
-    alone = is_sealed(request) or rooms.concealment.covers(summary.id)
-    others = [] if alone else _same_trial(rooms, key_of(request, assessment_id))
+    (summary,) = runs.runs(services.workspace, Selection(runs=(item.run_id,)))
+    alone = is_sealed(request) or services.concealment.covers(summary.id)
+    others = [] if alone else _same_trial(services, key_of(request, assessment_id))
     title = f"{item.thing} · Trial {item.k} of {item.of}"
     return page_of(
         request,
@@ -182,7 +184,7 @@ def assessment_page(request: Request, assessment_id: str) -> Response:
         run=summary,
         single=item,
         past=others,
-        grades=_grades_beside(rooms.workspace, summary, item),
+        grades=_grades_beside(services.workspace, summary, item),
         boot=_review_boot({"run": item.run_id}, item.id),
     )
 
@@ -205,13 +207,13 @@ def _grades_beside(workspace: Workspace, summary: RunSummary, item: Item) -> str
     return None if by not in ways else f"{ways[by]}&{urlencode({'task': item.task, 'sort': 'run'})}"
 
 
-def _same_trial(rooms: Rooms, key: AssessmentKey) -> list[dict[str, str]]:
+def _same_trial(services: Services, key: AssessmentKey) -> list[dict[str, str]]:
     """List other graders' assessments of the same trial; their names are empty while the run has
     pending assessments.
     """
-    row = rooms.review.control_items.detail(key).row
+    row = services.review.control_items.detail(key).row
     of_run = Selection(runs=(row.run_id,))
-    (summary,) = runs.runs(rooms.workspace, of_run)
+    (summary,) = runs.runs(services.workspace, of_run)
     named = not summary.assessments.get(AssessmentState.PENDING)
     return [
         {
@@ -219,7 +221,7 @@ def _same_trial(rooms: Rooms, key: AssessmentKey) -> list[dict[str, str]]:
             "state": str(other.state),
             "who": " · ".join(filter(None, (other.candidate, other.grader))) if named else "",
         }
-        for other in rooms.workspace.archive.assessments.matching(of_run, trial=row.trial)
+        for other in services.workspace.archive.assessments.matching(of_run, trial=row.trial)
         if other.current and (other.grader, other.candidate) != (row.grader, row.candidate)
     ]
 

@@ -20,7 +20,7 @@ from assay.app.wire import attributes, to_json
 from assay.domain.identifiers import RunId, shown_assessment
 from assay.domain.people import VisitorRole
 from assay.domain.selection import Selection
-from assay.web.context import reviewer_of, rooms_of, sender_of
+from assay.web.context import reviewer_of, sender_of, services_of
 from assay.web.query_params import known
 from assay.web.responses import Answer, Body
 from assay.web.review_state import by_its_name, is_sealed, key_of
@@ -89,7 +89,7 @@ class AdjudicationBody(Body):
 
 @router.get("/reviewers.json", include_in_schema=False)
 def reviewers_twin(request: Request, run: str | None = None) -> Response:
-    workspace, run_id = rooms_of(request).workspace, _run(request, run)
+    workspace, run_id = services_of(request).workspace, _run(request, run)
     by_name, stated = (
         verbs.reviewers(workspace, run=run_id),
         verbs.stated_reviewers(workspace, run=run_id),
@@ -109,7 +109,7 @@ def reviewers_twin(request: Request, run: str | None = None) -> Response:
 def reviewers_page(request: Request, run: str | None = None) -> Response:
     """Show all reviewers with statistics of their reviews."""
     run = _run(request, run)
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     by_name, stated = (
         verbs.reviewers(workspace, run=run),
         verbs.stated_reviewers(workspace, run=run),
@@ -142,7 +142,7 @@ def _attention(request: Request, run: RunId | None) -> Mapping[str, Attention]:
     """
     if visitor_of(request).role is not VisitorRole.OWNER:
         return {}
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     listed = (
         [run] if run else [summary.id for summary in workspace.archive.runs.matching(Selection())]
     )
@@ -188,14 +188,14 @@ def _decisions(
     """Return a page of decisions with the item ids that the visitor may see, and the start of the
     next page.
     """
-    rooms = rooms_of(request)
-    as_id = rooms.concealment.sealed if is_sealed(request) else shown_assessment
-    items = rooms.review.control_items
+    services = services_of(request)
+    as_id = services.concealment.sealed if is_sealed(request) else shown_assessment
+    items = services.review.control_items
     rows, older = own_decisions(
-        rooms.workspace, items, rooms.showcase, name, as_id=as_id, before=before
+        services.workspace, items, services.showcase, name, as_id=as_id, before=before
     )
     if not rows and name != reviewer_of(request):
-        known("reviewer", name, verbs.reviewers(rooms.workspace))
+        known("reviewer", name, verbs.reviewers(services.workspace))
     return rows, older
 
 
@@ -232,7 +232,9 @@ class EndBody(Body):
 def end(request: Request, body: EndBody) -> Response:
     """End a reviewer's session. The outcomes of its planted checks may be shown afterwards."""
     verbs.end_session(
-        rooms_of(request).workspace, reviewer_of(request, body.reviewer), idempotency_key=body.key
+        services_of(request).workspace,
+        reviewer_of(request, body.reviewer),
+        idempotency_key=body.key,
     )
     return Answer({"ok": True})
 
@@ -240,7 +242,7 @@ def end(request: Request, body: EndBody) -> Response:
 @router.get("/reviewers/{name}.json", include_in_schema=False)
 def reviewer_twin(request: Request, name: str, run: str | None = None) -> Response:
     run_id = _run(request, run)
-    stated = verbs.stated_reviewers(rooms_of(request).workspace, run=run_id).get(name, {})
+    stated = verbs.stated_reviewers(services_of(request).workspace, run=run_id).get(name, {})
     return Answer(verbs.document(name, _reviewer(request, name, run_id), stated))
 
 
@@ -267,7 +269,7 @@ def reviewer_page(request: Request, name: str, run: str | None = None) -> Respon
             rejected=reviewer.by_verb["reject"],
             blind=reviewer.blind,
         ),
-        stated_by=verbs.stated_reviewers(rooms_of(request).workspace, run=run).get(name, {}),
+        stated_by=verbs.stated_reviewers(services_of(request).workspace, run=run).get(name, {}),
         groups=groups,
         run=run,
         parts=[said("drift_part", part) for part in reviewer.drift_parts],
@@ -302,27 +304,27 @@ def adjudication_page(request: Request) -> Response:
 @router.post("/api/adjudicate", tags=["review"])
 def adjudicate(request: Request, body: AdjudicationBody) -> Response:
     """Settle a dispute."""
-    rooms = rooms_of(request)
+    services = services_of(request)
     key = key_of(request, body.id)
     with by_its_name(body.id, key):
         state = adjudication.settle(
-            rooms.workspace,
-            rooms.review,
+            services.workspace,
+            services.review,
             key,
             **attributes(body, "choice", "reason", "kind", "confidence", "together"),
             **attributes(sender_of(request, body.reviewer), "reviewer", "via", "signed_in"),
             idempotency_key=body.key,
         )
-    rooms.queue.done_with(key)
+    services.queue.done_with(key)
     return Answer({"ok": True, "state": state})
 
 
 def _reviewer(request: Request, name: str, run: RunId | None) -> Reviewer:
-    rooms = rooms_of(request)
+    services = services_of(request)
     # Otherwise a reviewer could learn from a change of their own figures that an item was a planted
     # check.
-    covered = rooms.concealment.covered() if is_sealed(request) else frozenset()
-    return verbs.reviewer(rooms.workspace, name, run=run, covered=covered)
+    covered = services.concealment.covered() if is_sealed(request) else frozenset()
+    return verbs.reviewer(services.workspace, name, run=run, covered=covered)
 
 
 def said(key: str, figure: Figure) -> Mapping[str, object]:
@@ -419,12 +421,12 @@ def _watch(reviewer: Reviewer) -> Mapping[str, object] | None:
 
 
 def _checks(request: Request, name: str, run: RunId | None) -> list[Mapping[str, object]]:
-    rooms = rooms_of(request)
+    services = services_of(request)
     rows: list[Mapping[str, object]] = []
-    as_id = rooms.concealment.sealed if is_sealed(request) else shown_assessment
-    for check in verbs.answered(rooms.workspace, name, run=run):
+    as_id = services.concealment.sealed if is_sealed(request) else shown_assessment
+    for check in verbs.answered(services.workspace, name, run=run):
         row = check.detail.row
-        label = rooms.showcase.labels(row)
+        label = services.showcase.labels(row)
         changes = {
             part: [
                 {
@@ -455,24 +457,24 @@ def _run(request: Request, run: str | None) -> RunId | None:
     return (
         None
         if run is None
-        else runs.runs(rooms_of(request).workspace, Selection(runs=(run,)))[0].id
+        else runs.runs(services_of(request).workspace, Selection(runs=(run,)))[0].id
     )
 
 
 def _settled(request: Request) -> dict[str, dict[str, int]]:
-    return adjudication.settled(rooms_of(request).workspace)
+    return adjudication.settled(services_of(request).workspace)
 
 
 def _disputes(request: Request) -> list[Mapping[str, object]]:
-    rooms = rooms_of(request)
+    services = services_of(request)
     rows: list[Mapping[str, object]] = []
-    disputes = adjudication.disputes(rooms.workspace, rooms.review)
-    rooms.review.note_served(
+    disputes = adjudication.disputes(services.workspace, services.review)
+    services.review.note_served(
         [dispute.detail.row.key for dispute in disputes], reviewer=reviewer_of(request)
     )
     for dispute in disputes:
         row, order = dispute.detail.row, panes_of(dispute.detail.row)
-        labels = [*rooms.showcase.labels(row).values()]
+        labels = [*services.showcase.labels(row).values()]
         rows.append(
             {
                 "id": shown_assessment(row.key),

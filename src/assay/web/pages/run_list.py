@@ -19,7 +19,7 @@ from assay.domain.errors import InputError
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.run_list import FAILS, WAITS, Facet, RunFilter, RunOrder
 from assay.domain.selection import Selection
-from assay.web.context import reviewer_of, rooms_of
+from assay.web.context import reviewer_of, services_of
 from assay.web.query_params import one_of, reads
 from assay.web.responses import Answer
 from assay.web.run_rows import LiveRunDocument, approvals_of_runs, looked_at
@@ -93,11 +93,11 @@ def run_list_page(request: Request) -> Response:
     """Show runs with their review, verdict and cost; if the store is empty, show the steps to a
     first run.
     """
-    rooms, wanted = rooms_of(request), RunListQuery(request)
+    services, wanted = services_of(request), RunListQuery(request)
     rows, older = _rows(request, wanted, new_verdicts=NEW_VERDICTS)
     narrowed = bool(wanted.filters or wanted.before)
     empty = not rows and not narrowed
-    facets = {} if empty else rooms.workspace.register.facets(RunFilter())
+    facets = {} if empty else services.workspace.register.facets(RunFilter())
     waiting = _waiting(request)
     twin = wanted.address("/runs.json", before=wanted.before)
     boot = {
@@ -129,7 +129,7 @@ def run_list_page(request: Request) -> Response:
         first=rows[0] if len(rows) == 1 and not narrowed and older is None else None,
         # Only the page of an empty store needs the suites, and searching for them reads the whole
         # folder.
-        files=len(suite_files.suite_files(rooms.workspace)) if empty else 0,
+        files=len(suite_files.suite_files(services.workspace)) if empty else 0,
         boot=boot,
     )
 
@@ -148,7 +148,9 @@ def run_list_twin(request: Request) -> Response:
             "others": _others(request),
             "facets": {
                 name: [asdict(facet) for facet in of]
-                for name, of in rooms_of(request).workspace.register.facets(wanted.filter).items()
+                for name, of in services_of(request)
+                .workspace.register.facets(wanted.filter)
+                .items()
             },
             "next": None if older is None else wanted.address("/runs.json", before=older),
         }
@@ -187,7 +189,7 @@ def compare_ticked(request: Request, run: tuple[str, ...] = Query(())) -> Respon
     if len(set(run)) != 2:
         problem = f"is given {len(run)} times, but a comparison needs exactly two runs."
         raise InputError("run", problem, remedy="Select two runs in /runs.")
-    after, before = runs.runs(rooms_of(request).workspace, Selection(runs=run))
+    after, before = runs.runs(services_of(request).workspace, Selection(runs=run))
     return RedirectResponse(
         f"/registry/diff?{urlencode({'a': before.id, 'b': after.id})}", status_code=303
     )
@@ -195,14 +197,14 @@ def compare_ticked(request: Request, run: tuple[str, ...] = Query(())) -> Respon
 
 def _waiting(request: Request) -> int:
     return (
-        rooms_of(request)
+        services_of(request)
         .workspace.archive.assessments.tally(Selection())
         .get(AssessmentState.PENDING, 0)
     )
 
 
 def _others(request: Request) -> int:
-    return rooms_of(request).review.opinions.waits_for_others(
+    return services_of(request).review.opinions.waits_for_others(
         Selection(), reviewer=reviewer_of(request)
     )
 
@@ -213,26 +215,30 @@ def _rows(
     """Return one page of the list, and the run after which the next page begins; raises
     `UnknownName`.
     """
-    rooms, given = rooms_of(request), wanted.filters
+    services, given = services_of(request), wanted.filters
     before = (
-        runs.runs(rooms.workspace, Selection(runs=(wanted.before,)))[0].id
+        runs.runs(services.workspace, Selection(runs=(wanted.before,)))[0].id
         if wanted.before
         else None
     )
-    summaries, more = rooms.workspace.register.page(
+    summaries, more = services.workspace.register.page(
         wanted.filter, before=before, limit=SHOWN, order=wanted.order
     )
     if not summaries and given:
         suites = (given["suite"],) if "suite" in given else ()
         batches = (given["batch"],) if "batch" in given else ()
-        rooms.workspace.archive.assessments.tally(Selection(suites=suites, batch_ids=batches))
+        services.workspace.archive.assessments.tally(Selection(suites=suites, batch_ids=batches))
         if "candidate" in given:
-            rooms.workspace.register.runs_of_candidate(given["candidate"], limit=1)
-    verdicts = rooms.verdicts.of(summaries, most=new_verdicts)
-    by_run = approvals_of_runs(rooms.workspace, summaries)
+            services.workspace.register.runs_of_candidate(given["candidate"], limit=1)
+    verdicts = services.verdicts.of(summaries, most=new_verdicts)
+    by_run = approvals_of_runs(services.workspace, summaries)
     rows = [
         looked_at(
-            rooms.workspace, summary, by_run[summary.id], rooms.runner, verdict=verdicts[summary.id]
+            services.workspace,
+            summary,
+            by_run[summary.id],
+            services.runner,
+            verdict=verdicts[summary.id],
         )
         for summary in summaries
     ]

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse
 
 from assay.app.recorded_settings import graded_rubric
 from assay.app.registry import run_diff, run_record, trend
-from assay.app.registry.documents import dossier_document
+from assay.app.registry.record_documents import dossier_document
 from assay.app.statistics import charts
 from assay.app.statistics.results import wording
 from assay.app.wire import fill
@@ -23,7 +23,7 @@ from assay.domain.identifiers import RunId
 from assay.domain.selection import Selection
 from assay.domain.specialists import SPECIALIST, specialist_prompts
 from assay.domain.suite import CandidateSpec, scale_in_words
-from assay.web.context import rooms_of
+from assay.web.context import services_of
 from assay.web.links import shown_column
 from assay.web.pages.candidates import address_of, task_address
 from assay.web.responses import Answer, chart_file, download
@@ -58,13 +58,13 @@ _KIND_WORDS: Final = WORDS["record_kinds"]
 
 @router.get("/runs/{run_id}/record.json")
 def record_twin(request: Request, run_id: str) -> Response:
-    return Answer(dossier_document(run_record.dossier(rooms_of(request).workspace, run_id)))
+    return Answer(dossier_document(run_record.dossier(services_of(request).workspace, run_id)))
 
 
 @router.get("/runs/{run_id}/record")
 def record_page(request: Request, run_id: str) -> Response:
     """Show the record of a run: its set-up, environment, models and files."""
-    dossier = run_record.dossier(rooms_of(request).workspace, run_id)
+    dossier = run_record.dossier(services_of(request).workspace, run_id)
     run = dossier.provenance.summary.id
     return page_of(
         request,
@@ -79,7 +79,7 @@ def record_page(request: Request, run_id: str) -> Response:
 @router.get("/runs/{run_id}/suite")
 def suite_file(request: Request, run_id: str) -> Response:
     """Return the run's copy of its suite file."""
-    name, text = run_record.suite_copy(rooms_of(request).workspace, run_id)
+    name, text = run_record.suite_copy(services_of(request).workspace, run_id)
     return download(text, name or "suite", "text/plain; charset=utf-8")
 
 
@@ -219,7 +219,7 @@ def diff_page(request: Request, a: str = "", b: str = "") -> Response:
     difference = _diff(request, a, b)
     before, after = difference.before, difference.after
     shown = difference.set_up[:SET_UP_SHOWN]
-    workspace = rooms_of(request).workspace
+    workspace = services_of(request).workspace
     suites = [
         workspace.archive.runs.matching(Selection(runs=(run,)))[0].suite for run in (before, after)
     ]
@@ -244,7 +244,7 @@ def diff_page(request: Request, a: str = "", b: str = "") -> Response:
 def _diff(request: Request, a: str, b: str) -> RunDiff:
     if not a or not b:
         raise InputError("a" if not a else "b", "is not a run.", remedy="Select two runs in /runs.")
-    return run_diff.diff(rooms_of(request).workspace, a, b)
+    return run_diff.diff(services_of(request).workspace, a, b)
 
 
 def _difference(set_up: SetUp, run_diff: RunDiff, suites: list[str]) -> Mapping[str, object]:
@@ -399,7 +399,7 @@ def _trend(request: Request, suite: str, candidates: tuple[str, ...], last: int)
         raise InputError(
             "suite", "is missing.", remedy="Write ?suite=NAME; /runs lists the suites."
         )
-    return trend.trend(rooms_of(request).workspace, suite, candidates=candidates, newest=last)
+    return trend.trend(services_of(request).workspace, suite, candidates=candidates, newest=last)
 
 
 def _points(history: Trend) -> list[Mapping[str, object]]:

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from assay.app.registry import runs
 from assay.app.review import decisions, protocol
-from assay.app.runs import documents, start as starting, suite_files
+from assay.app.runs import run_documents, start as starting, suite_files
 from assay.app.runs.budget import enough_usd
 from assay.app.runs.causes import Cause, cause_key, causes_of, pause_of
 from assay.app.runs.remaining_cost import remaining_cost
@@ -26,7 +26,7 @@ from assay.domain.selection import RunSummary, Selection, TrialRow
 from assay.domain.suite import PERSON
 from assay.web.api.protocol import ProtocolStanding, standing
 from assay.web.api.suites import SuiteChoices, suite_document
-from assay.web.context import rooms_of
+from assay.web.context import services_of
 from assay.web.links import side_by_side
 from assay.web.query_params import one_of, reads, whole, within
 from assay.web.responses import Answer
@@ -108,8 +108,8 @@ class RunPage(TypedDict):
     failures: list[dict[str, object]]
     failure_kinds: list[dict[str, object]]
     causes: list[dict[str, object]]
-    paused: documents.PauseDocument | None
-    remaining: documents.RemainingCostDocument | None
+    paused: run_documents.PauseDocument | None
+    remaining: run_documents.RemainingCostDocument | None
 
 
 router = APIRouter(include_in_schema=False)
@@ -129,7 +129,10 @@ def start_page(request: Request, suite: str | None = None, edit: str | None = No
         "suite": data["suite"],
         "suggested": data["suggested"],
         "rubrics": rubric_choices(),
-        "edit": {"path": edit, "text": suite_files.text_of_set(rooms_of(request).workspace, edit)}
+        "edit": {
+            "path": edit,
+            "text": suite_files.text_of_set(services_of(request).workspace, edit),
+        }
         if edit
         else None,
     }
@@ -148,7 +151,7 @@ def start_twin(request: Request, suite: str | None = None) -> Response:
 
 
 def _start_data(request: Request, path: str | None) -> StartPage:
-    workspace, query = rooms_of(request).workspace, request.query_params
+    workspace, query = services_of(request).workspace, request.query_params
     for name, values in CHOSEN.items():
         if value := query.get(name):
             one_of(name, value, values)
@@ -193,21 +196,21 @@ def run_page(
 
 
 def _run_data(request: Request, run_id: str, start: int) -> RunPage:
-    rooms = rooms_of(request)
-    (summary,) = runs.runs(rooms.workspace, Selection(runs=(run_id,)))
+    services = services_of(request)
+    (summary,) = runs.runs(services.workspace, Selection(runs=(run_id,)))
     where = Selection(runs=(summary.id,))
-    plan = rooms.workspace.journal.plan_of(summary.id)
-    given = approvals_of_runs(rooms.workspace, [summary])[summary.id]
+    plan = services.workspace.journal.plan_of(summary.id)
+    given = approvals_of_runs(services.workspace, [summary])[summary.id]
     row = looked_at(
-        rooms.workspace,
+        services.workspace,
         summary,
         given,
-        rooms.runner,
-        verdict=rooms.verdicts.of([summary])[summary.id],
+        services.runner,
+        verdict=services.verdicts.of([summary])[summary.id],
     )
-    trials = rooms.workspace.archive.trials
+    trials = services.workspace.archive.trials
     tasks, more = _tasks_from(trials.matching(where), start, not_graded=bool(summary.not_graded))
-    tasks = _with_scores(rooms.workspace, summary, tasks)
+    tasks = _with_scores(services.workspace, summary, tasks)
     if start and not tasks:
         # Counted only for a page beyond the last one, because counting reads every trial of the
         # run.
@@ -216,7 +219,10 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
     kinds = trials.failure_kinds(summary.id) if row.failed else ()
     failed = list(islice(trials.matching(where, failed_only=True), FAILURES_SHOWN)) if kinds else []
     judges = [judge.name for judge in plan.judges if judge.name != PERSON]
-    enough, pause = enough_usd(rooms.workspace, plan, summary), pause_of(rooms.workspace, summary)
+    enough, pause = (
+        enough_usd(services.workspace, plan, summary),
+        pause_of(services.workspace, summary),
+    )
     return {
         "run": row,
         "facts": {
@@ -225,24 +231,24 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
             "candidate_names": list(summary.candidates),
             "judge_names": list(summary.judges),
             "judge_stamps": sorted(
-                {runs.stamp_of(rooms.workspace, summary.id, name) for name in judges}
+                {runs.stamp_of(services.workspace, summary.id, name) for name in judges}
             ),
             "seed": plan.seed,
             "policy": str(plan.policy),
             "enough_usd": enough,
             "budget_usd": plan.budget_usd,
             "regrade": plan.regrade_of is not None,
-            "regrades": list(rooms.workspace.archive.runs.regrades(summary.id))
+            "regrades": list(services.workspace.archive.runs.regrades(summary.id))
             if summary.not_graded
             else [],
             "beside": side_by_side([summary]) if summary.not_graded else None,
         },
         "review": review,
-        "grades": _grades_of(rooms.workspace, summary),
+        "grades": _grades_of(services.workspace, summary),
         "said_protocol": wording.checks(review["protocol"]),
         "suggested": protocol.numbers(SUGGESTED),
         "models": [
-            model.ref for model in starting.known_models(rooms.workspace) if model.ref != PERSON
+            model.ref for model in starting.known_models(services.workspace) if model.ref != PERSON
         ],
         "tasks": tasks,
         "start": start,
@@ -252,9 +258,13 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
             _failure(trial, trial.failure) for trial in failed if trial.failure is not None
         ],
         "failure_kinds": [{"kind": kind, "fault": fault, "n": n} for kind, fault, n in kinds],
-        "causes": [_cause(cause, failed) for cause in causes_of(rooms.workspace, summary)],
-        "paused": None if pause is None else documents.pause_document(pause, summary.id, enough),
-        "remaining": documents.remaining_document(remaining_cost(rooms.workspace, plan, summary)),
+        "causes": [_cause(cause, failed) for cause in causes_of(services.workspace, summary)],
+        "paused": None
+        if pause is None
+        else run_documents.pause_document(pause, summary.id, enough),
+        "remaining": run_documents.remaining_document(
+            remaining_cost(services.workspace, plan, summary)
+        ),
     }
 
 

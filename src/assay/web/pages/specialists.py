@@ -12,7 +12,7 @@ from assay.app.specialists.verify import verify
 from assay.app.statistics import charts
 from assay.app.statistics.results import wording
 from assay.domain.errors import UnknownName
-from assay.web.context import rooms_of
+from assay.web.context import services_of
 from assay.web.query_params import reads
 from assay.web.responses import Answer
 from assay.web.templating import page_of
@@ -25,7 +25,7 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/specialists.json")
 def specialists_twin(request: Request) -> Response:
-    return Answer(specialists(rooms_of(request).workspace))
+    return Answer(specialists(services_of(request).workspace))
 
 
 @router.get("/specialists")
@@ -34,7 +34,7 @@ def specialists_page(request: Request) -> Response:
     """Show templates and snapshots; with `verify`, the path of a listed snapshot, compare that one
     with the store too.
     """
-    workspace, asked = rooms_of(request).workspace, request.query_params.get("verify")
+    workspace, asked = services_of(request).workspace, request.query_params.get("verify")
     listed = specialists(workspace)
     known = [each.path for each in listed.snapshots]
     if asked is not None and asked not in known:

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse
 
 from assay.app.registry import runs as registry
 from assay.app.review import decisions
-from assay.app.statistics import charts, csv_tables, documents
+from assay.app.statistics import charts, csv_tables, statistics_documents
 from assay.app.statistics.live_report import StatisticsDetails, StatisticsOverview, trials_behind
 from assay.app.statistics.results import by_verdict
 from assay.app.statistics.run_choice import choose
@@ -22,7 +22,7 @@ from assay.app.wire import attributes
 from assay.domain.errors import UnknownName
 from assay.domain.run_choice import RunChoice
 from assay.domain.selection import RunSummary, Selection
-from assay.web.context import rooms_of
+from assay.web.context import services_of
 from assay.web.formatting import plural
 from assay.web.pages.statistics_parts import behind_parts, first_parts, matrix_part, trial_parts
 from assay.web.pages.statistics_query import FILTERS, SWITCHES, StatisticsQuery
@@ -83,11 +83,11 @@ def results_page(
     asked = StatisticsQuery(request)
     if asked.names_no_runs:
         # The links of the page stay in this suite if a run of another one starts meanwhile.
-        newest = rooms_of(request).workspace.archive.runs.matching(asked.selection, limit=1)
+        newest = services_of(request).workspace.archive.runs.matching(asked.selection, limit=1)
         asked.filters["suite"] = tuple(run.suite for run in newest)
-    overview = rooms_of(request).overviews.of(asked.selection, **asked.how)
+    overview = services_of(request).overviews.of(asked.selection, **asked.how)
     within("from", start, len(overview.tasks))
-    summaries = registry.runs(rooms_of(request).workspace, limit=_CHOICES)
+    summaries = registry.runs(services_of(request).workspace, limit=_CHOICES)
     return page_of(
         request,
         "statistics/results.html",
@@ -109,7 +109,7 @@ def report_file(request: Request, ending: str) -> Response:
     """
     name = known("format", ending, _REPORTS)
     form, kind = _REPORTS[name]
-    file = rooms_of(request).exports.file(form, StatisticsQuery(request).selection)
+    file = services_of(request).exports.file(form, StatisticsQuery(request).selection)
     return download(file.chunks(), f"assay-results.{name}", kind)
 
 
@@ -122,7 +122,7 @@ def statistics_twin(request: Request) -> Response:
     with their filters.
     """
     asked = StatisticsQuery(request)
-    overviews = rooms_of(request).overviews
+    overviews = services_of(request).overviews
     first, behind = (
         overviews.of(asked.selection, **asked.how),
         overviews.behind(asked.selection, **asked.how),
@@ -142,7 +142,7 @@ def behind_page(request: Request) -> Response:
         return RedirectResponse(
             asked.address("/statistics/behind", criterion=None), status_code=303
         )
-    overviews = rooms_of(request).overviews
+    overviews = services_of(request).overviews
     first, details = (
         overviews.of(asked.selection, **asked.how),
         overviews.behind(asked.selection, **asked.how),
@@ -184,7 +184,7 @@ def _candidate(request: Request, asked: StatisticsQuery) -> str | None:
     asked_name = request.query_params.get("candidate")
     if not asked_name:
         return None
-    archive, selection = rooms_of(request).workspace.archive, _chosen(request, asked)
+    archive, selection = services_of(request).workspace.archive, _chosen(request, asked)
     names = [name for run in archive.runs.matching(selection) for name in run.candidates]
     if asked_name in names or asked_name in archive.scores.candidates(selection):
         return asked_name
@@ -193,17 +193,17 @@ def _candidate(request: Request, asked: StatisticsQuery) -> str | None:
 
 def _chosen(request: Request, asked: StatisticsQuery) -> Selection:
     """Return the selection with the same runs as the page Results."""
-    return choose(rooms_of(request).workspace, asked.selection, asked.a, asked.b).selection
+    return choose(services_of(request).workspace, asked.selection, asked.a, asked.b).selection
 
 
 class _Trials:
     def __init__(self, request: Request, start: int) -> None:
-        self.asked, archive = StatisticsQuery(request), rooms_of(request).workspace.archive
+        self.asked, archive = StatisticsQuery(request), services_of(request).workspace.archive
         self.candidate, self.number = _candidate(request, self.asked), _number(request)
         which: dict[str, Any] = {"candidate": self.candidate, "number": self.number}
         selection = _chosen(request, self.asked)
         rows, self.more = trials_behind(
-            rooms_of(request).workspace, selection, **which, start=start, limit=TRIALS_SHOWN
+            services_of(request).workspace, selection, **which, start=start, limit=TRIALS_SHOWN
         )
         if start and not rows:
             # Counted only for a page beyond the last one, because counting reads every trial.
@@ -255,7 +255,7 @@ def one_trial(
     request: Request, trial_id: str, candidate: str | None = None, judge: str | None = None
 ) -> Response:
     """Redirect to a trial's assessment."""
-    key, archive = decisions.trial_key(trial_id), rooms_of(request).workspace.archive
+    key, archive = decisions.trial_key(trial_id), services_of(request).workspace.archive
     row = (
         None
         if key is None
@@ -279,7 +279,7 @@ def statistics_chart(request: Request, name: str, dark: bool = False) -> Respons
     if kind not in charts.KINDS:
         raise UnknownName("chart", name, remedy=f"Kinds: {', '.join(charts.KINDS)}.")
     asked = StatisticsQuery(request)
-    overviews, selection = rooms_of(request).overviews, asked.selection
+    overviews, selection = services_of(request).overviews, asked.selection
     if kind == "scores":
         chart = overviews.behind(selection, **asked.how).scores
     else:
@@ -293,7 +293,7 @@ def statistics_chart(request: Request, name: str, dark: bool = False) -> Respons
 def table_file(request: Request, name: str) -> Response:
     """Return one table of the page as CSV."""
     name = known("table", name, csv_tables.TABLES)
-    asked, overviews = StatisticsQuery(request), rooms_of(request).overviews
+    asked, overviews = StatisticsQuery(request), services_of(request).overviews
     if csv_tables.needs_every_row(name):
         body = csv_tables.details_csv(name, overviews.behind(asked.selection, **asked.how))
     else:
@@ -426,11 +426,11 @@ def _document(
 ) -> Mapping[str, object]:
     return {
         "filters": {name: list(values) for name, values in asked.filters.items() if values},
-        "stats": documents.scores_document(behind.standing),
-        "rank": documents.ranking_document(behind.ranks),
+        "stats": statistics_documents.scores_document(behind.standing),
+        "rank": statistics_documents.ranking_document(behind.ranks),
         "compare": None
         if behind.contrast is None
-        else documents.comparison_document(behind.contrast),
+        else statistics_documents.comparison_document(behind.contrast),
         "protocols": [dict(protocol) for protocol in first.protocols],
         "incomplete": dict(first.incomplete),
         "read": {"at": behind.read_at, "event": behind.newest, "decisions_since": behind.since},

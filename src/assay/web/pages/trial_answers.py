@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 
 from assay.app.comparison import trial_answers
 from assay.app.review.drawn_responses import prose_tree
-from assay.web.context import rooms_of
+from assay.web.context import services_of
 from assay.web.formatting import seconds
 from assay.web.responses import Answer, download
 from assay.web.safe_text import visible
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from assay.app.comparison.trial_answers import TrialAnswers
     from assay.domain.failure import Failure
 
-MOST_SHOWN: Final = 1_000_000
+MAX_SHOWN: Final = 1_000_000
 """Maximum characters of one text on the page; the page links to the file with the full text."""
 
 router = APIRouter(include_in_schema=False)
@@ -32,14 +32,14 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/runs/{run_id}/trials/{trial_id}/answers.json")
 def answers_twin(request: Request, run_id: str, trial_id: str) -> Response:
-    answers = trial_answers.trial_answers(rooms_of(request).workspace, run_id, trial_id)
+    answers = trial_answers.trial_answers(services_of(request).workspace, run_id, trial_id)
     return Answer(trial_answers.trial_answers_document(answers))
 
 
 @router.get("/runs/{run_id}/trials/{trial_id}/answers")
 def answers_page(request: Request, run_id: str, trial_id: str) -> Response:
     """Show a trial's prompt and each candidate's whole answer."""
-    answers = trial_answers.trial_answers(rooms_of(request).workspace, run_id, trial_id)
+    answers = trial_answers.trial_answers(services_of(request).workspace, run_id, trial_id)
     here = f"/runs/{quote(answers.summary.id, safe='')}/trials/{quote(trial_id, safe='')}/answers"
     trial = answers.trial
     return page_of(
@@ -63,7 +63,7 @@ def answers_page(request: Request, run_id: str, trial_id: str) -> Response:
 @router.get("/runs/{run_id}/trials/{trial_id}/answers/{place}.txt")
 def answer_file(request: Request, run_id: str, trial_id: str, place: int) -> Response:
     """Return one answer as a file, unchanged and in full length."""
-    text = trial_answers.answer_text(rooms_of(request).workspace, run_id, trial_id, place)
+    text = trial_answers.answer_text(services_of(request).workspace, run_id, trial_id, place)
     return download(text, f"{trial_id}-{place}.txt", "text/plain; charset=utf-8")
 
 
@@ -79,7 +79,7 @@ def _state(answers: TrialAnswers) -> str:
 def _answers(trial: TrialAnswers, here: str) -> Any:
     for place, ((name, answer), sent) in enumerate(zip(trial.answers, trial.sent, strict=True), 1):
         yield {
-            "sent": [(message.role, visible(message.content[:MOST_SHOWN])) for message in sent],
+            "sent": [(message.role, visible(message.content[:MAX_SHOWN])) for message in sent],
             "name": visible(name),
             **_shown(answer.text or ""),
             "there": answer.text is not None,
@@ -88,7 +88,7 @@ def _answers(trial: TrialAnswers, here: str) -> Any:
             "tokens": answer.output_tokens,
             "took": None if answer.latency_s is None else seconds(answer.latency_s),
             "cost_usd": answer.cost_usd,
-            "log": visible(trial.logs.get(name, "")[:MOST_SHOWN]),
+            "log": visible(trial.logs.get(name, "")[:MAX_SHOWN]),
             "file": f"{here}/{place}.txt",
         }
 
@@ -107,7 +107,7 @@ def _shown(text: str) -> Mapping[str, object]:
     """Return the displayed beginning of a text, with its length and the full length; `tree` renders
     the Markdown of prose.
     """
-    shown = text[:MOST_SHOWN]
+    shown = text[:MAX_SHOWN]
     return {
         "text": visible(shown),
         "tree": prose_tree(text),

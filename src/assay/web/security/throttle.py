@@ -19,9 +19,9 @@ WRONG_S: Final = 0.5
 another.
 """
 
-_MOST_TRIES: Final = 20  # waiting responses per address
+_MAX_TRIES: Final = 20  # waiting responses per address
 # waiting responses in total, because an attacker may have any number of addresses
-_MOST_WAITING: Final = 200
+_MAX_WAITING: Final = 200
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class WrongTokens:
         are waiting.
         """
         turn = self._turns.setdefault(address, _Turn())
-        if turn.wait >= _MOST_TRIES or self._waiting >= _MOST_WAITING:
+        if turn.wait >= _MAX_TRIES or self._waiting >= _MAX_WAITING:
             if not turn.wait:
                 del self._turns[address]
             return False

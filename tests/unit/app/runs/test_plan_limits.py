@@ -14,7 +14,7 @@ from tests.support.sets import write_set
 from assay.app.runs import execution, extension, preflight
 from assay.app.workspace import Workspace
 from assay.domain.errors import InputError
-from assay.domain.run import MOST_PLANNED, MOST_TRIALS, PlannedTask, RunOptions, within_bounds
+from assay.domain.run import MAX_PLANNED, MAX_TRIALS, PlannedTask, RunOptions, within_bounds
 from assay.engine.planning import planned_tasks
 
 SUITE = """\
@@ -43,7 +43,7 @@ def look(
     preflight.look_ahead(workspace, suite, options)
 
 
-@pytest.mark.parametrize("trials", [MOST_TRIALS + 1, 99_999_999_999, 10**30])
+@pytest.mark.parametrize("trials", [MAX_TRIALS + 1, 99_999_999_999, 10**30])
 def test_a_number_of_trials_that_no_task_can_have_is_refused_at_once(
     workspace: Workspace, tmp_path: Path, trials: int
 ) -> None:
@@ -55,7 +55,7 @@ def test_a_number_of_trials_that_no_task_can_have_is_refused_at_once(
         look(workspace, path, trials=trials)
     assert refused.value.where == "--trials"
     assert time.monotonic() - began < 20
-    look(workspace, path, trials=MOST_TRIALS)
+    look(workspace, path, trials=MAX_TRIALS)
 
 
 def test_a_suite_file_says_so_at_its_line(workspace: Workspace, tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ def test_a_suite_file_says_so_at_its_line(workspace: Workspace, tmp_path: Path) 
 
 def test_a_plan_is_bounded_over_all_its_tasks(workspace: Workspace, tmp_path: Path) -> None:
     suite = preflight.load(workspace, write_set(tmp_path, things=1), judge="human")
-    (planned,) = planned_tasks(suite, RunOptions(trials=MOST_TRIALS))
-    fit = MOST_PLANNED // MOST_TRIALS
+    (planned,) = planned_tasks(suite, RunOptions(trials=MAX_TRIALS))
+    fit = MAX_PLANNED // MAX_TRIALS
     assert len(list(within_bounds([planned] * fit, "trials"))) == fit
     with pytest.raises(InputError, match=r"2,010,000 trials for the first 201 tasks"):
         list(within_bounds([planned] * 1000, "trials"))

@@ -10,7 +10,7 @@ from assay.report.charts.chart import SPOKEN, Chart
 from assay.report.charts.svg.canvas import BOLD, SMALL, AxisScale, Canvas, horizontal_axis, width_of
 from assay.report.charts.svg.intervals import NARROW
 
-MOST_PAIRS: Final = 40
+MAX_PAIRS: Final = 40
 _LOOKS: Final = {
     "better": ("better", "circle"),
     "worse": ("worse", "diamond"),
@@ -21,14 +21,14 @@ _LOOKS: Final = {
 
 def draw_pairs(canvas: Canvas, chart: Chart) -> None:
     """Draw each pair once, with those of the best candidate first; if there are very many, only the
-    first `MOST_PAIRS`.
+    first `MAX_PAIRS`.
     """
     place_of = {name: place for place, name in enumerate(chart.settings["order"])}
     once = sorted(
         (row for row in chart.rows if place_of[str(row["row"])] < place_of[str(row["column"])]),
         key=lambda row: (place_of[str(row["row"])], place_of[str(row["column"])]),
     )
-    rows, narrow = once[:MOST_PAIRS], canvas.width < NARROW
+    rows, narrow = once[:MAX_PAIRS], canvas.width < NARROW
     labels = [f"{row['label']}, {row['decision']}" for row in rows]
     names = [str(row.get("name") or f"{row['row']} − {row['column']}") for row in rows]
     label_width = max(map(width_of, labels)) + 8
@@ -71,7 +71,7 @@ def draw_pairs(canvas: Canvas, chart: Chart) -> None:
             spoken,
             fill=canvas.colours[colour],
         )
-    if len(once) > MOST_PAIRS:
-        words = f"{MOST_PAIRS} of {len(once):,} pairs, those of the best candidates first. The CSV has all of them."
+    if len(once) > MAX_PAIRS:
+        words = f"{MAX_PAIRS} of {len(once):,} pairs, those of the best candidates first. The CSV has all of them."
         canvas.text(2, canvas.height + 12, words, colour="soft", size=SMALL, most=canvas.width - 4)
         canvas.height += 20

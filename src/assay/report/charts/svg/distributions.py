@@ -13,7 +13,7 @@ from assay.report.charts.chart import HREF, OFFSET, SPOKEN, Chart, Row
 from assay.report.charts.svg.canvas import BOLD, AxisScale, Canvas, horizontal_axis, width_of
 from assay.report.charts.svg.intervals import NARROW
 
-MOST_DOTS, MOST_OF_ALL = 60, 300
+MAX_DOTS, MAX_OF_ALL = 60, 300
 """Maximum dots for one candidate, and for all; with more trials, histograms are easier to read and
 take fewer bytes.
 """
@@ -44,7 +44,7 @@ def draw_scores(canvas: Canvas, chart: Chart) -> None:
     height = 58 if narrow else 40
     bottom = 4.0 + height * len(order)
     canvas.height = horizontal_axis(canvas, scale, 4, bottom, "score of a trial, points out of 100")
-    dots = len(chart.rows) <= MOST_OF_ALL and max(map(len, rows_of.values())) <= MOST_DOTS
+    dots = len(chart.rows) <= MAX_OF_ALL and max(map(len, rows_of.values())) <= MAX_DOTS
     for place, (name, rows) in enumerate(rows_of.items()):
         low = 4.0 + height * (place + 1) - 6
         baseline = low - 38 if narrow else low - 10

@@ -15,7 +15,7 @@ from assay.report.charts.svg.intervals import draw_forest, draw_ranks
 
 WIDE: Final = 680
 NARROW: Final = 340
-MOST_LINKS: Final = 60
+MAX_LINKS: Final = 60
 """Maximum links in a drawing; each is a stop for the Tab key, and a table next to the drawing has
 all of them.
 """
@@ -65,7 +65,7 @@ def draw_file(chart: Chart, colours: Mapping[str, str]) -> str:
 
 
 def _element(chart: Chart, colours: Mapping[str, str], width: int, name: str) -> str:
-    canvas = Canvas(width, colours, links=len(chart.rows) <= MOST_LINKS)
+    canvas = Canvas(width, colours, links=len(chart.rows) <= MAX_LINKS)
     _draw(canvas, chart)
     inside = canvas.written()
     # Screen readers do not see the children of an image, so a drawing with links has the role of a

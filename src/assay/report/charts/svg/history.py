@@ -13,7 +13,7 @@ from assay.report import wording
 from assay.report.charts.chart import HREF, Chart, Row
 from assay.report.charts.svg.canvas import SMALL, AxisScale, Canvas, shortened, width_of
 
-MOST_LINES: Final = 8
+MAX_LINES: Final = 8
 _LOOKS: Final = tuple(
     (colour, shape, dash)
     for shape, dash in (("circle", None), ("diamond", "6 3"))
@@ -50,7 +50,7 @@ def draw_trend(canvas: Canvas, chart: Chart) -> None:
             -_mean(by_candidate[name][-1]),
         ),
     )
-    shown = newest[:MOST_LINES]
+    shown = newest[:MAX_LINES]
     values = [
         float(value)
         for name in shown
@@ -107,8 +107,8 @@ def draw_trend(canvas: Canvas, chart: Chart) -> None:
             href = str(row[HREF]) if HREF in row else None
             canvas.mark(shape, x, y, 4.5, _spoken(row), href, fill=canvas.colours[colour])
     canvas.height = _legend(canvas, shown, bottom + 70)
-    if len(newest) > MOST_LINES:
-        words = f"{MOST_LINES} of {len(newest)} candidates: the best ones in the newest run. The table has all of them."
+    if len(newest) > MAX_LINES:
+        words = f"{MAX_LINES} of {len(newest)} candidates: the best ones in the newest run. The table has all of them."
         canvas.text(2, canvas.height + 12, words, colour="soft", size=SMALL, most=canvas.width - 4)
         canvas.height += 20
 

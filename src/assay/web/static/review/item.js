@@ -2,7 +2,7 @@
 
 import { boot, button, glyph, h, quoteButton, t, visible } from "../frame/dom.js";
 
-const MOST_LINES = 1500;
+const MAX_LINES = 1500;
 const BREAKS = /\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]/g;
 
 export const shownScore = (score) => (score === null ? "–" : String(Math.round(score * 1000) / 10));
@@ -81,7 +81,7 @@ function drawCode(item, view, at) {
   const text = pane.text.replace(BREAKS, "\n");
   if (!text) return h("p", { class: "soft inset" }, t("review.empty_response"));
   const lines = paint(text, pane.marks);
-  const shown = view.whole ? lines : lines.slice(0, MOST_LINES);
+  const shown = view.whole ? lines : lines.slice(0, MAX_LINES);
   const code = h("code", {});
   const quoted = quotedLines(item, at);
   shown.forEach((tokens, place) => {

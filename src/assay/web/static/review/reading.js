@@ -12,8 +12,8 @@ const TAGS = new Set("p br hr h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code em 
 const TURNS = new Set(["user", "assistant", "tool_call", "tool_result", "tool_error"]);
 const OPEN_LEVELS = 2;
 const SIMILAR = 0.5;
-const MOST_WORDS = 3_000;
-const MOST_ENTRIES = 1_000;
+const MAX_WORDS = 3_000;
+const MAX_ENTRIES = 1_000;
 const DEEPEST = 50;
 
 const ranges = (name) => {
@@ -98,8 +98,8 @@ function value(content, depth, name = null) {
   const [open, close] = Array.isArray(content) ? ["[", "]"] : ["{", "}"];
   if (!entries.length) return h("div", { class: "entry" }, label, `${open}${close}`);
   return h("details", { class: "entry", open: depth < OPEN_LEVELS }, h("summary", {}, label, open, h("span", { class: "soft" }, ` ${entries.length} `), close),
-    h("div", { class: "inside" }, entries.slice(0, MOST_ENTRIES).map(([key, one]) => value(one, depth + 1, key)),
-      entries.length > MOST_ENTRIES ? h("p", { class: "soft" }, t("review.more_entries", { n: entries.length - MOST_ENTRIES })) : null));
+    h("div", { class: "inside" }, entries.slice(0, MAX_ENTRIES).map(([key, one]) => value(one, depth + 1, key)),
+      entries.length > MAX_ENTRIES ? h("p", { class: "soft" }, t("review.more_entries", { n: entries.length - MAX_ENTRIES })) : null));
 }
 
 // --- evidence ------------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ export function drawBoth(item, view) {
 /** True if the texts share at least half of the longer one's words, and are short enough to compare. */
 function areSimilar(one, other) {
   const words = Math.max(one.length, other.length);
-  if (!words || words > MOST_WORDS) return false;
+  if (!words || words > MAX_WORDS) return false;
   const counts = new Map();
   for (const { word } of one) counts.set(word, (counts.get(word) ?? 0) + 1);
   let shared = 0;

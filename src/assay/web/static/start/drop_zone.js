@@ -4,7 +4,7 @@ import { byId, call, count, h, storage, t } from "../frame/dom.js";
 import { DRAFT } from "./set_editor.js";
 import { isText, setOfTexts } from "./text_files.js";
 
-const MOST_BYTES = 22 * 2 ** 20; // base64 in a body of 32 MB
+const MAX_BYTES = 22 * 2 ** 20; // base64 in a body of 32 MB
 const zone = byId("drop");
 const place = byId("dropped");
 let asked = 0;
@@ -38,7 +38,7 @@ const encoded = (file) => new Promise((done, fail) => {
 async function take(files) {
   const mine = ++asked;
   if (!files.length) return;
-  if (files.length > 500 || files.reduce((sum, { file }) => sum + file.size, 0) > MOST_BYTES) return message(t("drop.too_large"));
+  if (files.length > 500 || files.reduce((sum, { file }) => sum + file.size, 0) > MAX_BYTES) return message(t("drop.too_large"));
   const texts = files.filter(({ name }) => isText(name));
   if (texts.length >= 2 && texts.length === files.length) return toEditor(texts);
   place.replaceChildren(h("p", { class: "soft", role: "status" }, t("drop.reading", { n: files.length })));

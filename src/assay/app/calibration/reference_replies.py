@@ -6,23 +6,30 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from assay.analysis.calibration import JudgedReference, Swap
+from assay.analysis.judge_errors import JudgedReference, Swap
 from assay.app.calibration.paid_calls import PaidCalls
 from assay.app.calibration.setup import JudgeSetting, _evaluator
 from assay.app.wire import attributes
 from assay.domain.assessment import Assessment
 from assay.domain.failure import Failure, Fault
 from assay.engine.asking import Asker, GaveUp
-from assay.scoring.calibration import FIRST, SECOND, ReferenceSample, alone, pairs, side_by_side
+from assay.scoring.reference_samples import (
+    FIRST,
+    SECOND,
+    ReferenceSample,
+    alone,
+    pairs,
+    side_by_side,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from assay.scoring.evaluator import Sitting
+    from assay.scoring.evaluator import GradingAttempt
 
 
 @dataclass(slots=True, kw_only=True)
-class _Bench(PaidCalls):
+class ReferenceReplies(PaidCalls):
     """Makes the calls to the judge."""
 
     setting: JudgeSetting
@@ -41,9 +48,9 @@ class _Bench(PaidCalls):
         asker = self.open()
         slots = asyncio.Semaphore(int(str(self.workspace.settings.values["concurrency"])))
 
-        async def score(sitting: Sitting) -> Assessment | Failure:
+        async def score(grading: GradingAttempt) -> Assessment | Failure:
             async with slots:
-                return await self._ask(asker, sitting)
+                return await self._ask(asker, grading)
 
         async def alone_many(sample: ReferenceSample) -> JudgedReference:
             if sample.bypassed:
@@ -90,13 +97,13 @@ class _Bench(PaidCalls):
                 biases.setdefault(name, []).append(sum(values) / len(values) - sample.score)
         return biases
 
-    async def _ask(self, asker: Asker, sitting: Sitting) -> Assessment | Failure:
-        judge = _evaluator(self.setting, sitting)
-        (request,) = judge.ask(sitting)
+    async def _ask(self, asker: Asker, grading: GradingAttempt) -> Assessment | Failure:
+        judge = _evaluator(self.setting, grading)
+        (request,) = judge.ask(grading)
         try:
-            return await self.answer(asker, request, lambda reply: judge.read(sitting, (reply,)))
+            return await self.answer(asker, request, lambda reply: judge.read(grading, (reply,)))
         except GaveUp as gave_up:
-            self.failures.append((sitting.task.id.removeprefix("calibration/"), gave_up.failure))
+            self.failures.append((grading.task.id.removeprefix("calibration/"), gave_up.failure))
             return gave_up.failure
         finally:
             self.done += 1

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats  # type: ignore[import-untyped] # no stubs are installed
 
-from assay.analysis.calibration import JudgedReference, Swap, Trust, tier_of, trust
-from assay.domain.calibration import Tier
+from assay.analysis.judge_errors import JudgedReference, Swap, Trust, tier_of, trust
+from assay.domain.calibration_record import Tier
 
 
 def judged(pairs: list[tuple[float, float]], *, tolerance: float = 0.1) -> list[JudgedReference]:

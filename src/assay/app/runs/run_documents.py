@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from assay.app.review.documents import (
+from assay.app.review.review_documents import (
     ApprovalsDocument,
     CalibrationStampDocument,
     MessageDocument,

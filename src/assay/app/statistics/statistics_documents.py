@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from assay.app.review.attention import AttentionDocument, attention_document
-from assay.app.review.documents import ApprovalsDocument
+from assay.app.review.review_documents import ApprovalsDocument
 from assay.app.statistics.diagnostic_documents import (
     CalibratedRankingDocument,
     ComparisonDiagnosticsDocument,

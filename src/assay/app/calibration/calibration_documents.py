@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from assay.app.runs.documents import CostEstimateDocument, TokensDocument
+from assay.app.runs.run_documents import CostEstimateDocument, TokensDocument
 from assay.app.wire import Absent, Json, document, fill, optional, source
 
 if TYPE_CHECKING:
     from assay.app.calibration.setup import Calibrated, Foreseen
-    from assay.domain.calibration import CalibrationRecord
+    from assay.domain.calibration_record import CalibrationRecord
     from assay.domain.digest import JsonValue
 
 Range: TypeAlias = tuple[float, float]

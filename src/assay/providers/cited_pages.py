@@ -26,7 +26,7 @@ from assay.providers.session import TRANSPORT_ERRORS, CheckedResolver, raise_cal
 LARGEST_DOCUMENT: Final = 4 * 10**6
 """Maximum bytes of a document, before and after decompression."""
 TIMEOUT_S: Final = 30.0
-MOST_REDIRECTS: Final = 5
+MAX_REDIRECTS: Final = 5
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
@@ -47,7 +47,7 @@ async def fetch_document(
     place = url
     try:
         async with asyncio.timeout(timeout_s):
-            for _ in range(MOST_REDIRECTS + 1):
+            for _ in range(MAX_REDIRECTS + 1):
                 origin = _origin(url)
                 place = origin.netloc
                 moved = await _request(url, origin, rules)
@@ -56,7 +56,7 @@ async def fetch_document(
                 url = moved
     except TRANSPORT_ERRORS as error:
         raise_call_failed(error, place, timeout_s)
-    raise _failed(f"{place} redirected more than {MOST_REDIRECTS} times.")
+    raise _failed(f"{place} redirected more than {MAX_REDIRECTS} times.")
 
 
 async def _request(url: str, origin: Origin, rules: FetchRules) -> FetchedDocument | str:

@@ -16,7 +16,7 @@ from assay.ports import CommandRunner, Pages, TrialJournal, Workers, WorkspaceSo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class RunContext:
     """The settings, ports and limits that all trials of a run use.
 
     `slots`: limit on simultaneous calls. `work`: limit on requests that this machine carries out.

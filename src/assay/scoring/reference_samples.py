@@ -10,19 +10,19 @@ from itertools import combinations
 from typing import Final
 
 from assay.domain.assessment import Response
-from assay.domain.calibration import JudgeIdentity
+from assay.domain.calibration_record import JudgeIdentity
 from assay.domain.digest import derived_seed, digest, text_digest
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.suite import JudgeMode, JudgeSpec, Message, Rubric, Scoring, Task
 from assay.scoring.arena import page_parameters
-from assay.scoring.evaluator import Sitting
+from assay.scoring.evaluator import GradingAttempt
 from assay.scoring.judge import JUDGE_DEFAULTS
 from assay.scoring.prompts import ARENA, JOINT, PAIR, SOLO, system_prompt
 
 SEED: Final = 20_250_101
 """Base of the seeds of calibration calls: the same sample gets the same seed every time."""
 
-MOST_PAIRS: Final = 8
+MAX_PAIRS: Final = 8
 """Maximum number of pairs shown in both orders; each costs two calls."""
 
 FIRST, SECOND = "one", "other"
@@ -83,10 +83,10 @@ def parameters_of(judge: JudgeSpec) -> Parameters:
     return own.over(judge.model.parameters).over(JUDGE_DEFAULTS)
 
 
-def alone(sample: ReferenceSample, *, repeat: int) -> Sitting:
+def alone(sample: ReferenceSample, *, repeat: int) -> GradingAttempt:
     """Return a trial whose only response is the sample; `repeat` counts from 1."""
     task = _task(sample, sample.id)
-    return Sitting(
+    return GradingAttempt(
         task=task,
         responses=(Response(candidate=FIRST, text=sample.response),),
         labels={FIRST: "A"},
@@ -97,7 +97,7 @@ def alone(sample: ReferenceSample, *, repeat: int) -> Sitting:
 
 def side_by_side(
     reference_sample: ReferenceSample, other: ReferenceSample, *, swapped: bool
-) -> Sitting:
+) -> GradingAttempt:
     """Return a trial of two responses to one prompt; `one` is shown first unless `swapped`."""
     task = _task(reference_sample, f"{reference_sample.id}+{other.id}")
     shown = (
@@ -105,7 +105,7 @@ def side_by_side(
         Response(candidate=SECOND, text=other.response),
     )
     responses = shown[::-1] if swapped else shown
-    return Sitting(
+    return GradingAttempt(
         task=task,
         responses=responses,
         labels={response.candidate: label for response, label in zip(responses, "AB", strict=True)},
@@ -126,7 +126,7 @@ def pairs(
         if (left.prompt, left.context, left.expected)
         == (right.prompt, right.context, right.expected)
     ]
-    return tuple(sorted(pairs_, key=lambda pair: abs(pair[0].score - pair[1].score))[:MOST_PAIRS])
+    return tuple(sorted(pairs_, key=lambda pair: abs(pair[0].score - pair[1].score))[:MAX_PAIRS])
 
 
 def family(model: ModelSpec | str) -> str:

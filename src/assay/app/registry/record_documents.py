@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from assay.app.recorded_settings import graded_rubric, record_document, run_parameters
 from assay.app.review.attention import AttentionDocument, attention_document
-from assay.app.runs import documents as run_documents
+from assay.app.runs import run_documents as run_documents
 from assay.app.wire import Json, attributes, document, fill, source
 from assay.domain.identifiers import shown_trial
 

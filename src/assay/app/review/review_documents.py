@@ -10,7 +10,7 @@ from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 
 if TYPE_CHECKING:
-    from assay.domain.calibration import CalibrationRecord
+    from assay.domain.calibration_record import CalibrationRecord
     from assay.domain.decisions import Place
     from assay.domain.failure import Failure
     from assay.domain.opinions import OpinionsShown, StandingOpinion

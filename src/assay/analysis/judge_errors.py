@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from assay.analysis.figures import Figure, share, student_mean
-from assay.domain.calibration import Tier
+from assay.domain.calibration_record import Tier
 from assay.statistics.distributions import normal_quantile, t_quantile
 from assay.statistics.intervals import identical_interval
 from assay.statistics.judge_accuracy import calibration
