@@ -51,7 +51,7 @@ def breaches(root: Path) -> list[Breach]:
     """Return every breach below a project folder, in the order of files and lines."""
     places: list[Breach] = []
     classes: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    for path in sorted((root / "src" / "assay").rglob("*.py")):
+    for path in sorted((root / "src").rglob("*.py")):
         if NOT_OURS.isdisjoint(path.parts):
             tree, name = ast.parse(path.read_text("utf-8")), path.relative_to(root).as_posix()
             places.extend(first_lines(tree, name))

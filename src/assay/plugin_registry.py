@@ -6,9 +6,10 @@ A package offers a plug-in through an entry point:
     [project.entry-points."assay.importers"]
     my_format = "my_package.my_format"
 
-Assay's own plug-ins are listed in tables, because reading entry points takes 12 ms and imports
-`importlib.metadata` (25 ms). The command line reads entry points only for a name that is not in the
-table, or if it needs all plug-ins. A plug-in from a package cannot replace one of Assay's own.
+Plug-ins that Assay always needs are listed in tables, because reading entry points takes 12 ms and
+imports `importlib.metadata` (25 ms). Assay's distribution offers its other plug-ins through entry
+points too. The command line reads entry points only for a name that is not in the table, or if it
+needs all plug-ins. A plug-in from another package cannot replace one of Assay's own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
 
 from assay.domain.digest import bytes_digest
 from assay.domain.errors import SettingsError, UnknownName
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 Part = TypeVar("Part")
 
+DISTRIBUTION: Final = "assay-bench"
+"""Name of Assay's own distribution."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
@@ -37,7 +41,7 @@ class Offer:
     Attributes:
         package, version: of the distribution; None for Assay's own, and if unknown.
         problem: the reason why its name leads to another plug-in; empty if it can be loaded.
-        of_package: True if a package offers it.
+        of_package: True if another package offers it.
     """
 
     name: str
@@ -54,8 +58,8 @@ class Registry(Generic[Part]):
     Attributes:
         kind: word for such a plug-in in messages, for example "importer".
         group: entry-point group in which packages offer such plug-ins.
-        own: Assay's own plug-ins as `module` or `module:attribute`, in the order in which they are
-            tried.
+        own: plug-ins that Assay always needs, as `module` or `module:attribute`, in the order in
+            which they are tried.
         members: attributes that a plug-in must have.
     """
 
@@ -65,12 +69,20 @@ class Registry(Generic[Part]):
     members: tuple[str, ...]
 
     def plugin_names(self) -> tuple[str, ...]:
-        """Return the sorted names of plug-ins from installed packages."""
-        return tuple(sorted(_entry_points(self.group).keys() - self.own.keys()))
+        """Return the sorted names of plug-ins from other packages."""
+        entries = _entry_points(self.group).items()
+        return tuple(
+            name for name, entry in entries if name not in self.own and not _is_bundled(entry)
+        )
+
+    def own_names(self) -> tuple[str, ...]:
+        """Return the names of Assay's own plug-ins: those of the table, then the others, sorted."""
+        bundled = (name for name, entry in _entry_points(self.group).items() if _is_bundled(entry))
+        return (*self.own, *bundled)
 
     def names(self) -> tuple[str, ...]:
         """Return all names: Assay's own in the order of the table, then those of packages."""
-        return (*self.own, *self.plugin_names())
+        return (*self.own_names(), *self.plugin_names())
 
     def load(self, name: str) -> Part:
         """Return the plug-in with this name.
@@ -112,12 +124,15 @@ class Registry(Generic[Part]):
         """Yield every plug-in that Assay and installed packages offer, sorted within each package,
         with the reason why it cannot be used, if any. Loads none.
         """
-        for name in self.own:
+        own = self.own_names()
+        for name in own:
             yield Offer(name=name, package=None, version=None, problem="")
         chosen = _entry_points(self.group)
         for entry in _all_entry_points(self.group):
+            if _is_bundled(entry):
+                continue
             problem = ""
-            if entry.name in self.own:
+            if entry.name in own:
                 problem = f"is ignored, because Assay has its own {self.kind} of this name."
             elif chosen[entry.name] != entry:
                 problem = f"is ignored, because another package offers a {self.kind} of this name."
@@ -190,8 +205,15 @@ def _all_entry_points(group: str) -> tuple[EntryPoint, ...]:
 
 @lru_cache(maxsize=16)
 def _read_entry_points(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    """Return a group's entry points by name. Of several with the same name, the last counts."""
-    return {entry.name: entry for entry in _read_all_entry_points(group, path)}
+    """Return a group's entry points by name, sorted. Of several with the same name, Assay's own
+    counts, otherwise the last.
+    """
+    entries = _read_all_entry_points(group, path)
+    return {entry.name: entry for entry in sorted(entries, key=lambda e: (e.name, _is_bundled(e)))}
+
+
+def _is_bundled(entry: EntryPoint) -> bool:
+    return entry.dist is not None and entry.dist.name == DISTRIBUTION
 
 
 @lru_cache(maxsize=16)

@@ -226,6 +226,7 @@ if TYPE_CHECKING:
         Shape as Shape,
         explained_share as explained_share,
     )
+    from assay.exchange.parsing.foreign_names import foreign_names as foreign_names
     from assay.exchange.parsing.frames import (
         decoded as decoded,
         first_frame_rows as first_frame_rows,
@@ -258,6 +259,7 @@ if TYPE_CHECKING:
     )
     from assay.exchange.parsing.json_values import (
         JsonObject as JsonObject,
+        NotJson as NotJson,
         as_count as as_count,
         as_duration as as_duration,
         as_id as as_id,
@@ -265,11 +267,19 @@ if TYPE_CHECKING:
         as_messages as as_messages,
         as_number as as_number,
         as_object as as_object,
+        as_points as as_points,
         as_text as as_text,
+        as_texts as as_texts,
+        chat_messages as chat_messages,
+        content_text as content_text,
         from_text as from_text,
         from_unix as from_unix,
+        in_unit_range as in_unit_range,
         objects_in as objects_in,
+        parse_json as parse_json,
         pick as pick,
+        seconds_after as seconds_after,
+        seconds_between as seconds_between,
         shorten as shorten,
         storable as storable,
         to_text as to_text,
@@ -282,6 +292,7 @@ if TYPE_CHECKING:
     from assay.exchange.parsing.off_scale import OffScale as OffScale, ScaleCheck as ScaleCheck
     from assay.exchange.parsing.preferences import (
         PREFERENCE as PREFERENCE,
+        PREFERENCE_KIND as PREFERENCE_KIND,
         preference_assessment as preference_assessment,
     )
     from assay.exchange.parsing.score_rows import (
@@ -296,8 +307,17 @@ if TYPE_CHECKING:
     )
     from assay.exchange.parsing.yaml_documents import parse_yaml as parse_yaml
     from assay.exchange.parsing.zip_members import ZipMembers as ZipMembers
+    from assay.exchange.readers.batch_answers import (
+        BatchAnswer as BatchAnswer,
+        answer_of as answer_of,
+    )
+    from assay.exchange.readers.score_table import Origins as Origins
     from assay.exchange.results_folder.atomic_files import AtomicFile as AtomicFile
     from assay.formats.csv_lines import CsvLines as CsvLines, unguarded as unguarded
+    from assay.formats.parquet import (
+        PARQUET_MAGIC as PARQUET_MAGIC,
+        parquet_columns as parquet_columns,
+    )
     from assay.formats.separated import (
         cells_by_name as cells_by_name,
         is_utf8 as is_utf8,
@@ -404,6 +424,7 @@ _NAMES: Final = {
     "assay.domain.verdicts": ("Verdict", "VerdictRules"),
     "assay.exchange.importers": ("Importer", "LeavesArtifacts", "ReadOptions", "TakesCompanions"),
     "assay.exchange.parsing.explained": ("ANY_KEY", "Shape", "explained_share"),
+    "assay.exchange.parsing.foreign_names": ("foreign_names",),
     "assay.exchange.parsing.frames": ("decoded", "first_frame_rows", "frame_rows"),
     "assay.exchange.parsing.graded_rows": (
         "GradedRow",
@@ -428,6 +449,7 @@ _NAMES: Final = {
     ),
     "assay.exchange.parsing.json_values": (
         "JsonObject",
+        "NotJson",
         "as_count",
         "as_duration",
         "as_id",
@@ -435,24 +457,39 @@ _NAMES: Final = {
         "as_messages",
         "as_number",
         "as_object",
+        "as_points",
         "as_text",
+        "as_texts",
+        "chat_messages",
+        "content_text",
         "from_text",
         "from_unix",
+        "in_unit_range",
         "objects_in",
+        "parse_json",
         "pick",
+        "seconds_after",
+        "seconds_between",
         "shorten",
         "storable",
         "to_text",
     ),
     "assay.exchange.parsing.metric_grades": ("MetricGrades", "MetricValue", "outside_their_scale"),
     "assay.exchange.parsing.off_scale": ("OffScale", "ScaleCheck"),
-    "assay.exchange.parsing.preferences": ("PREFERENCE", "preference_assessment"),
+    "assay.exchange.parsing.preferences": (
+        "PREFERENCE",
+        "PREFERENCE_KIND",
+        "preference_assessment",
+    ),
     "assay.exchange.parsing.score_rows": ("AssessmentGatherer", "cell_number", "cell_text"),
     "assay.exchange.parsing.tables": ("TableRow", "read_header", "read_table"),
     "assay.exchange.parsing.yaml_documents": ("parse_yaml",),
     "assay.exchange.parsing.zip_members": ("ZipMembers",),
+    "assay.exchange.readers.batch_answers": ("BatchAnswer", "answer_of"),
+    "assay.exchange.readers.score_table": ("Origins",),
     "assay.exchange.results_folder.atomic_files": ("AtomicFile",),
     "assay.formats.csv_lines": ("CsvLines", "unguarded"),
+    "assay.formats.parquet": ("PARQUET_MAGIC", "parquet_columns"),
     "assay.formats.separated": (
         "cells_by_name",
         "is_utf8",

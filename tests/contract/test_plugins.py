@@ -183,7 +183,7 @@ SAMPLES: Mapping[str, Callable[[Path], Path]] = {
 }
 
 
-@pytest.mark.parametrize("name", IMPORTERS.own)
+@pytest.mark.parametrize("name", IMPORTERS.own_names())
 class TestOwnImporters(ImporterContract):
     @pytest.fixture(autouse=True)
     def choose(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,14 +351,14 @@ def test_without_a_package_its_names_are_unknown(tmp_path: Path) -> None:
         parse_ref("shout/loud")
 
 
+@pytest.mark.parametrize("name", ["set", "promptfoo"])
 def test_a_package_cannot_replace_an_own_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(
-        tmp_path, "impostor", "[assay.importers]\nset = tests.support.example_plugin.importer\n"
-    )
+    part = f"{name} = tests.support.example_plugin.importer\n"
+    install(tmp_path, "impostor", f"[assay.importers]\n{part}")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    assert IMPORTERS.load("set").NAME == "set"
+    assert IMPORTERS.load(name).NAME == name
     assert IMPORTERS.plugin_names() == ()
 
 

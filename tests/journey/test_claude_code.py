@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from assay.agents.claude_code import ClaudeCode, read_output
+from assay_agents.claude_code import ClaudeCode, read_output
 from assay.agents.workspaces import Work
 from assay.domain.calls import Usage
 from assay.domain.errors import SettingsError

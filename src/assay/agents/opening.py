@@ -20,7 +20,6 @@ WORKSPACE_AGENTS: Final[Registry[Callable[[str, Path], WorkingAgent]]] = Registr
         "echo": "assay.agents.commands:EchoAgent",
         "solution": "assay.agents.solution:SolutionAgent",
         "cmd": "assay.agents.commands:CommandAgent",
-        "claude-code": "assay.agents.claude_code:ClaudeCode",
     },
     members=("__call__",),
 )

@@ -24,9 +24,10 @@ It may also have
 Assay passes arguments by position and ignores any other attribute, so that later versions can ask
 for more without breaking an importer that lacks it.
 
-To add an importer to Assay, copy `readers/terminal_bench.py` to a new module in `readers/` and add
-a line to `formats.toml`. Other packages register importers in the entry-point group
-`assay.importers`. `assay.testing.ImporterContract` tests both kinds.
+To add an importer of another harness's format, copy `assay_importers/terminal_bench.py` to a new
+module next to it and add a line to the entry-point group `assay.importers` in `pyproject.toml`, as
+any other package does. Assay's own formats are in `readers/` and `formats.toml`.
+`assay.testing.ImporterContract` tests all of them.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ IMPORTERS: Final[Registry[Importer]] = Registry(
     },
     members=("NAME", "recognise", "read"),
 )
-"""Importers by format, as listed in `formats.toml`."""
+"""Importers by format: those of `formats.toml`, then those of the entry points."""
 
 
 def importer_named(name: str) -> Importer:

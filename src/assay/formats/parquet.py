@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, Final
 
-MAGIC: Final = b"PAR1"
+PARQUET_MAGIC: Final = b"PAR1"
 """The first bytes of every Parquet file."""
 
 _BATCH_ROWS: Final = 4096

@@ -16,7 +16,7 @@ from assay.domain.suite import Criterion
 PREFERENCE: Final = Criterion(
     name="preference", low=0.0, high=1.0, guidance="1: preferred, 0.5: tie, 0: the other one."
 )
-KIND: Final = "preferences"
+PREFERENCE_KIND: Final = "preferences"
 """Value of `provenance["kind"]` for a run whose grades are preferences."""
 
 

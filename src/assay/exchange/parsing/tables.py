@@ -12,7 +12,7 @@ from assay.exchange.parsing.input_files import FileSample, InputFile, Unreadable
 from assay.exchange.parsing.json_values import NotJson, parse_json
 from assay.formats.dotted_paths import value_at
 from assay.formats.json_lines import lines_of, row_of
-from assay.formats.parquet import MAGIC, parquet_rows
+from assay.formats.parquet import PARQUET_MAGIC, parquet_rows
 from assay.formats.separated import DELIMITERS, separated_rows, sniff_delimiter
 
 TableRow: TypeAlias = "dict[str, object]"
@@ -27,7 +27,11 @@ def read_header(sample: FileSample) -> list[str]:
     """
     head = sample.text
     # A NUL shows a binary file, or text in UTF-16.
-    if sample.head.startswith(MAGIC) or "\0" in head[:2000] or head.lstrip()[:1] in ("{", "["):
+    if (
+        sample.head.startswith(PARQUET_MAGIC)
+        or "\0" in head[:2000]
+        or head.lstrip()[:1] in ("{", "[")
+    ):
         return []
     # A lone CR ends a line too, as it does when the rows are read.
     first = head.split("\n", 1)[0].split("\r", 1)[0]
@@ -57,7 +61,7 @@ def read_table(
     an object get their key as `@key`.
     """
     sample = source.sample
-    if sample.head.startswith(MAGIC):
+    if sample.head.startswith(PARQUET_MAGIC):
         yield from _parquet(source)
     elif sample.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
         if sample.rows and not at:

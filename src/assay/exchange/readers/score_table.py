@@ -24,7 +24,7 @@ from assay.exchange.parsing.off_scale import ScaleCheck
 from assay.exchange.parsing.score_rows import AssessmentGatherer, cell_number, cell_text
 from assay.exchange.parsing.tables import TableRow, read_header, read_table
 from assay.formats.csv_lines import unguarded
-from assay.formats.parquet import MAGIC
+from assay.formats.parquet import PARQUET_MAGIC
 from assay.formats.separated import cells_by_name, is_utf8, separated_blocks, sniff_delimiter
 
 NAME: Final = "scores"
@@ -62,7 +62,7 @@ as `ranges`.
 
 def recognise(sample: FileSample) -> float | None:
     """Recognise the columns task, candidate and score."""
-    if sample.head.startswith(MAGIC):
+    if sample.head.startswith(PARQUET_MAGIC):
         # Parquet lists its columns at its end, so `--map` or another importer may fit better
         return 0.5
     columns = set(read_header(sample))

@@ -18,15 +18,47 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from assay.domain import import_records as records
-from assay.domain.failure import Failure, Fault
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing import json_values as js
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import folder_path, parent_folder, read_object
-from assay.exchange.parsing.off_scale import OffScale
+from assay.plugins import (
+    Failure,
+    Fault,
+    FileSample,
+    Found,
+    FoundAssessment,
+    FoundCandidate,
+    FoundGrade,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    InputFile,
+    JsonObject,
+    Noted,
+    NotJson,
+    OffScale,
+    ReadOptions,
+    Shape,
+    Skipped,
+    as_count,
+    as_duration,
+    as_list,
+    as_messages,
+    as_object,
+    as_points,
+    as_text,
+    content_text,
+    explained_share,
+    folder_path,
+    foreign_names,
+    from_text,
+    objects_in,
+    parent_folder,
+    parse_json,
+    pick,
+    read_object,
+    seconds_between,
+    shorten,
+    storable,
+)
 
 NAME: Final = "harbor"
 
@@ -67,7 +99,7 @@ def artifact_folders(source: InputFile, companions: Sequence[InputFile]) -> Coll
     return (_job_folder(source, kind),) if kind is not None and companions else ()
 
 
-def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
+def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run for the job, with a response and the rewards of every trial."""
     files = (source, *options.beside.get("companions", ()))
     job_file = next((file for file in files if _kind(file.sample) == "job"), None)
@@ -78,40 +110,40 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         if _kind(file.sample) == "trial"
     ]
     if not trials and job_file is not None:
-        results = map(js.as_object, js.as_list(job.get("trial_results")))
+        results = map(as_object, as_list(job.get("trial_results")))
         trials = [
             _Trial(result, f"{job_file.name}#{number}", None)
             for number, result in enumerate(results, 1)
         ]
     if not trials:
         why = "belongs to a Harbor job whose trials are not among the files; import the whole job folder."
-        yield records.Skipped(where=source.name, why=why)
+        yield Skipped(where=source.name, why=why)
         return
     configs = (read_object(file) for file in files if _kind(file.sample) == "config")
     config = next((config for config in configs if "datasets" in config), {})
-    candidates: dict[str, records.FoundCandidate] = {}
+    candidates: dict[str, FoundCandidate] = {}
     for trial in trials:
         name, model = _candidate(trial.result)
         candidates.setdefault(
-            name, records.FoundCandidate(name=name, model=model, metadata=_agent(trial.result))
+            name, FoundCandidate(name=name, model=model, metadata=_agent(trial.result))
         )
     if options.candidate is not None and len(candidates) > 1:
-        yield records.Noted(
+        yield Noted(
             where=source.name, what="the job has several agents, so Assay ignores `--candidate`."
         )
     given = options.candidate if len(candidates) == 1 else None
-    yield records.FoundRun(
+    yield FoundRun(
         suite=options.dataset or _suite(trials, config) or source.stem,
         format=NAME,
         candidates=tuple(
             replace(candidate, name=given or candidate.name) for candidate in candidates.values()
         ),
-        started=js.from_text(job.get("started_at")),
-        finished=js.from_text(job.get("finished_at")),
+        started=from_text(job.get("started_at")),
+        finished=from_text(job.get("finished_at")),
         complete=job_file is None or job.get("finished_at") is not None,
         provenance={
-            **js.pick(job, ("id", "n_total_trials", "stats", "started_at", "finished_at")),
-            **({"config": js.storable(config)} if config else {}),
+            **pick(job, ("id", "n_total_trials", "stats", "started_at", "finished_at")),
+            **({"config": storable(config)} if config else {}),
         },
     )
     trajectories = {
@@ -122,23 +154,23 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     scale = OffScale()
     for trial in trials:
         for name, value in _rewards(trial.result).items():
-            scale.learn(name, js.as_points(value))
+            scale.learn(name, as_points(value))
     counted: dict[tuple[str, str], int] = {}
     tasks: set[str] = set()
     for trial in sorted(
         trials, key=lambda trial: (str(trial.result.get("started_at") or ""), trial.where)
     ):
-        task = js.as_text(trial.result.get("task_name"))
+        task = as_text(trial.result.get("task_name"))
         if task is None:
-            yield records.Skipped(where=trial.where, why="has no task name.")
+            yield Skipped(where=trial.where, why="has no task name.")
             continue
         candidate = given or _candidate(trial.result)[0]
         number = counted[task, candidate] = counted.get((task, candidate), 0) + 1
         prompt, last_message = _trajectory(trial.file, trajectories)
         if task not in tasks:
             tasks.add(task)
-            metadata = js.pick(trial.result, ("task_id", "source", "task_checksum"))
-            yield records.FoundTask(id=task, prompt=js.as_messages(prompt), metadata=metadata)
+            metadata = pick(trial.result, ("task_id", "source", "task_checksum"))
+            yield FoundTask(id=task, prompt=as_messages(prompt), metadata=metadata)
         yield from _trial_records(trial, task, candidate, number, last_message, scale)
     yield from scale.remarks(source.name)
 
@@ -148,7 +180,7 @@ class _Trial(NamedTuple):
     the job's result).
     """
 
-    result: js.JsonObject
+    result: JsonObject
     where: str
     file: InputFile | None
 
@@ -158,20 +190,20 @@ def _kind(sample: FileSample) -> str | None:
     if sample.rows and b"\n" in head.strip():
         return None
     if b'"task_name"' in head and (b'"trial_name"' in head or b'"verifier_result"' in head):
-        document = js.as_object(sample.document)
+        document = as_object(sample.document)
         if "task_name" in document and (
             {"verifier_result", "exception_info", "agent_info"} & document.keys()
         ):
             return "trial"
     if b'"n_total_trials"' in head:
-        document = js.as_object(sample.document)
+        document = as_object(sample.document)
         if "n_total_trials" in document and "stats" in document:
             return "job"
     if b'"ATIF-v' in head:
         # A trajectory may hold hundreds of megabytes, so its kind is recognised from the beginning.
         return "trajectory" if b'"schema_version"' in head[:2000] else None
     if b'"agents"' in head or b'"trials_dir"' in head or b'"jobs_dir"' in head:
-        document = js.as_object(sample.document)
+        document = as_object(sample.document)
         if ("jobs_dir" in document and "agents" in document) or (
             "trials_dir" in document and "agent" in document
         ):
@@ -190,40 +222,34 @@ def _job_folder(source: InputFile, kind: str) -> str:
     return folder
 
 
-def _candidate(result: js.JsonObject) -> tuple[str, str | None]:
+def _candidate(result: JsonObject) -> tuple[str, str | None]:
     """Return the candidate's name (agent with model) and the model's reference."""
-    agent = js.as_object(result.get("agent_info"))
-    config = js.as_object(js.as_object(result.get("config")).get("agent"))
+    agent = as_object(result.get("agent_info"))
+    config = as_object(as_object(result.get("config")).get("agent"))
     name = (
-        js.as_text(agent.get("name"))
-        or js.as_text(config.get("name"))
-        or js.as_text(config.get("import_path"))
+        as_text(agent.get("name"))
+        or as_text(config.get("name"))
+        or as_text(config.get("import_path"))
         or "agent"
     )
-    info = js.as_object(agent.get("model_info"))
-    model = js.as_text(info.get("name")) or js.as_text(config.get("model_name"))
-    provider = js.as_text(info.get("provider"))
+    info = as_object(agent.get("model_info"))
+    model = as_text(info.get("name")) or as_text(config.get("model_name"))
+    provider = as_text(info.get("provider"))
     if model is not None and provider is not None and "/" not in model:
         model = f"{provider}/{model}"
     return (name if model is None else f"{name} ({model})"), model
 
 
-def _agent(result: js.JsonObject) -> js.JsonObject:
-    agent = js.as_object(result.get("agent_info"))
-    return {
-        "agent": js.as_text(agent.get("name")),
-        "agent_version": js.as_text(agent.get("version")),
-    }
+def _agent(result: JsonObject) -> JsonObject:
+    agent = as_object(result.get("agent_info"))
+    return {"agent": as_text(agent.get("name")), "agent_version": as_text(agent.get("version"))}
 
 
-def _suite(trials: Sequence[_Trial], config: js.JsonObject) -> str | None:
-    sources = {js.as_text(trial.result.get("source")) for trial in trials}
+def _suite(trials: Sequence[_Trial], config: JsonObject) -> str | None:
+    sources = {as_text(trial.result.get("source")) for trial in trials}
     if len(sources) == 1 and (only := sources.pop()) is not None:
         return only
-    names = [
-        js.as_text(js.as_object(dataset).get("name"))
-        for dataset in js.as_list(config.get("datasets"))
-    ]
+    names = [as_text(as_object(dataset).get("name")) for dataset in as_list(config.get("datasets"))]
     return names[0] if len(names) == 1 else None
 
 
@@ -238,14 +264,12 @@ def _trajectory(
     if beside is None:
         return "", None
     try:
-        steps = js.objects_in(js.as_object(js.parse_json(beside.read())).get("steps"))
-    except js.NotJson:
+        steps = objects_in(as_object(parse_json(beside.read())).get("steps"))
+    except NotJson:
         return "", None
-    prompts = (
-        js.content_text(step.get("message")) for step in steps if step.get("source") == "user"
-    )
+    prompts = (content_text(step.get("message")) for step in steps if step.get("source") == "user")
     replies = (
-        js.content_text(step.get("message"))
+        content_text(step.get("message"))
         for step in reversed(steps)
         if step.get("source") == "agent"
     )
@@ -254,26 +278,26 @@ def _trajectory(
     )
 
 
-def _rewards(result: js.JsonObject) -> js.JsonObject:
-    return js.as_object(js.as_object(result.get("verifier_result")).get("rewards"))
+def _rewards(result: JsonObject) -> JsonObject:
+    return as_object(as_object(result.get("verifier_result")).get("rewards"))
 
 
 def _trial_records(
     trial: _Trial, task: str, candidate: str, number: int, last_message: str | None, scale: OffScale
-) -> Iterator[records.Found]:
+) -> Iterator[Found]:
     result, where = trial.result, trial.where
     rewards = _rewards(result)
-    broke = js.as_object(result.get("exception_info"))
+    broke = as_object(result.get("exception_info"))
     usage, execution = (
-        js.as_object(result.get("agent_result")),
-        js.as_object(result.get("agent_execution")),
+        as_object(result.get("agent_result")),
+        as_object(result.get("agent_execution")),
     )
-    kind = js.shorten(broke.get("exception_type") or "error", 80)
+    kind = shorten(broke.get("exception_type") or "error", 80)
     failure = None
     if not rewards:
-        detail = js.shorten(broke.get("exception_message") or "the verifier gave no reward.")
+        detail = shorten(broke.get("exception_message") or "the verifier gave no reward.")
         failure = Failure(kind=kind if broke else "no_reward", fault=_fault(kind), detail=detail)
-    yield records.FoundResponse(
+    yield FoundResponse(
         task=task,
         candidate=candidate,
         trial=number,
@@ -282,27 +306,27 @@ def _trial_records(
         failure=failure,
         # As in Harbor, a trial that was rewarded although it timed out counts.
         finish_reason=kind if broke and failure is None else None,
-        input_tokens=js.as_count(usage.get("n_input_tokens")),
-        output_tokens=js.as_count(usage.get("n_output_tokens")),
-        latency_s=js.seconds_between(execution.get("started_at"), execution.get("finished_at")),
-        cost_usd=js.as_duration(usage.get("cost_usd")),
-        started=js.from_text(result.get("started_at")),
+        input_tokens=as_count(usage.get("n_input_tokens")),
+        output_tokens=as_count(usage.get("n_output_tokens")),
+        latency_s=seconds_between(execution.get("started_at"), execution.get("finished_at")),
+        cost_usd=as_duration(usage.get("cost_usd")),
+        started=from_text(result.get("started_at")),
     )
     if failure is not None:
         return
     alone = len(rewards) == 1
-    yield records.FoundAssessment(
+    yield FoundAssessment(
         task=task,
         trial=number,
         judge="verifier",
-        by=records.GradedBy.RULE,
+        by=GradedBy.RULE,
         where=where,
         grades=tuple(
-            records.FoundGrade(
+            FoundGrade(
                 candidate=candidate,
-                score=scale.score(name, js.as_points(value)),
+                score=scale.score(name, as_points(value)),
                 criterion="" if alone else name,
-                raw_score=js.as_points(value),
+                raw_score=as_points(value),
             )
             for name, value in rewards.items()
         )
@@ -311,18 +335,16 @@ def _trial_records(
 
 
 def _total(
-    rewards: js.JsonObject, candidate: str, scale: OffScale, *, alone: bool
-) -> tuple[records.FoundGrade, ...]:
+    rewards: JsonObject, candidate: str, scale: OffScale, *, alone: bool
+) -> tuple[FoundGrade, ...]:
     """Return the overall grade in a trial with several rewards: the one called `reward`.
 
     Empty if there is none.
     """
     if alone or "reward" not in rewards:
         return ()
-    raw = js.as_points(rewards["reward"])
-    return (
-        records.FoundGrade(candidate=candidate, score=scale.score("reward", raw), raw_score=raw),
-    )
+    raw = as_points(rewards["reward"])
+    return (FoundGrade(candidate=candidate, score=scale.score("reward", raw), raw_score=raw),)
 
 
 def _fault(kind: str) -> Fault:

@@ -17,34 +17,39 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.import_records import (
+from assay.plugins import (
+    PREFERENCE,
+    PREFERENCE_KIND,
     Found,
     FoundCandidate,
     FoundResponse,
     FoundRun,
     FoundTask,
     GradedBy,
-    Noted,
-    Skipped,
-)
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.json_rows import first_rows, objects_of, read_rows
-from assay.exchange.parsing.json_values import (
     JsonObject,
+    Noted,
+    Shape,
+    Skipped,
     as_messages,
     as_number,
     as_object,
     as_text,
+    explained_share,
+    first_rows,
+    foreign_names,
+    objects_of,
+    preference_assessment,
+    read_rows,
     to_text,
 )
-from assay.exchange.parsing.preferences import KIND, PREFERENCE, preference_assessment
+
+if TYPE_CHECKING:
+    from assay.plugins import FileSample, InputFile, ReadOptions
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "alpaca_eval"
 
@@ -87,7 +92,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             for name in names
         ),
         rubric=(PREFERENCE,) if compared else (),
-        provenance={"kind": KIND} if compared else {},
+        provenance={"kind": PREFERENCE_KIND} if compared else {},
     )
     yield from _rows(
         source,

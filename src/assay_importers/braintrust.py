@@ -21,25 +21,44 @@ from typing import Final
 
 import orjson
 
-from assay.domain.digest import JsonValue
-from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import (
+from assay.plugins import (
+    Failure,
+    Fault,
+    FileSample,
     Found,
     FoundCandidate,
     FoundResponse,
     FoundRun,
     FoundTask,
     GradedBy,
+    InputFile,
+    JsonObject,
+    JsonValue,
+    MetricGrades,
+    MetricValue,
     Noted,
+    ReadOptions,
+    Shape,
     Skipped,
+    as_count,
+    as_duration,
+    as_list,
+    as_messages,
+    as_number,
+    as_object,
+    as_text,
+    explained_share,
+    foreign_names,
+    from_text,
+    from_unix,
+    objects_in,
+    pick,
+    read_document,
+    read_rows,
+    shorten,
+    storable,
+    to_text,
 )
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing import json_values as js
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import read_document, read_rows
-from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue
 
 NAME: Final = "braintrust"
 
@@ -57,8 +76,8 @@ class _Trace:
     """
 
     parents: dict[str, str] = field(default_factory=dict)
-    scorers: dict[str, js.JsonObject] = field(default_factory=dict)
-    calls: list[tuple[str, js.JsonObject]] = field(default_factory=list)
+    scorers: dict[str, JsonObject] = field(default_factory=dict)
+    calls: list[tuple[str, JsonObject]] = field(default_factory=list)
 
     def scorer_above(self, span: str) -> str | None:
         """Return the scorer's span that contains this span; None if no scorer's span does."""
@@ -81,16 +100,14 @@ def recognise(sample: FileSample) -> float | None:
     document = sample.document
     if isinstance(document, list):
         return (
-            explained_share(document, _EVENT)
-            if _are_events(js.objects_in(document[:200]))
-            else None
+            explained_share(document, _EVENT) if _are_events(objects_in(document[:200])) else None
         )
-    file = js.as_object(document)
+    file = as_object(document)
     if _are_events(_first_list(file)[:200]):
         return explained_share(file, _FILE)
-    summary = js.as_object(file.get("summary"))
+    summary = as_object(file.get("summary"))
     named = "experimentName" in summary or "experiment_name" in summary
-    results = js.objects_in(file.get("results"))[:200]
+    results = objects_in(file.get("results"))[:200]
     is_result = (
         named
         and results
@@ -106,12 +123,12 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     summary, rows = {}, None
     if not _are_lines(source.sample):
         document = read_document(source)
-        file = js.as_object(document)
-        summary = js.as_object(file.get("summary"))
+        file = as_object(document)
+        summary = as_object(file.get("summary"))
         listed = (
             document
             if isinstance(document, list)
-            else next((js.as_list(file[key]) for key in _LISTS if key in file), [])
+            else next((as_list(file[key]) for key in _LISTS if key in file), [])
         )
         rows = [
             (row if isinstance(row, dict) else "is not a JSON object.", f"{source.name}#{number}")
@@ -120,21 +137,21 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     traces, experiments = _traces(
         row for row, _ in (rows or read_rows(source)) if not isinstance(row, str)
     )
-    name = js.as_text(summary.get("experimentName")) or js.as_text(summary.get("experiment_name"))
+    name = as_text(summary.get("experimentName")) or as_text(summary.get("experiment_name"))
     if name is None and len(experiments) == 1:
         name = next(iter(experiments))
     names = {options.candidate or name or source.stem} if len(experiments) < 2 else experiments
     yield FoundRun(
         suite=options.dataset
-        or js.as_text(summary.get("projectName"))
-        or js.as_text(summary.get("project_name"))
+        or as_text(summary.get("projectName"))
+        or as_text(summary.get("project_name"))
         or source.stem,
         format=NAME,
         candidates=tuple(
             FoundCandidate(name=candidate, metadata=options.model_info)
             for candidate in sorted(names)
         ),
-        provenance={"summary": js.storable(summary)} if summary else {},
+        provenance={"summary": storable(summary)} if summary else {},
         identity=f"braintrust experiment {next(iter(experiments))}"
         if len(experiments) == 1
         else None,
@@ -153,11 +170,11 @@ def _are_lines(sample: FileSample) -> bool:
     return bool(sample.rows) and not sample.rows[0].keys() & {*_LISTS, "summary"}
 
 
-def _first_list(file: js.JsonObject) -> list[js.JsonObject]:
-    return next((js.objects_in(file[key]) for key in _LISTS if isinstance(file.get(key), list)), [])
+def _first_list(file: JsonObject) -> list[JsonObject]:
+    return next((objects_in(file[key]) for key in _LISTS if isinstance(file.get(key), list)), [])
 
 
-def _are_events(rows: Iterable[js.JsonObject]) -> bool:
+def _are_events(rows: Iterable[JsonObject]) -> bool:
     """True if the rows are Braintrust events: spans of an experiment, some with scores."""
     listed = list(rows)
     return (
@@ -167,25 +184,25 @@ def _are_events(rows: Iterable[js.JsonObject]) -> bool:
     )
 
 
-def _is_root(row: js.JsonObject) -> bool:
+def _is_root(row: JsonObject) -> bool:
     """True if a row is the root span of a case, not a step or scorer inside it."""
     if isinstance(row.get("is_root"), bool):
         return row["is_root"] is True
-    return not js.as_list(row.get("span_parents")) and row.get("span_id") == row.get("root_span_id")
+    return not as_list(row.get("span_parents")) and row.get("span_id") == row.get("root_span_id")
 
 
-def _traces(rows: Iterable[js.JsonObject]) -> tuple[dict[str, _Trace], set[str]]:
+def _traces(rows: Iterable[JsonObject]) -> tuple[dict[str, _Trace], set[str]]:
     traces: defaultdict[str, _Trace] = defaultdict(_Trace)
     experiments: set[str] = set()
     for row in rows:
-        experiment = js.as_text(row.get("experiment_id"))
+        experiment = as_text(row.get("experiment_id"))
         if experiment is not None:
             experiments.add(experiment)
-        root, span = js.as_text(row.get("root_span_id")), js.as_text(row.get("span_id"))
+        root, span = as_text(row.get("root_span_id")), as_text(row.get("span_id"))
         if root is None or span is None or _is_root(row):
             continue
-        trace, kind = traces[root], js.as_object(row.get("span_attributes")).get("type")
-        parent = js.as_text(next(iter(js.as_list(row.get("span_parents"))), None))
+        trace, kind = traces[root], as_object(row.get("span_attributes")).get("type")
+        parent = as_text(next(iter(as_list(row.get("span_parents"))), None))
         if parent is not None:
             trace.parents[span] = parent
         if kind == "score":
@@ -193,7 +210,7 @@ def _traces(rows: Iterable[js.JsonObject]) -> tuple[dict[str, _Trace], set[str]]
                 key: row.get(key) for key in ("scores", "metadata", "span_attributes", "error")
             }
         elif kind == "llm":
-            trace.calls.append((span, js.as_object(row.get("metrics"))))
+            trace.calls.append((span, as_object(row.get("metrics"))))
     return traces, experiments
 
 
@@ -205,44 +222,44 @@ class _CaseReader:
         self._tasks: set[str] = set()
         self._grades = MetricGrades()
 
-    def case(self, row: js.JsonObject, where: str) -> Iterator[Found]:
-        candidate = self._candidate or js.as_text(row.get("experiment_id")) or "experiment"
+    def case(self, row: JsonObject, where: str) -> Iterator[Found]:
+        candidate = self._candidate or as_text(row.get("experiment_id")) or "experiment"
         task = _task_id(row)
         if task not in self._tasks:
             self._tasks.add(task)
             yield _task(task, row)
         self._trials[task, candidate] += 1
         trial = self._trials[task, candidate]
-        trace = self._traces.get(js.as_text(row.get("root_span_id")) or "", _Trace())
-        metrics = _metrics(js.as_object(row.get("metrics")), trace)
+        trace = self._traces.get(as_text(row.get("root_span_id")) or "", _Trace())
+        metrics = _metrics(as_object(row.get("metrics")), trace)
         error, output = row.get("error"), row.get("output")
         failure = None
         if error or output is None:
-            detail = js.shorten(js.to_text(error) if error else "there is no output.")
+            detail = shorten(to_text(error) if error else "there is no output.")
             failure = Failure(
                 kind="error" if error else "no_output", fault=Fault.HARNESS, detail=detail
             )
-        start, end = js.as_number(metrics.get("start")), js.as_number(metrics.get("end"))
-        duration = js.as_duration(metrics.get("duration"))
-        identity = js.as_text(row.get("id"))
+        start, end = as_number(metrics.get("start")), as_number(metrics.get("end"))
+        duration = as_duration(metrics.get("duration"))
+        identity = as_text(row.get("id"))
         yield FoundResponse(
             task=task,
             candidate=candidate,
             trial=trial,
             where=where,
-            content=None if failure is not None else js.to_text(output),
+            content=None if failure is not None else to_text(output),
             failure=failure,
-            input_tokens=js.as_count(metrics.get("prompt_tokens")),
-            output_tokens=js.as_count(metrics.get("completion_tokens")),
+            input_tokens=as_count(metrics.get("prompt_tokens")),
+            output_tokens=as_count(metrics.get("completion_tokens")),
             latency_s=duration
             if duration is not None or start is None or end is None
-            else js.as_duration(end - start),
-            cost_usd=js.as_duration(metrics.get("estimated_cost")),
-            started=js.from_unix(start) or js.from_text(row.get("created")),
+            else as_duration(end - start),
+            cost_usd=as_duration(metrics.get("estimated_cost")),
+            started=from_unix(start) or from_text(row.get("created")),
             identity=None if identity is None else f"braintrust {identity}",
         )
         if failure is None:
-            values = list(_values(js.as_object(row.get("scores")), trace))
+            values = list(_values(as_object(row.get("scores")), trace))
             yield from self._grades.assessments(
                 values, task=task, candidate=candidate, trial=trial, where=where
             )
@@ -254,28 +271,28 @@ class _CaseReader:
         yield from self._grades.notes(where)
 
 
-def _task_id(row: js.JsonObject) -> str:
-    record = js.as_text(row.get("dataset_record_id")) or js.as_text(
-        js.as_object(row.get("origin")).get("id")
+def _task_id(row: JsonObject) -> str:
+    record = as_text(row.get("dataset_record_id")) or as_text(
+        as_object(row.get("origin")).get("id")
     )
-    content = orjson.dumps(js.storable(row.get("input")), option=orjson.OPT_SORT_KEYS)
+    content = orjson.dumps(storable(row.get("input")), option=orjson.OPT_SORT_KEYS)
     return record or hashlib.sha256(content).hexdigest()[:10]
 
 
-def _task(task: str, row: js.JsonObject) -> FoundTask:
+def _task(task: str, row: JsonObject) -> FoundTask:
     value, expected = row.get("input"), row.get("expected")
-    is_chat = isinstance(value, list) and all("role" in js.as_object(turn) for turn in value)
+    is_chat = isinstance(value, list) and all("role" in as_object(turn) for turn in value)
     return FoundTask(
         id=task,
-        thing=js.shorten(value, 60).replace("\n", " "),
-        prompt=js.as_messages(value if is_chat else js.to_text(value)),
-        expected=() if expected is None else (js.to_text(expected),),
-        tags=tuple(tag for tag in js.as_list(row.get("tags")) if isinstance(tag, str)),
-        metadata=js.pick(row, ("metadata",)),
+        thing=shorten(value, 60).replace("\n", " "),
+        prompt=as_messages(value if is_chat else to_text(value)),
+        expected=() if expected is None else (to_text(expected),),
+        tags=tuple(tag for tag in as_list(row.get("tags")) if isinstance(tag, str)),
+        metadata=pick(row, ("metadata",)),
     )
 
 
-def _metrics(metrics: js.JsonObject, trace: _Trace) -> dict[str, JsonValue]:
+def _metrics(metrics: JsonObject, trace: _Trace) -> dict[str, JsonValue]:
     """Return the metrics of a case; if the root span has no tokens, adds those of the case's own
     model calls.
     """
@@ -284,21 +301,21 @@ def _metrics(metrics: js.JsonObject, trace: _Trace) -> dict[str, JsonValue]:
     own = [call for span, call in trace.calls if trace.scorer_above(span) is None]
     sums: dict[str, JsonValue] = {}
     for key in ("prompt_tokens", "completion_tokens", "estimated_cost"):
-        known = [number for call in own if (number := js.as_number(call.get(key))) is not None]
+        known = [number for call in own if (number := as_number(call.get(key))) is not None]
         if known:
             sums[key] = sum(known)
     return {**metrics, **sums}
 
 
-def _values(scores: js.JsonObject, trace: _Trace) -> Iterator[MetricValue]:
+def _values(scores: JsonObject, trace: _Trace) -> Iterator[MetricValue]:
     asked = {trace.scorer_above(span) for span, _ in trace.calls}
     spans = {name: span for span, row in trace.scorers.items() for name in _names(row)}
     for name, value in scores.items():
         span = spans.get(name)
-        metadata = js.as_object(trace.scorers[span].get("metadata")) if span is not None else {}
+        metadata = as_object(trace.scorers[span].get("metadata")) if span is not None else {}
         reason = (
-            js.as_text(metadata.get("rationale"))
-            or js.as_text(js.as_object(metadata.get(name)).get("rationale"))
+            as_text(metadata.get("rationale"))
+            or as_text(as_object(metadata.get(name)).get("rationale"))
             or ""
         )
         asked_a_model = span is not None and span in asked
@@ -313,7 +330,7 @@ def _values(scores: js.JsonObject, trace: _Trace) -> Iterator[MetricValue]:
         )
 
 
-def _names(scorer: js.JsonObject) -> set[str]:
+def _names(scorer: JsonObject) -> set[str]:
     """Return the names of the scores in a scorer's span, or the span's name if it lists none."""
-    name = js.as_text(js.as_object(scorer.get("span_attributes")).get("name"))
-    return set(js.as_object(scorer.get("scores"))) or ({name} if name else set())
+    name = as_text(as_object(scorer.get("span_attributes")).get("name"))
+    return set(as_object(scorer.get("scores"))) or ({name} if name else set())

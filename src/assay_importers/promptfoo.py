@@ -26,17 +26,49 @@ from typing import Final
 
 import orjson
 
-from assay.domain import import_records as records
-from assay.domain.digest import JsonValue
-from assay.domain.failure import Failure, Fault
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing import json_values as js
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import objects_of, read_rows
-from assay.exchange.parsing.off_scale import OffScale
-from assay.exchange.parsing.yaml_documents import parse_yaml
+from assay.plugins import (
+    Failure,
+    Fault,
+    FileSample,
+    Found,
+    FoundAssessment,
+    FoundCandidate,
+    FoundGrade,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    InputFile,
+    JsonObject,
+    JsonValue,
+    Noted,
+    NotJson,
+    OffScale,
+    ReadOptions,
+    Shape,
+    Skipped,
+    as_count,
+    as_duration,
+    as_list,
+    as_messages,
+    as_number,
+    as_object,
+    as_text,
+    chat_messages,
+    explained_share,
+    foreign_names,
+    from_text,
+    objects_in,
+    objects_of,
+    parse_json,
+    parse_yaml,
+    pick,
+    read_rows,
+    seconds_after,
+    shorten,
+    storable,
+    to_text,
+)
 
 NAME: Final = "promptfoo"
 
@@ -102,66 +134,66 @@ def recognise(sample: FileSample) -> float | None:
     )
 
 
-def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
+def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run: every pair of provider and prompt is a candidate, every test a task."""
     if source.sample.rows and any(_is_result(row) for row in source.sample.rows[:20]):
-        log: js.JsonObject = {}
-        summary: js.JsonObject = {}
+        log: JsonObject = {}
+        summary: JsonObject = {}
         columns = _Columns((row for row, _ in objects_of(source)), options)
         rows = read_rows(source)
     else:
         try:
-            parse = parse_yaml if _YAML.match(source.sample.head) else js.parse_json
-            log = js.as_object(parse(source.read()))
-        except js.NotJson as error:
-            yield records.Skipped(where=source.name, why=str(error))
+            parse = parse_yaml if _YAML.match(source.sample.head) else parse_json
+            log = as_object(parse(source.read()))
+        except NotJson as error:
+            yield Skipped(where=source.name, why=str(error))
             return
         inner = _summary(log)
         if inner is None:
-            yield records.Skipped(
+            yield Skipped(
                 where=source.name,
                 why="is not a promptfoo result: it holds neither results nor a table.",
             )
             return
         summary = inner
         results = _results(summary)
-        columns = _Columns(js.objects_in(results), options)
+        columns = _Columns(objects_in(results), options)
         rows = (
             (row if isinstance(row, dict) else "is not a JSON object.", f"{source.name}#{number}")
             for number, row in enumerate(results, 1)
         )
-    config = js.as_object(log.get("config"))
+    config = as_object(log.get("config"))
     first = next(iter(source.sample.rows), {})
-    evaluation = js.as_text(log.get("evalId")) or js.as_text(first.get("evalId"))
-    started = js.from_text(summary.get("timestamp")) or js.from_text(
-        js.as_object(log.get("metadata")).get("evaluationCreatedAt")
+    evaluation = as_text(log.get("evalId")) or as_text(first.get("evalId"))
+    started = from_text(summary.get("timestamp")) or from_text(
+        as_object(log.get("metadata")).get("evaluationCreatedAt")
     )
-    lasted = js.as_duration(js.as_object(summary.get("stats")).get("durationMs"))
-    yield records.FoundRun(
-        suite=options.dataset or js.as_text(config.get("description")) or source.stem,
+    lasted = as_duration(as_object(summary.get("stats")).get("durationMs"))
+    yield FoundRun(
+        suite=options.dataset or as_text(config.get("description")) or source.stem,
         format=NAME,
         candidates=columns.candidates(),
         started=started,
-        finished=None if lasted is None else js.seconds_after(started, lasted / 1000),
-        provenance={**js.pick(log, _SET_UP), **js.pick(summary, ("version", "stats"))},
+        finished=None if lasted is None else seconds_after(started, lasted / 1000),
+        provenance={**pick(log, _SET_UP), **pick(summary, ("version", "stats"))},
         identity=None if evaluation is None else f"promptfoo eval {evaluation}",
-        version=js.from_text(js.as_object(log.get("metadata")).get("exportedAt")),
+        version=from_text(as_object(log.get("metadata")).get("exportedAt")),
     )
-    version = js.as_number(summary.get("version"))
+    version = as_number(summary.get("version"))
     if version is not None and version > _KNOWN_VERSION:
         what = f"the results have format version {version:g}; Assay reads up to {_KNOWN_VERSION}, so some data may be missing."
-        yield records.Noted(where=source.name, what=what)
+        yield Noted(where=source.name, what=what)
     yield from _rows(rows, columns)
     yield from columns.scale.remarks(source.name)
 
 
-def _summary(document: object) -> js.JsonObject | None:
+def _summary(document: object) -> JsonObject | None:
     """Return the object with results or a table, at any known nesting in the document; None if
     there is neither.
     """
-    log = js.as_object(document)
-    for part in (js.as_object(log.get("results")), log):
-        results, table = part.get("results"), js.as_object(part.get("table"))
+    log = as_object(document)
+    for part in (as_object(log.get("results")), log):
+        results, table = part.get("results"), as_object(part.get("table"))
         if isinstance(results, list) and any(_is_result(row) for row in results[:50]):
             return part
         if isinstance(table.get("body"), list) and "head" in table:
@@ -172,7 +204,7 @@ def _summary(document: object) -> js.JsonObject | None:
 
 
 def _is_result(row: object) -> bool:
-    fields = js.as_object(row)
+    fields = as_object(row)
     return (
         "provider" in fields
         and ("vars" in fields or "testCase" in fields)
@@ -180,25 +212,25 @@ def _is_result(row: object) -> bool:
     )
 
 
-def _results(summary: js.JsonObject) -> list[JsonValue]:
+def _results(summary: JsonObject) -> list[JsonValue]:
     """Return rows as in format 3; if the file contains only a table, the rows are built from the
     table.
     """
-    results = js.as_list(summary.get("results"))
+    results = as_list(summary.get("results"))
     if results:
         return results
-    table = js.as_object(summary.get("table"))
-    head = js.as_object(table.get("head"))
-    prompts = [js.as_object(prompt) for prompt in js.as_list(head.get("prompts"))]
-    names = [js.to_text(name) for name in js.as_list(head.get("vars"))]
+    table = as_object(summary.get("table"))
+    head = as_object(table.get("head"))
+    prompts = [as_object(prompt) for prompt in as_list(head.get("prompts"))]
+    names = [to_text(name) for name in as_list(head.get("vars"))]
     rows: list[JsonValue] = []
-    for row in map(js.as_object, js.as_list(table.get("body"))):
-        test = js.as_object(row.get("test"))
-        variables = js.as_object(test.get("vars")) or dict(
-            zip(names, js.as_list(row.get("vars")), strict=False)
+    for row in map(as_object, as_list(table.get("body"))):
+        test = as_object(row.get("test"))
+        variables = as_object(test.get("vars")) or dict(
+            zip(names, as_list(row.get("vars")), strict=False)
         )
-        for at, output in enumerate(js.as_list(row.get("outputs"))):
-            cell = js.as_object(output)
+        for at, output in enumerate(as_list(row.get("outputs"))):
+            cell = as_object(output)
             prompt = prompts[at] if at < len(prompts) else {}
             rows.append(
                 {
@@ -213,17 +245,17 @@ def _results(summary: js.JsonObject) -> list[JsonValue]:
                     "testCase": cell.get("testCase") or test,
                     "description": row.get("description"),
                     "success": cell.get("pass"),
-                    "response": js.as_object(cell.get("response")) or {"output": cell.get("text")},
+                    "response": as_object(cell.get("response")) or {"output": cell.get("text")},
                 }
             )
     return rows
 
 
-def _provider(row: js.JsonObject) -> str | None:
+def _provider(row: JsonObject) -> str | None:
     provider = row.get("provider")
     if isinstance(provider, dict):
-        return js.as_text(provider.get("label")) or js.as_text(provider.get("id"))
-    return js.as_text(provider)
+        return as_text(provider.get("label")) or as_text(provider.get("id"))
+    return as_text(provider)
 
 
 class _Columns:
@@ -231,7 +263,7 @@ class _Columns:
     column too.
     """
 
-    def __init__(self, rows: Iterable[js.JsonObject], options: ReadOptions) -> None:
+    def __init__(self, rows: Iterable[JsonObject], options: ReadOptions) -> None:
         prompts: dict[str, dict[str, str]] = {}
         templates: set[str] = set()
         models: dict[str, str] = {}
@@ -242,8 +274,8 @@ class _Columns:
                 continue
             key, label = _column(row)
             prompts.setdefault(provider, {}).setdefault(key, label)
-            templates.add(label or js.as_text(row.get("promptId")) or key)
-            model = js.as_object(row.get("provider")).get("id")
+            templates.add(label or as_text(row.get("promptId")) or key)
+            model = as_object(row.get("provider")).get("id")
             models.setdefault(provider, model if isinstance(model, str) else provider)
             for component in _components(row):
                 self.scale.learn(_named(component), _score(component))
@@ -256,13 +288,13 @@ class _Columns:
         self._names = dict(zip(keys, names, strict=True))
         self._models = models
 
-    def of(self, row: js.JsonObject) -> str | None:
+    def of(self, row: JsonObject) -> str | None:
         provider = _provider(row)
         return None if provider is None else self._names.get((provider, _column(row)[0]))
 
-    def candidates(self) -> tuple[records.FoundCandidate, ...]:
+    def candidates(self) -> tuple[FoundCandidate, ...]:
         return tuple(
-            records.FoundCandidate(name=name, model=self._models.get(provider))
+            FoundCandidate(name=name, model=self._models.get(provider))
             for (provider, _), name in self._names.items()
         )
 
@@ -283,26 +315,24 @@ def candidate_names(columns: Sequence[tuple[str, str]]) -> list[str]:
     return names
 
 
-def _column(row: js.JsonObject) -> tuple[str, str]:
-    prompt = js.as_object(row.get("prompt"))
-    label = js.as_text(prompt.get("label")) or js.as_text(prompt.get("display")) or ""
+def _column(row: JsonObject) -> tuple[str, str]:
+    prompt = as_object(row.get("prompt"))
+    label = as_text(prompt.get("label")) or as_text(prompt.get("display")) or ""
     number = row.get("promptIdx")
-    key = (str(number) if number is not None else None) or js.as_text(row.get("promptId")) or label
+    key = (str(number) if number is not None else None) or as_text(row.get("promptId")) or label
     return key, label.strip().splitlines()[0] if label.strip() else ""
 
 
-def _rows(
-    rows: Iterable[tuple[js.JsonObject | str, str]], columns: _Columns
-) -> Iterator[records.Found]:
+def _rows(rows: Iterable[tuple[JsonObject | str, str]], columns: _Columns) -> Iterator[Found]:
     tasks: set[str] = set()
     trials: dict[tuple[str, str], int] = {}
     for row, where in rows:
         if isinstance(row, str):
-            yield records.Skipped(where=where, why=row)
+            yield Skipped(where=where, why=row)
             continue
         candidate = columns.of(row) if _is_result(row) else None
         if candidate is None:
-            yield records.Skipped(
+            yield Skipped(
                 where=where,
                 why="is not a result: it lacks a provider, variables or a grading result.",
             )
@@ -318,24 +348,24 @@ def _rows(
             yield from _assessments(row, task.id, candidate, trial, where, columns.scale)
 
 
-def _task(row: js.JsonObject, *, one_prompt: bool) -> records.FoundTask:
-    test = js.as_object(row.get("testCase"))
-    variables = js.as_object(row.get("vars")) or js.as_object(test.get("vars"))
+def _task(row: JsonObject, *, one_prompt: bool) -> FoundTask:
+    test = as_object(row.get("testCase"))
+    variables = as_object(row.get("vars")) or as_object(test.get("vars"))
     # promptfoo adds the conversation so far as a separate variable, which would make every turn a
     # different task.
     given = {key: value for key, value in variables.items() if not key.startswith("_")}
     asserted = [
         {key: assertion.get(key) for key in ("type", "value", "metric", "threshold", "weight")}
-        for assertion in map(js.as_object, js.as_list(test.get("assert")))
+        for assertion in map(as_object, as_list(test.get("assert")))
     ]
-    description = js.as_text(row.get("description")) or js.as_text(test.get("description"))
+    description = as_text(row.get("description")) or as_text(test.get("description"))
     digest = hashlib.sha256(
         orjson.dumps(
-            [js.storable(given), js.storable(asserted), description], option=orjson.OPT_SORT_KEYS
+            [storable(given), storable(asserted), description], option=orjson.OPT_SORT_KEYS
         )
     ).hexdigest()[:10]
     first_text = next((value for value in given.values() if isinstance(value, str)), "test")
-    thing = description or js.shorten(first_text, 60).replace("\n", " ")
+    thing = description or shorten(first_text, 60).replace("\n", " ")
     expected = [
         assertion["value"]
         for assertion in asserted
@@ -343,37 +373,33 @@ def _task(row: js.JsonObject, *, one_prompt: bool) -> records.FoundTask:
         and assertion["value"]
     ]
     prompt = (
-        js.chat_messages(js.as_object(row.get("prompt")).get("raw"))
+        chat_messages(as_object(row.get("prompt")).get("raw"))
         if one_prompt
-        else js.as_messages(
-            "\n".join(f"{key}: {js.to_text(value)}" for key, value in given.items())
-        )
+        else as_messages("\n".join(f"{key}: {to_text(value)}" for key, value in given.items()))
     )
-    return records.FoundTask(
-        id=f"{js.shorten(description, 60)} {digest}" if description else digest,
+    return FoundTask(
+        id=f"{shorten(description, 60)} {digest}" if description else digest,
         thing=thing,
         prompt=prompt,
-        expected=tuple(js.to_text(value) for value in expected[:1]),
+        expected=tuple(to_text(value) for value in expected[:1]),
         metadata={
-            "vars": js.storable(given),
-            "assert": js.storable(asserted),
-            **js.pick(test, ("metadata", "threshold")),
+            "vars": storable(given),
+            "assert": storable(asserted),
+            **pick(test, ("metadata", "threshold")),
         },
     )
 
 
-def _response(
-    row: js.JsonObject, task: str, candidate: str, trial: int, where: str
-) -> records.FoundResponse:
-    answer = js.as_object(row.get("response"))
+def _response(row: JsonObject, task: str, candidate: str, trial: int, where: str) -> FoundResponse:
+    answer = as_object(row.get("response"))
     output = answer.get("output")
-    error = js.as_text(row.get("error")) or js.as_text(answer.get("error"))
+    error = as_text(row.get("error")) or as_text(answer.get("error"))
     broke = row.get("failureReason") == _BROKE or (
         row.get("failureReason") is None and error is not None and output is None
     )
     failure = None
     if broke or output is None:
-        detail = js.shorten(error or "there is no output.")
+        detail = shorten(error or "there is no output.")
         lower = detail.lower()
         kind = (
             "timeout"
@@ -383,9 +409,9 @@ def _response(
             else "no_output"
         )
         failure = Failure(kind=kind, fault=Fault.PROVIDER, detail=detail)
-    usage = js.as_object(row.get("tokenUsage")) or js.as_object(answer.get("tokenUsage"))
-    latency = js.as_duration(row.get("latencyMs"))
-    return records.FoundResponse(
+    usage = as_object(row.get("tokenUsage")) or as_object(answer.get("tokenUsage"))
+    latency = as_duration(row.get("latencyMs"))
+    return FoundResponse(
         task=task,
         candidate=candidate,
         trial=trial,
@@ -393,46 +419,46 @@ def _response(
         # An object as JavaScript writes it, as in promptfoo's own tables.
         content=None if failure else output if isinstance(output, str) else _as_javascript(output),
         failure=failure,
-        finish_reason=js.as_text(answer.get("finishReason")),
-        input_tokens=js.as_count(usage.get("prompt")),
-        output_tokens=js.as_count(usage.get("completion")),
+        finish_reason=as_text(answer.get("finishReason")),
+        input_tokens=as_count(usage.get("prompt")),
+        output_tokens=as_count(usage.get("completion")),
         latency_s=None if latency is None else latency / 1000,
         identity=None
-        if (row_id := js.as_text(row.get("id"))) is None
+        if (row_id := as_text(row.get("id"))) is None
         else f"promptfoo result {row_id}",
-        cost_usd=js.as_duration(row.get("cost"))
-        if js.as_duration(row.get("cost"))
-        else js.as_duration(answer.get("cost")),
+        cost_usd=as_duration(row.get("cost"))
+        if as_duration(row.get("cost"))
+        else as_duration(answer.get("cost")),
     )
 
 
 def _as_javascript(output: object) -> str:
-    return json.dumps(js.storable(output), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(storable(output), ensure_ascii=False, separators=(",", ":"))
 
 
-def _components(row: js.JsonObject) -> list[js.JsonObject]:
+def _components(row: JsonObject) -> list[JsonObject]:
     """Return the results of a test's assertions, or the whole result if the file does not list the
     assertions.
     """
-    grading = js.as_object(row.get("gradingResult"))
+    grading = as_object(row.get("gradingResult"))
     components = [
         component
-        for component in js.objects_in(grading.get("componentResults"))
+        for component in objects_in(grading.get("componentResults"))
         if "score" in component or "pass" in component
     ]
     return components or ([_whole(row, grading)] if _graded(row, grading) else [])
 
 
-def _named(component: js.JsonObject) -> str:
-    assertion = js.as_object(component.get("assertion"))
-    return "\x1f".join(js.to_text(assertion.get(key)) for key in ("type", "metric", "value"))
+def _named(component: JsonObject) -> str:
+    assertion = as_object(component.get("assertion"))
+    return "\x1f".join(to_text(assertion.get(key)) for key in ("type", "metric", "value"))
 
 
 def _assessments(
-    row: js.JsonObject, task: str, candidate: str, trial: int, where: str, scale: OffScale
-) -> Iterator[records.Found]:
+    row: JsonObject, task: str, candidate: str, trial: int, where: str, scale: OffScale
+) -> Iterator[Found]:
     components = _components(row)
-    by_judge: dict[tuple[str, records.GradedBy], list[js.JsonObject]] = {}
+    by_judge: dict[tuple[str, GradedBy], list[JsonObject]] = {}
     for component in components:
         by_judge.setdefault(_judge(component, beside=components), []).append(component)
     for (judge, by), assertions in by_judge.items():
@@ -443,16 +469,16 @@ def _assessments(
         score = (
             None if unread else sum(weight * (score or 0.0) for weight, score in counted) / total
         )
-        raw = js.as_number(assertions[0].get("score")) if len(assertions) == 1 else score
-        reasons = [js.to_text(assertion.get("reason")) for assertion in assertions]
-        yield records.FoundAssessment(
+        raw = as_number(assertions[0].get("score")) if len(assertions) == 1 else score
+        reasons = [to_text(assertion.get("reason")) for assertion in assertions]
+        yield FoundAssessment(
             task=task,
             trial=trial,
             judge=judge,
             by=by,
             where=where,
             grades=(
-                records.FoundGrade(
+                FoundGrade(
                     candidate=candidate,
                     score=score,
                     raw_score=raw,
@@ -461,117 +487,109 @@ def _assessments(
                     else "\n".join(map(_line, assertions)),
                 ),
             ),
-            reply="\n\n".join(_words_of(assertions)) if by is records.GradedBy.MODEL else None,
-            input_tokens=_tokens(assertions, "prompt") if by is records.GradedBy.MODEL else None,
-            output_tokens=_tokens(assertions, "completion")
-            if by is records.GradedBy.MODEL
-            else None,
+            reply="\n\n".join(_words_of(assertions)) if by is GradedBy.MODEL else None,
+            input_tokens=_tokens(assertions, "prompt") if by is GradedBy.MODEL else None,
+            output_tokens=_tokens(assertions, "completion") if by is GradedBy.MODEL else None,
         )
 
 
-def _graded(row: js.JsonObject, grading: js.JsonObject) -> bool:
+def _graded(row: JsonObject, grading: JsonObject) -> bool:
     """True if the test has assertions; a test without assertions always passes, so its score of 1
     means nothing.
     """
     if "score" not in grading and "pass" not in grading:
         return False
-    test = js.as_object(row.get("testCase"))
+    test = as_object(row.get("testCase"))
     return (
-        bool(js.as_list(test.get("assert")))
-        or "no assertions" not in js.to_text(grading.get("reason")).lower()
+        bool(as_list(test.get("assert")))
+        or "no assertions" not in to_text(grading.get("reason")).lower()
     )
 
 
-def _whole(row: js.JsonObject, grading: js.JsonObject) -> js.JsonObject:
+def _whole(row: JsonObject, grading: JsonObject) -> JsonObject:
     """Return a result that lists no assertions as one set of all of the test's assertions."""
-    assertions = js.objects_in(js.as_object(row.get("testCase")).get("assert"))
+    assertions = objects_in(as_object(row.get("testCase")).get("assert"))
     flat = [
         *assertions,
-        *(nested for assertion in assertions for nested in js.objects_in(assertion.get("assert"))),
+        *(nested for assertion in assertions for nested in objects_in(assertion.get("assert"))),
     ]
     parts: list[JsonValue] = [{"assertion": dict(assertion)} for assertion in flat]
     return {**grading, "componentResults": parts}
 
 
-def _judge(
-    component: js.JsonObject, *, beside: Sequence[js.JsonObject]
-) -> tuple[str, records.GradedBy]:
+def _judge(component: JsonObject, *, beside: Sequence[JsonObject]) -> tuple[str, GradedBy]:
     """Return an assertion's judge and kind of grader; the kind is a model if a model may have
     influenced the score.
     """
     kind = _kind(component)
     if kind == "human":
-        return "human", records.GradedBy.PERSON
+        return "human", GradedBy.PERSON
     models = _models(component)
     if not models and kind == "max-score":  # it is computed from the scores of the other assertions
         models = [name for other in beside for name in _models(other)]
     if not models:
-        return NAME, records.GradedBy.RULE
+        return NAME, GradedBy.RULE
     names = ", ".join(dict.fromkeys(models))
     return (
         f"{kind or 'assert-set'} ({names})" if kind not in models[0] or not kind else names
-    ), records.GradedBy.MODEL
+    ), GradedBy.MODEL
 
 
-def _models(component: js.JsonObject, depth: int = 0) -> list[str]:
+def _models(component: JsonObject, depth: int = 0) -> list[str]:
     """Return the names of model-graded assertions in a component, including the component; empty if
     only rules decided.
     """
     kind = _kind(component)
     names: list[str] = []
     if kind in _BY_MODEL or kind not in _BY_RULE:
-        asked = js.as_object(component.get("assertion")).get("provider")
-        model = js.as_text(asked) or js.as_text(js.as_object(asked).get("id"))
+        asked = as_object(component.get("assertion")).get("provider")
+        model = as_text(asked) or as_text(as_object(asked).get("id"))
         names.append(kind if model is None else f"{kind} ({model})")
-    parts = js.objects_in(component.get("componentResults")) if depth < _DEEPEST else []
+    parts = objects_in(component.get("componentResults")) if depth < _DEEPEST else []
     names += [name for part in parts for name in _models(part, depth + 1)]
-    used = js.as_count(js.as_object(component.get("tokensUsed")).get("total"))
+    used = as_count(as_object(component.get("tokensUsed")).get("total"))
     if not names and used and not kind.startswith(_BY_EMBEDDING):
         names.append(kind or "assert-set")
     return names
 
 
-def _kind(component: js.JsonObject) -> str:
-    return (js.as_text(js.as_object(component.get("assertion")).get("type")) or "").removeprefix(
-        "not-"
-    )
+def _kind(component: JsonObject) -> str:
+    return (as_text(as_object(component.get("assertion")).get("type")) or "").removeprefix("not-")
 
 
-def _tokens(components: Sequence[js.JsonObject], key: str) -> int | None:
+def _tokens(components: Sequence[JsonObject], key: str) -> int | None:
     """Return the tokens that grading used; None if no assertion states them.
 
     An assertion set's count includes its members.
     """
-    counts = [
-        js.as_count(js.as_object(component.get("tokensUsed")).get(key)) for component in components
-    ]
+    counts = [as_count(as_object(component.get("tokensUsed")).get(key)) for component in components]
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 
 
-def _words_of(components: Sequence[js.JsonObject], depth: int = 0) -> list[str]:
+def _words_of(components: Sequence[JsonObject], depth: int = 0) -> list[str]:
     words: list[str] = []
     for component in components:
-        words.append(js.to_text(component.get("reason")))
+        words.append(to_text(component.get("reason")))
         if depth < _DEEPEST:
-            words += _words_of(js.objects_in(component.get("componentResults")), depth + 1)
+            words += _words_of(objects_in(component.get("componentResults")), depth + 1)
     return [text for text in words if text]
 
 
-def _score(component: js.JsonObject) -> float | None:
-    if js.as_object(component.get("metadata")).get("graderError") is True:
+def _score(component: JsonObject) -> float | None:
+    if as_object(component.get("metadata")).get("graderError") is True:
         return None  # the grader broke; promptfoo writes 0
-    score = js.as_number(component.get("score"))
+    score = as_number(component.get("score"))
     passed = component.get("pass")
     return float(passed) if score is None and isinstance(passed, bool) else score
 
 
-def _weight(component: js.JsonObject) -> float:
-    weight = js.as_number(js.as_object(component.get("assertion")).get("weight"))
+def _weight(component: JsonObject) -> float:
+    weight = as_number(as_object(component.get("assertion")).get("weight"))
     return 1.0 if weight is None or weight < 0 else weight
 
 
-def _line(component: js.JsonObject) -> str:
-    assertion = js.as_object(component.get("assertion"))
-    name = js.as_text(assertion.get("metric")) or js.as_text(assertion.get("type")) or "assertion"
-    return f"{name}: {'passed' if component.get('pass') else 'failed'}, {js.shorten(component.get('reason'), 300)}"
+def _line(component: JsonObject) -> str:
+    assertion = as_object(component.get("assertion"))
+    name = as_text(assertion.get("metric")) or as_text(assertion.get("type")) or "assertion"
+    return f"{name}: {'passed' if component.get('pass') else 'failed'}, {shorten(component.get('reason'), 300)}"

@@ -16,24 +16,43 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import (
+from assay.plugins import (
+    Failure,
+    Fault,
+    FileSample,
     Found,
     FoundCandidate,
     FoundResponse,
     FoundRun,
     FoundTask,
     GradedBy,
+    InputFile,
+    JsonObject,
+    MetricGrades,
+    MetricValue,
     Noted,
+    ReadOptions,
+    Shape,
     Skipped,
+    as_count,
+    as_duration,
+    as_list,
+    as_messages,
+    as_number,
+    as_object,
+    as_text,
+    explained_share,
+    folder_path,
+    foreign_names,
+    lies_beneath,
+    objects_in,
+    outside_their_scale,
+    pick,
+    read_document,
+    shorten,
+    storable,
+    to_text,
 )
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing import json_values as js
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import folder_path, lies_beneath, read_document
-from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue, outside_their_scale
 
 NAME: Final = "pydantic_evals"
 
@@ -82,26 +101,26 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             why="is a data set of pydantic-evals without results; import it with a report.",
         )
         return
-    report = js.as_object(read_document(source))
-    candidate = options.candidate or js.as_text(report.get("name")) or source.stem
-    trace = js.as_text(report.get("trace_id"))
+    report = as_object(read_document(source))
+    candidate = options.candidate or as_text(report.get("name")) or source.stem
+    trace = as_text(report.get("trace_id"))
     yield FoundRun(
-        suite=options.dataset or js.as_text(report.get("dataset_name")) or source.stem,
+        suite=options.dataset or as_text(report.get("dataset_name")) or source.stem,
         format=NAME,
         candidates=(FoundCandidate(name=candidate, metadata=options.model_info),),
-        provenance=js.pick(
+        provenance=pick(
             report, ("name", "experiment_metadata", "analyses", "report_evaluator_failures")
         ),
         identity=None if trace is None else f"pydantic-evals trace {trace}",
     )
-    cases = [js.as_object(case) for case in js.as_list(report.get("cases"))]
+    cases = [as_object(case) for case in as_list(report.get("cases"))]
     reading = _CaseReader(
         candidate, outside_their_scale(value for case in cases for value in _values(case))
     )
     for key in ("cases", "failures"):
-        for number, case in enumerate(js.as_list(report.get(key)), 1):
+        for number, case in enumerate(as_list(report.get(key)), 1):
             yield from reading.case(
-                js.as_object(case), f"{source.name}#{key}/{number}", failed=key == "failures"
+                as_object(case), f"{source.name}#{key}/{number}", failed=key == "failures"
             )
     yield from reading.notes(source.name)
 
@@ -110,12 +129,9 @@ def _kind(sample: FileSample) -> str | None:
     head = sample.head
     if b"cases" not in head or len(sample.rows) > 1:  # a document on one line is one row
         return None
-    document = js.as_object(sample.document)
+    document = as_object(sample.document)
     if document:
-        cases = (
-            js.objects_in(document.get("cases"))[:20]
-            or js.objects_in(document.get("failures"))[:20]
-        )
+        cases = objects_in(document.get("cases"))[:20] or objects_in(document.get("failures"))[:20]
         if cases and all(
             "inputs" in case and ("assertions" in case or "error_message" in case) for case in cases
         ):
@@ -138,8 +154,8 @@ class _CaseReader:
         self._labels: Counter[str] = Counter()
         self._grades = MetricGrades(unscaled)
 
-    def case(self, case: js.JsonObject, where: str, *, failed: bool) -> Iterator[Found]:
-        task = js.as_text(case.get("source_case_name")) or js.as_text(case.get("name"))
+    def case(self, case: JsonObject, where: str, *, failed: bool) -> Iterator[Found]:
+        task = as_text(case.get("source_case_name")) or as_text(case.get("name"))
         if task is None:
             yield Skipped(where=where, why="has no `name`, so it belongs to no task.")
             return
@@ -147,26 +163,26 @@ class _CaseReader:
             yield _task(task, case)
         self._trials[task] += 1
         trial = self._trials[task]
-        metrics = js.as_object(case.get("metrics"))
+        metrics = as_object(case.get("metrics"))
         failure = None
         if failed or "output" not in case:
-            detail = js.shorten(js.as_text(case.get("error_message")) or "there is no output.")
+            detail = shorten(as_text(case.get("error_message")) or "there is no output.")
             failure = Failure(kind="error", fault=Fault.HARNESS, detail=detail)
         yield FoundResponse(
             task=task,
             candidate=self._candidate,
             trial=trial,
             where=where,
-            content=None if failure is not None else js.to_text(case.get("output")),
+            content=None if failure is not None else to_text(case.get("output")),
             failure=failure,
-            input_tokens=js.as_count(metrics.get("input_tokens")),
-            output_tokens=js.as_count(metrics.get("output_tokens")),
-            latency_s=js.as_duration(case.get("task_duration")),
-            cost_usd=js.as_duration(metrics.get("cost")),
-            identity=js.as_text(case.get("span_id")),
+            input_tokens=as_count(metrics.get("input_tokens")),
+            output_tokens=as_count(metrics.get("output_tokens")),
+            latency_s=as_duration(case.get("task_duration")),
+            cost_usd=as_duration(metrics.get("cost")),
+            identity=as_text(case.get("span_id")),
         )
         if failure is None:
-            self._labels.update(js.as_object(case.get("labels")).keys())
+            self._labels.update(as_object(case.get("labels")).keys())
             yield from self._grades.assessments(
                 list(_values(case)), task=task, candidate=self._candidate, trial=trial, where=where
             )
@@ -180,35 +196,35 @@ class _CaseReader:
         yield from self._grades.notes(where)
 
 
-def _values(case: js.JsonObject) -> Iterator[MetricValue]:
+def _values(case: JsonObject) -> Iterator[MetricValue]:
     for kind in ("scores", "assertions"):
-        for name, result in js.as_object(case.get(kind)).items():
-            given = js.as_object(result)
-            yield _value(name, given.get("value"), given, js.as_text(given.get("reason")) or "")
-    for failure in js.objects_in(case.get("evaluator_failures")):
-        reason = f"the evaluator failed: {js.shorten(failure.get('error_message'), 500)}"
-        yield _value(js.as_text(failure.get("name")) or "evaluator", None, failure, reason)
+        for name, result in as_object(case.get(kind)).items():
+            given = as_object(result)
+            yield _value(name, given.get("value"), given, as_text(given.get("reason")) or "")
+    for failure in objects_in(case.get("evaluator_failures")):
+        reason = f"the evaluator failed: {shorten(failure.get('error_message'), 500)}"
+        yield _value(as_text(failure.get("name")) or "evaluator", None, failure, reason)
 
 
-def _task(task: str, case: js.JsonObject) -> FoundTask:
+def _task(task: str, case: JsonObject) -> FoundTask:
     inputs, expected = case.get("inputs"), case.get("expected_output")
     metadata = case.get("metadata")
     return FoundTask(
         id=task,
-        prompt=js.as_messages(js.to_text(inputs)),
-        expected=() if expected is None else (js.to_text(expected),),
-        metadata=js.as_object(js.storable(metadata))
-        or ({} if metadata is None else {"metadata": js.storable(metadata)}),
+        prompt=as_messages(to_text(inputs)),
+        expected=() if expected is None else (to_text(expected),),
+        metadata=as_object(storable(metadata))
+        or ({} if metadata is None else {"metadata": storable(metadata)}),
     )
 
 
-def _value(name: str, value: object, result: js.JsonObject, reason: str) -> MetricValue:
+def _value(name: str, value: object, result: JsonObject, reason: str) -> MetricValue:
     """Return a result as a metric; for G-Eval, with the score range that the result states."""
     source = result.get("source")
-    evaluator = js.as_text(js.as_object(source).get("name")) or js.as_text(source) or name
-    arguments = js.as_object(js.as_object(source).get("arguments"))
+    evaluator = as_text(as_object(source).get("name")) or as_text(source) or name
+    arguments = as_object(as_object(source).get("arguments"))
     ends = (
-        [js.as_number(end) for end in js.as_list(arguments.get("score_range"))]
+        [as_number(end) for end in as_list(arguments.get("score_range"))]
         if evaluator == "GEval"
         else []
     )
@@ -216,7 +232,7 @@ def _value(name: str, value: object, result: js.JsonObject, reason: str) -> Metr
         (ends[0], ends[1]) if len(ends) == 2 else (1.0, 5.0) if evaluator == "GEval" else (0.0, 1.0)
     )
     known = worst is not None and best is not None and worst < best
-    model = js.as_text(arguments.get("model"))
+    model = as_text(arguments.get("model"))
     return MetricValue(
         criterion=name,
         value=value,

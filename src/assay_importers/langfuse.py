@@ -22,33 +22,38 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Skipped
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing.explained import explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
-from assay.exchange.parsing.graded_rows import (
+from assay.plugins import (
+    FileSample,
+    Found,
+    FoundCandidate,
+    FoundRun,
+    GradedBy,
     GradedRow,
+    InputFile,
+    MetricValue,
+    ReadOptions,
+    Skipped,
+    TableRow,
     answer_text,
-    graded_records,
-    named_after_file,
-    prompt_of,
-)
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import folder_path
-from assay.exchange.parsing.json_values import (
     as_count,
     as_duration,
     as_id,
     as_object,
     as_text,
+    cell_number,
+    decoded,
+    explained_share,
+    first_frame_rows,
+    folder_path,
+    foreign_names,
+    frame_rows,
     from_text,
+    graded_records,
+    named_after_file,
     objects_in,
+    prompt_of,
     to_text,
 )
-from assay.exchange.parsing.metric_grades import MetricValue
-from assay.exchange.parsing.score_rows import cell_number
-from assay.exchange.parsing.tables import TableRow
 
 NAME: Final = "langfuse"
 

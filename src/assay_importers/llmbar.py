@@ -18,31 +18,35 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from assay.domain.digest import JsonValue
-from assay.domain.import_records import (
+from assay.plugins import (
+    PREFERENCE,
+    PREFERENCE_KIND,
+    FileSample,
     Found,
     FoundCandidate,
     FoundResponse,
     FoundRun,
     FoundTask,
     GradedBy,
-    Skipped,
-)
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import folder_path, lies_beneath, read_document
-from assay.exchange.parsing.json_values import (
+    InputFile,
     JsonObject,
+    JsonValue,
+    ReadOptions,
+    Shape,
+    Skipped,
     as_list,
     as_messages,
     as_object,
     as_text,
+    explained_share,
+    folder_path,
+    lies_beneath,
+    preference_assessment,
+    read_document,
     shorten,
     storable,
     to_text,
 )
-from assay.exchange.parsing.preferences import KIND, PREFERENCE, preference_assessment
 
 NAME: Final = "llmbar"
 
@@ -103,7 +107,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         candidates=tuple(FoundCandidate(name=name) for name in _PAIR),
         rubric=(PREFERENCE,),
         provenance={
-            "kind": KIND,
+            "kind": PREFERENCE_KIND,
             "judges_from": "folder names",
             **({"published": figures} if figures else {}),
         },

@@ -19,18 +19,38 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from assay.domain import import_records as records
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing import json_values as js
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import (
+from assay.plugins import (
+    FileSample,
+    Found,
+    FoundAssessment,
+    FoundCandidate,
+    FoundGrade,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    InputFile,
+    JsonObject,
+    Noted,
+    ReadOptions,
+    Shape,
+    Skipped,
+    as_count,
+    as_list,
+    as_messages,
+    as_object,
+    as_text,
+    explained_share,
     folder_name,
     folder_path,
+    foreign_names,
+    from_text,
     lies_beneath,
     parent_folder,
+    pick,
     read_object,
+    seconds_between,
+    to_text,
 )
 
 NAME: Final = "terminal_bench"
@@ -44,7 +64,7 @@ _NO_MODE: Final = (None, "unset", "none")
 
 
 class _Trial(NamedTuple):
-    row: js.JsonObject
+    row: JsonObject
     where: str
 
 
@@ -87,51 +107,51 @@ def artifact_folders(source: InputFile, companions: Sequence[InputFile]) -> Coll
     return (_job_folder(source, kind),) if kind is not None and companions else ()
 
 
-def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
+def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run for the job, with a response and a verdict for each trial."""
     by_kind: dict[str | None, list[InputFile]] = {}
     for file in (source, *options.beside.get("companions", ())):
         by_kind.setdefault(_kind(file.sample), []).append(file)
     trials, extra = _trials(by_kind.get("job", []), by_kind.get("trial", []))
     if not trials:
-        yield records.Skipped(
+        yield Skipped(
             where=source.name,
             why="belongs to a Terminal-Bench job whose results are missing; import the whole job folder.",
         )
         return
-    set_up: js.JsonObject = next((read_object(file) for file in by_kind.get("metadata", ())), {})
-    lock: js.JsonObject = next((read_object(file) for file in by_kind.get("lock", ())), {})
+    set_up: JsonObject = next((read_object(file) for file in by_kind.get("metadata", ())), {})
+    lock: JsonObject = next((read_object(file) for file in by_kind.get("lock", ())), {})
     job = _job_folder(source, _kind(source.sample) or "job")
     name, model, name_from = _candidate(set_up, lock, _job_name(source, job, trials))
-    yield records.FoundRun(
+    yield FoundRun(
         suite=options.dataset
-        or js.as_text(set_up.get("dataset_name"))
+        or as_text(set_up.get("dataset_name"))
         or _dataset(lock)
         or "terminal-bench",
         format=NAME,
         candidates=(
-            records.FoundCandidate(
+            FoundCandidate(
                 name=options.candidate or name, model=model, metadata=options.model_info
             ),
         ),
-        started=js.from_text(set_up.get("start_time")) or _first_start(trials),
-        finished=js.from_text(set_up.get("end_time")),
+        started=from_text(set_up.get("start_time")) or _first_start(trials),
+        finished=from_text(set_up.get("end_time")),
         complete="job" in by_kind and set_up.get("end_time", "") is not None,
         provenance={
             "candidate_from": "option" if options.candidate else name_from,
-            **js.pick(set_up, _SET_UP),
-            **js.pick(lock, ("harness", "run_config")),
+            **pick(set_up, _SET_UP),
+            **pick(lock, ("harness", "run_config")),
         },
     )
     if options.candidate is None and name_from != "set-up":
         what = f"no file states the agent and its model; candidate {name!r} is named after {name_from}; `--candidate` renames it."
-        yield records.Noted(where=source.name, what=what)
+        yield Noted(where=source.name, what=what)
     if "job" not in by_kind:
         what = "the job's own `results.json` is not among the files; the run has only the trials in the files."
-        yield records.Noted(where=source.name, what=what)
+        yield Noted(where=source.name, what=what)
     elif extra:
         what = f"{extra:,} trials have a file of their own but no row in the job's results; Assay imports them too."
-        yield records.Noted(where=source.name, what=what)
+        yield Noted(where=source.name, what=what)
     yield from _records(source, trials, options.candidate or name)
 
 
@@ -140,19 +160,19 @@ def _kind(sample: FileSample) -> str | None:
     if sample.rows and b"\n" in head.strip():
         return None
     if b'"is_resolved"' in head:
-        document = js.as_object(sample.document)
+        document = as_object(sample.document)
         if "is_resolved" in document:
             return "trial" if "task_id" in document else None
-        rows = [js.as_object(row) for row in js.as_list(document.get("results"))[:50]]
+        rows = [as_object(row) for row in as_list(document.get("results"))[:50]]
         return (
             "job"
             if rows and all("task_id" in row and "is_resolved" in row for row in rows)
             else None
         )
     if b'"agent_name"' in head and b'"n_concurrent_trials"' in head and b'"run_id"' in head:
-        return "metadata" if "agent_name" in js.as_object(sample.document) else None
+        return "metadata" if "agent_name" in as_object(sample.document) else None
     if b'"lockfile_version"' in head and b"terminal-bench" in head:
-        return "lock" if "agent" in js.as_object(sample.document) else None
+        return "lock" if "agent" in as_object(sample.document) else None
     return None
 
 
@@ -163,25 +183,23 @@ def _job_folder(source: InputFile, kind: str) -> str:
 
 def _trials(jobs: Sequence[InputFile], files: Sequence[InputFile]) -> tuple[list[_Trial], int]:
     trials = [
-        _Trial(js.as_object(row), f"{job.name}#{number}")
+        _Trial(as_object(row), f"{job.name}#{number}")
         for job in jobs
-        for number, row in enumerate(js.as_list(read_object(job).get("results")), 1)
+        for number, row in enumerate(as_list(read_object(job).get("results")), 1)
     ]
-    known = {js.as_text(trial.row.get("trial_name")) for trial in trials}
+    known = {as_text(trial.row.get("trial_name")) for trial in trials}
     own = [_Trial(read_object(file), file.name) for file in files]
-    extra = [trial for trial in own if js.as_text(trial.row.get("trial_name")) not in known]
+    extra = [trial for trial in own if as_text(trial.row.get("trial_name")) not in known]
     return trials + extra, len(extra)
 
 
-def _candidate(
-    set_up: js.JsonObject, lock: js.JsonObject, folder: str
-) -> tuple[str, str | None, str]:
-    locked = js.as_object(lock.get("agent"))
-    agent = js.as_text(set_up.get("agent_name")) or js.as_text(locked.get("name"))
+def _candidate(set_up: JsonObject, lock: JsonObject, folder: str) -> tuple[str, str | None, str]:
+    locked = as_object(lock.get("agent"))
+    agent = as_text(set_up.get("agent_name")) or as_text(locked.get("name"))
     model = (
-        js.as_text(set_up.get("model_name"))
-        or js.as_text(js.as_object(set_up.get("agent_kwargs")).get("model_name"))
-        or js.as_text(locked.get("model_name"))
+        as_text(set_up.get("model_name"))
+        or as_text(as_object(set_up.get("agent_kwargs")).get("model_name"))
+        or as_text(locked.get("model_name"))
     )
     if agent is None:
         return folder, model, "the folder"
@@ -200,12 +218,12 @@ def _job_name(source: InputFile, job: str, trials: Sequence[_Trial]) -> str:
     return "/".join(filter(None, (folder_name(job), own_name))) or _run_id(trials) or source.stem
 
 
-def _dataset(lock: js.JsonObject) -> str | None:
-    return js.as_text(js.as_object(lock.get("dataset")).get("name"))
+def _dataset(lock: JsonObject) -> str | None:
+    return as_text(as_object(lock.get("dataset")).get("name"))
 
 
 def _run_id(trials: Sequence[_Trial]) -> str | None:
-    match = _ATTEMPT.search(js.as_text(trials[0].row.get("trial_name")) or "")
+    match = _ATTEMPT.search(as_text(trials[0].row.get("trial_name")) or "")
     return None if match is None else match[2]
 
 
@@ -213,50 +231,46 @@ def _first_start(trials: Sequence[_Trial]) -> str | None:
     starts = [
         start
         for trial in trials
-        if (start := js.from_text(trial.row.get("trial_started_at"))) is not None
+        if (start := from_text(trial.row.get("trial_started_at"))) is not None
     ]
     return min(starts, default=None)
 
 
-def _records(
-    source: InputFile, trials: Sequence[_Trial], candidate: str
-) -> Iterator[records.Found]:
+def _records(source: InputFile, trials: Sequence[_Trial], candidate: str) -> Iterator[Found]:
     taken: dict[str, set[int]] = {}
     without_verdict: Counter[str] = Counter()
     for row, where in trials:
-        task = js.as_text(row.get("task_id"))
+        task = as_text(row.get("task_id"))
         resolved = row.get("is_resolved")
         if task is None:
-            yield records.Skipped(where=where, why="has no task.")
+            yield Skipped(where=where, why="has no task.")
             continue
         if not isinstance(resolved, bool) and resolved is not None:
-            yield records.Skipped(
+            yield Skipped(
                 where=where, why="has an `is_resolved` that is neither true, false nor null."
             )
             continue
         if task not in taken:
             taken[task] = set()
-            yield records.FoundTask(
-                id=task, prompt=js.as_messages(js.as_text(row.get("instruction")))
-            )
+            yield FoundTask(id=task, prompt=as_messages(as_text(row.get("instruction"))))
         number = _trial_number(row, taken[task])
         taken[task].add(number)
-        mode = js.as_text(row.get("failure_mode"))
-        yield records.FoundResponse(
+        mode = as_text(row.get("failure_mode"))
+        yield FoundResponse(
             task=task,
             candidate=candidate,
             trial=number,
             where=where,
             content="",  # the agent's work was the state of a container that no longer exists
             finish_reason=None if mode in _NO_MODE else mode,
-            input_tokens=js.as_count(row.get("total_input_tokens")),
-            output_tokens=js.as_count(row.get("total_output_tokens")),
-            latency_s=js.seconds_between(row.get("agent_started_at"), row.get("agent_ended_at")),
-            started=js.from_text(row.get("trial_started_at")),
+            input_tokens=as_count(row.get("total_input_tokens")),
+            output_tokens=as_count(row.get("total_output_tokens")),
+            latency_s=seconds_between(row.get("agent_started_at"), row.get("agent_ended_at")),
+            started=from_text(row.get("trial_started_at")),
             # A job read without its set-up gets a different candidate and suite, but the same
             # trials.
             identity=None
-            if (trial_id := js.as_text(row.get("id"))) is None
+            if (trial_id := as_text(row.get("id"))) is None
             else f"terminal-bench trial {trial_id}",
         )
         reason = _tests(row)
@@ -265,14 +279,12 @@ def _records(
             reason = (
                 f"no verdict ({mode or 'no reason'}), which Terminal-Bench counts as not resolved"
             )
-        grade = records.FoundGrade(
-            candidate=candidate, score=float(resolved or False), reason=reason
-        )
-        yield records.FoundAssessment(
+        grade = FoundGrade(candidate=candidate, score=float(resolved or False), reason=reason)
+        yield FoundAssessment(
             task=task,
             trial=number,
             judge="Terminal-Bench",
-            by=records.GradedBy.RULE,
+            by=GradedBy.RULE,
             where=where,
             grades=(grade,),
         )
@@ -282,20 +294,20 @@ def _records(
             f"trials without a verdict: {without_verdict.total():,} of {len(trials):,} ({modes}). They count as not "
             "resolved, as in Terminal-Bench's own accuracy."
         )
-        yield records.Noted(where=source.name, what=what)
+        yield Noted(where=source.name, what=what)
 
 
-def _trial_number(row: js.JsonObject, taken: Collection[int]) -> int:
-    match = _ATTEMPT.search(js.as_text(row.get("trial_name")) or "")
+def _trial_number(row: JsonObject, taken: Collection[int]) -> int:
+    match = _ATTEMPT.search(as_text(row.get("trial_name")) or "")
     number = 0 if match is None else int(match[1][:6])
     if number < 1 or number in taken:
         number = next(free for free in range(1, len(taken) + 2) if free not in taken)
     return number
 
 
-def _tests(row: js.JsonObject) -> str:
-    results = js.as_object(row.get("parser_results"))
+def _tests(row: JsonObject) -> str:
+    results = as_object(row.get("parser_results"))
     failed = [name for name, result in results.items() if result != "passed"]
-    names = ", ".join(map(js.to_text, failed[:20]))
+    names = ", ".join(map(to_text, failed[:20]))
     counts = f"{len(results) - len(failed)} of {len(results)} tests passed"
     return "" if not results else counts + (f"; not: {names}" if failed else "")

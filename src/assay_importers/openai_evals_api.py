@@ -20,19 +20,46 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from assay.domain import import_records as records
-from assay.domain.failure import Failure, Fault
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing import json_values as js
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import (
+from assay.plugins import (
+    Failure,
+    Fault,
+    FileSample,
+    Found,
+    FoundAssessment,
+    FoundCandidate,
+    FoundGrade,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    InputFile,
+    JsonObject,
+    Noted,
+    OffScale,
+    ReadOptions,
+    Skipped,
+    as_count,
+    as_id,
+    as_list,
+    as_messages,
+    as_number,
+    as_object,
+    as_points,
+    as_text,
+    content_text,
     first_rows,
     folder_path,
+    from_unix,
+    in_unit_range,
     lies_beneath,
+    objects_in,
+    pick,
     read_document,
     read_rows,
+    shorten,
+    storable,
+    to_text,
 )
-from assay.exchange.parsing.off_scale import OffScale
 
 NAME: Final = "openai_evals"
 
@@ -67,7 +94,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
     ]
 
 
-def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
+def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     about = _EvalFacts()
     runs: dict[str, int] = {}
     for file in options.beside.get("companions", ()):
@@ -75,15 +102,15 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
             about.learn(row)
     for row, where in _objects(source):
         if isinstance(row, str):
-            yield records.Skipped(where=where, why=row)
+            yield Skipped(where=where, why=row)
         elif row.get("object") == _ITEM:
-            runs.setdefault(js.as_id(row.get("run_id")) or "", len(runs))
+            runs.setdefault(as_id(row.get("run_id")) or "", len(runs))
             about.note_item(row)
         else:
             about.learn(row)
     if not runs:
         why = "holds an eval or a run but none of its output items; fetch them from `/evals/{id}/runs/{id}/output_items`."
-        yield records.Skipped(where=source.name, why=why)
+        yield Skipped(where=source.name, why=why)
         return
     for run in runs:
         yield from _run(source, run, about, options)
@@ -93,18 +120,18 @@ class _EvalFacts:
     """Names, models and graders from evals and runs; if no run has a model name, from items."""
 
     def __init__(self) -> None:
-        self.evals: dict[str, js.JsonObject] = {}
-        self.runs: dict[str, js.JsonObject] = {}
+        self.evals: dict[str, JsonObject] = {}
+        self.runs: dict[str, JsonObject] = {}
         self.models: dict[str, str] = {}
         self.eval_of: dict[str, str] = {}
         self.cut: bool = False
         self.scale = OffScale()
 
-    def learn(self, row: js.JsonObject | str) -> None:
+    def learn(self, row: JsonObject | str) -> None:
         """Record an eval or a run, or that more pages follow."""
         if isinstance(row, str):
             return
-        name = js.as_id(row.get("id"))
+        name = as_id(row.get("id"))
         if row.get("has_more") is True:
             self.cut = True
         if name is None:
@@ -114,44 +141,42 @@ class _EvalFacts:
         elif "testing_criteria" in row:
             self.evals[name] = row
 
-    def note_item(self, item: js.JsonObject) -> None:
-        run = js.as_id(item.get("run_id")) or ""
-        model = js.as_text(js.as_object(item.get("sample")).get("model"))
+    def note_item(self, item: JsonObject) -> None:
+        run = as_id(item.get("run_id")) or ""
+        model = as_text(as_object(item.get("sample")).get("model"))
         if model is not None:
             self.models.setdefault(run, model)
-        self.eval_of.setdefault(run, js.as_id(item.get("eval_id")) or "")
-        for result in js.objects_in(item.get("results")):
-            self.scale.learn(js.as_text(result.get("name")), js.as_points(result.get("score")))
+        self.eval_of.setdefault(run, as_id(item.get("eval_id")) or "")
+        for result in objects_in(item.get("results")):
+            self.scale.learn(as_text(result.get("name")), as_points(result.get("score")))
 
-    def graders(self, run: str) -> dict[str, js.JsonObject]:
-        criteria = js.objects_in(
-            self.evals.get(self.eval_of.get(run, ""), {}).get("testing_criteria")
-        )
+    def graders(self, run: str) -> dict[str, JsonObject]:
+        criteria = objects_in(self.evals.get(self.eval_of.get(run, ""), {}).get("testing_criteria"))
         return {
             name: criterion
             for criterion in criteria
-            for name in (js.as_text(criterion.get("id")), js.as_text(criterion.get("name")))
+            for name in (as_text(criterion.get("id")), as_text(criterion.get("name")))
             if name is not None
         }
 
 
 def _is_eval_object(row: object) -> bool:
-    fields = js.as_object(row)
+    fields = as_object(row)
     return fields.get("object") in (_ITEM, "eval.run") or (
         fields.get("object") == "eval" and "testing_criteria" in fields
     )
 
 
-def _objects_in(document: object) -> list[js.JsonObject]:
+def _objects_in(document: object) -> list[JsonObject]:
     if isinstance(document, list):
         return [row for row in document if _is_eval_object(row)]
-    fields = js.as_object(document)
-    rows: list[js.JsonObject] = [fields] if _is_eval_object(fields) else []
+    fields = as_object(document)
+    rows: list[JsonObject] = [fields] if _is_eval_object(fields) else []
     for value in fields.values():
         if isinstance(value, dict) and _is_eval_object(value):
             rows.append(value)
         elif isinstance(value, list):
-            rows.extend(row for row in js.objects_in(value) if _is_eval_object(row))
+            rows.extend(row for row in objects_in(value) if _is_eval_object(row))
     if rows and fields.get("has_more") is True:
         rows.append({"id": "page", "has_more": True})
     return rows
@@ -163,7 +188,7 @@ def _has_items(sample: FileSample) -> bool:
     )
 
 
-def _objects(source: InputFile) -> Iterator[tuple[js.JsonObject | str, str]]:
+def _objects(source: InputFile) -> Iterator[tuple[JsonObject | str, str]]:
     """Yield objects with their locations, from JSON Lines (each an object or a page) or from one
     document.
     """
@@ -193,30 +218,28 @@ def _objects(source: InputFile) -> Iterator[tuple[js.JsonObject | str, str]]:
         yield row, f"{source.name}#{number}"
 
 
-def _run(
-    source: InputFile, run: str, about: _EvalFacts, options: ReadOptions
-) -> Iterator[records.Found]:
+def _run(source: InputFile, run: str, about: _EvalFacts, options: ReadOptions) -> Iterator[Found]:
     spec = about.runs.get(run, {})
     evaluation = about.evals.get(about.eval_of.get(run, ""), {})
-    model = js.as_text(spec.get("model")) or about.models.get(run)
-    candidate = options.candidate or model or js.as_text(spec.get("name")) or run or source.stem
-    yield records.FoundRun(
+    model = as_text(spec.get("model")) or about.models.get(run)
+    candidate = options.candidate or model or as_text(spec.get("name")) or run or source.stem
+    yield FoundRun(
         suite=options.dataset
-        or js.as_text(evaluation.get("name"))
+        or as_text(evaluation.get("name"))
         or about.eval_of.get(run)
         or source.stem,
         format=NAME,
         candidates=(
-            records.FoundCandidate(
+            FoundCandidate(
                 name=candidate, model=about.models.get(run), metadata=options.model_info
             ),
         ),
-        started=js.from_unix(js.as_number(spec.get("created_at"))),
+        started=from_unix(as_number(spec.get("created_at"))),
         complete=spec.get("status") in (None, "completed") and not about.cut,
         provenance={
             "run_id": run,
             "eval_id": about.eval_of.get(run),
-            **js.pick(
+            **pick(
                 spec,
                 (
                     "name",
@@ -230,7 +253,7 @@ def _run(
                 ),
             ),
             **(
-                {"testing_criteria": js.storable(evaluation["testing_criteria"])}
+                {"testing_criteria": storable(evaluation["testing_criteria"])}
                 if "testing_criteria" in evaluation
                 else {}
             ),
@@ -238,7 +261,7 @@ def _run(
     )
     if about.cut:
         what = "a page has `has_more`: the eval has more items than this file. Assay imports only the items in this file."
-        yield records.Noted(where=source.name, what=what)
+        yield Noted(where=source.name, what=what)
     by_name = about.graders(run)
     graders = _Graders(by_name, _references(by_name), about.scale)
     seen: set[str] = set()
@@ -247,17 +270,17 @@ def _run(
         if (
             isinstance(row, str)
             or row.get("object") != _ITEM
-            or (js.as_id(row.get("run_id")) or "") != run
+            or (as_id(row.get("run_id")) or "") != run
         ):
             continue
-        name = js.as_id(row.get("id"))
+        name = as_id(row.get("id"))
         if name is not None and name in seen:
-            yield records.Skipped(where=where, why=f"repeats the output item {name}.")
+            yield Skipped(where=where, why=f"repeats the output item {name}.")
             continue
         seen.add(name or where)
         task = _task_of(row)
         if task is None:
-            yield records.Skipped(
+            yield Skipped(
                 where=where, why="has neither a `datasource_item_id` nor an item with an id."
             )
             continue
@@ -265,27 +288,27 @@ def _run(
         yield from _item(row, task, trial, candidate, where, graders)
 
 
-def _references(graders: dict[str, js.JsonObject]) -> tuple[str, ...]:
+def _references(graders: dict[str, JsonObject]) -> tuple[str, ...]:
     """Return the item keys that a grader's `reference` contains, such as `label` in
     `{{item.label}}`.
     """
     matches = [
-        _REFERENCE.fullmatch(js.to_text(grader.get("reference")).strip())
+        _REFERENCE.fullmatch(to_text(grader.get("reference")).strip())
         for grader in graders.values()
     ]
     return tuple(dict.fromkeys(match[1] for match in matches if match))
 
 
-def _task_of(row: js.JsonObject) -> str | None:
-    number = js.as_id(row.get("datasource_item_id"))
+def _task_of(row: JsonObject) -> str | None:
+    number = as_id(row.get("datasource_item_id"))
     if number is not None:
         return number
     item = _item_of(row)
-    return next((name for key in _OWN_NAMES if (name := js.as_id(item.get(key))) is not None), None)
+    return next((name for key in _OWN_NAMES if (name := as_id(item.get(key))) is not None), None)
 
 
-def _item_of(row: js.JsonObject) -> js.JsonObject:
-    item = js.as_object(row.get("datasource_item"))
+def _item_of(row: JsonObject) -> JsonObject:
+    item = as_object(row.get("datasource_item"))
     inner = item.get("item")  # some data sources wrap the item once more
     return inner if isinstance(inner, dict) else item
 
@@ -295,131 +318,124 @@ class _Graders(NamedTuple):
     of their scores.
     """
 
-    by_name: dict[str, js.JsonObject]
+    by_name: dict[str, JsonObject]
     references: tuple[str, ...]
     scale: OffScale
 
 
 def _item(
-    row: js.JsonObject, task: str, trial: int, candidate: str, where: str, graders: _Graders
-) -> Iterator[records.Found]:
-    item, sample = _item_of(row), js.as_object(row.get("sample"))
+    row: JsonObject, task: str, trial: int, candidate: str, where: str, graders: _Graders
+) -> Iterator[Found]:
+    item, sample = _item_of(row), as_object(row.get("sample"))
     if trial == 1:
-        prompt = js.as_messages(sample.get("input"))
-        yield records.FoundTask(
+        prompt = as_messages(sample.get("input"))
+        yield FoundTask(
             id=task,
-            prompt=prompt
-            or js.as_messages(js.as_text(item.get("input")) or js.as_text(item.get("query"))),
+            prompt=prompt or as_messages(as_text(item.get("input")) or as_text(item.get("query"))),
             expected=tuple(
-                js.to_text(item[key]) for key in graders.references if item.get(key) is not None
+                to_text(item[key]) for key in graders.references if item.get(key) is not None
             ),
-            metadata={"item": js.storable(item)},
+            metadata={"item": storable(item)},
         )
     texts = _texts_of(sample)
     content = "\n".join(texts) if texts else _given(row, item)
-    error = js.as_object(sample.get("error"))
+    error = as_object(sample.get("error"))
     failed = any(error.get(key) for key in ("code", "message"))
-    usage = js.as_object(sample.get("usage"))
+    usage = as_object(sample.get("usage"))
     if failed or content is not None:
         failure = None
         if failed:
-            detail = js.shorten(error.get("message") or "no message")
+            detail = shorten(error.get("message") or "no message")
             failure = Failure(
-                kind=js.shorten(error.get("code") or "error", 80),
-                fault=Fault.PROVIDER,
-                detail=detail,
+                kind=shorten(error.get("code") or "error", 80), fault=Fault.PROVIDER, detail=detail
             )
-        yield records.FoundResponse(
+        yield FoundResponse(
             task=task,
             candidate=candidate,
             trial=trial,
             where=where,
             content=None if failed else content,
             failure=failure,
-            model_answered=js.as_text(sample.get("model")),
-            finish_reason=js.as_text(sample.get("finish_reason")),
-            input_tokens=js.as_count(usage.get("prompt_tokens")),
-            output_tokens=js.as_count(usage.get("completion_tokens")),
-            started=js.from_unix(js.as_number(row.get("created_at"))),
+            model_answered=as_text(sample.get("model")),
+            finish_reason=as_text(sample.get("finish_reason")),
+            input_tokens=as_count(usage.get("prompt_tokens")),
+            output_tokens=as_count(usage.get("completion_tokens")),
+            started=from_unix(as_number(row.get("created_at"))),
         )
     if failed:
         return
-    for result in map(js.as_object, js.as_list(row.get("results"))):
+    for result in map(as_object, as_list(row.get("results"))):
         yield _assessment(result, task, trial, candidate, where, graders)
 
 
-def _texts_of(sample: js.JsonObject) -> list[str]:
-    outputs = map(js.as_object, js.as_list(sample.get("output")))
-    return [
-        text for output in outputs if (text := js.content_text(output.get("content"))) is not None
-    ]
+def _texts_of(sample: JsonObject) -> list[str]:
+    outputs = map(as_object, as_list(sample.get("output")))
+    return [text for output in outputs if (text := content_text(output.get("content"))) is not None]
 
 
-def _given(row: js.JsonObject, item: js.JsonObject) -> str | None:
-    for holder in (js.as_object(row.get("datasource_item")), item):
-        text = holder.get(
-            "sample.output_text", js.as_object(holder.get("sample")).get("output_text")
-        )
+def _given(row: JsonObject, item: JsonObject) -> str | None:
+    for holder in (as_object(row.get("datasource_item")), item):
+        text = holder.get("sample.output_text", as_object(holder.get("sample")).get("output_text"))
         if isinstance(text, str):
             return text
     return None
 
 
 def _assessment(
-    result: js.JsonObject, task: str, trial: int, candidate: str, where: str, graders: _Graders
-) -> records.FoundAssessment:
-    full = js.as_text(result.get("name")) or "grader"
+    result: JsonObject, task: str, trial: int, candidate: str, where: str, graders: _Graders
+) -> FoundAssessment:
+    full = as_text(result.get("name")) or "grader"
     name = _UUID.sub("", full)
     grader = graders.by_name.get(full) or graders.by_name.get(name) or {}
     kind = (
-        (js.as_text(result.get("type")) or js.as_text(grader.get("type")) or "")
+        (as_text(result.get("type")) or as_text(grader.get("type")) or "")
         .replace("-", "_")
         .removesuffix("_grader")
     )
-    asked = js.as_object(result.get("sample"))
+    asked = as_object(result.get("sample"))
     by_rule = kind.startswith(_BY_RULE)
-    reply = "\n".join(_texts_of(asked)) or js.as_text(result.get("reason"))
-    raw = js.as_points(result.get("score"))
+    reply = "\n".join(_texts_of(asked)) or as_text(result.get("reason"))
+    raw = as_points(result.get("score"))
     low, high = _scale(grader)
     if grader.get("range") is None:
-        score = graders.scale.score(js.as_text(result.get("name")), raw)
+        score = graders.scale.score(as_text(result.get("name")), raw)
     else:
-        score = None if raw is None else js.in_unit_range((raw - low) / (high - low))
+        score = None if raw is None else in_unit_range((raw - low) / (high - low))
     passed = result.get("passed")
     if raw is None and isinstance(passed, bool):
         raw = score = float(passed)
-    model = js.as_text(grader.get("model")) or js.as_text(asked.get("model"))
+    model = as_text(grader.get("model")) or as_text(asked.get("model"))
     verdict = result.get("label") or (
         "passed" if passed is True else "failed" if passed is False else ""
     )
-    return records.FoundAssessment(
+    return FoundAssessment(
         task=task,
         trial=trial,
         judge=name if by_rule or model is None else f"{name} ({model})",
-        by=records.GradedBy.RULE if by_rule else records.GradedBy.MODEL,
+        by=GradedBy.RULE if by_rule else GradedBy.MODEL,
         where=where,
         grades=(
-            records.FoundGrade(
+            FoundGrade(
                 candidate=candidate,
                 score=score,
                 raw_score=raw,
                 min_score=low,
                 max_score=high,
-                reason=js.as_text(result.get("reason")) or js.to_text(verdict),
+                reason=as_text(result.get("reason")) or to_text(verdict),
             ),
         ),
-        reply=None if by_rule else reply or js.to_text(verdict) or None,
+        reply=None if by_rule else reply or to_text(verdict) or None,
         input_tokens=None
         if by_rule
-        else js.as_count(js.as_object(asked.get("usage")).get("prompt_tokens")),
+        else as_count(as_object(asked.get("usage")).get("prompt_tokens")),
         output_tokens=None
         if by_rule
-        else js.as_count(js.as_object(asked.get("usage")).get("completion_tokens")),
+        else as_count(as_object(asked.get("usage")).get("completion_tokens")),
     )
 
 
-def _scale(grader: js.JsonObject) -> tuple[float, float]:
-    match [js.as_number(end) for end in js.as_list(grader.get("range"))]:
+def _scale(grader: JsonObject) -> tuple[float, float]:
+    match [as_number(end) for end in as_list(grader.get("range"))]:
         case [float(low), float(high)] if low < high:
             return low, high
         case _:

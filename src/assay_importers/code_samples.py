@@ -19,35 +19,39 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from assay.domain.digest import JsonValue
-from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import (
+from assay.plugins import (
+    Failure,
+    Fault,
+    FileSample,
     Found,
     FoundCandidate,
     FoundResponse,
     FoundRun,
     FoundTask,
     GradedBy,
-    Noted,
-    Skipped,
-)
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.graded_rows import named_after_file
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import folder_path, read_document, read_rows
-from assay.exchange.parsing.json_values import (
+    InputFile,
     JsonObject,
+    JsonValue,
+    MetricGrades,
+    MetricValue,
+    Noted,
+    ReadOptions,
+    Shape,
+    Skipped,
     as_list,
     as_messages,
     as_object,
     as_text,
+    explained_share,
+    folder_path,
+    foreign_names,
+    named_after_file,
     objects_in,
     pick,
+    read_document,
+    read_rows,
     shorten,
 )
-from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue
 
 NAME: Final = "code_samples"
 

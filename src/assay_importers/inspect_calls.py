@@ -11,7 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypedDict
 
-from assay.exchange.parsing import json_values as js
+from assay.plugins import (
+    JsonObject,
+    as_count,
+    as_duration,
+    as_list,
+    as_object,
+    as_text,
+    content_text,
+    objects_in,
+)
 
 
 class ScorerCall(NamedTuple):
@@ -41,18 +50,18 @@ class ScorerCalls:
     scorer.
     """
 
-    def __init__(self, sample: js.JsonObject, candidate_model: str) -> None:
+    def __init__(self, sample: JsonObject, candidate_model: str) -> None:
         self._calls: dict[str, list[ScorerCall]] = {}
-        events = js.objects_in(sample.get("events"))
+        events = objects_in(sample.get("events"))
         stray = self._from_steps(events) or self._from_spans(events)
-        used = js.as_object(sample.get("model_usage")).keys() - {candidate_model}
+        used = as_object(sample.get("model_usage")).keys() - {candidate_model}
         seen = any(event.get("event") == "model" for event in events)
         self.may_be_unseen = stray or bool(used and not seen)
 
     def of(self, scorer: str) -> Sequence[ScorerCall]:
         return self._calls.get(scorer, ())
 
-    def _from_spans(self, events: Sequence[js.JsonObject]) -> bool:
+    def _from_spans(self, events: Sequence[JsonObject]) -> bool:
         """Collect the calls inside spans; return True if a call was made while scoring but outside
         every scorer's span.
         """
@@ -60,24 +69,24 @@ class ScorerCalls:
         scorers: dict[str, str] = {}
         scoring: set[str] = set()
         for event in events:
-            span = js.as_text(event.get("id"))
+            span = as_text(event.get("id"))
             if event.get("event") == "span_begin" and span is not None:
-                parents[span] = js.as_text(event.get("parent_id"))
+                parents[span] = as_text(event.get("parent_id"))
                 if event.get("type") == "scorer":
-                    scorers[span] = js.as_text(event.get("name")) or ""
+                    scorers[span] = as_text(event.get("name")) or ""
                 elif event.get("type") == "scorers":
                     scoring.add(span)
             elif (
                 event.get("event") == "score"
-                and (inside := js.as_text(event.get("span_id"))) in scorers
+                and (inside := as_text(event.get("span_id"))) in scorers
             ):
                 # The event names the score; if two scorers have the same name, a number is added.
-                scorers[str(inside)] = js.as_text(event.get("scorer")) or scorers[str(inside)]
+                scorers[str(inside)] = as_text(event.get("scorer")) or scorers[str(inside)]
         stray = False
         for event in events:
             if event.get("event") != "model":
                 continue
-            span = js.as_text(event.get("span_id"))
+            span = as_text(event.get("span_id"))
             for _ in range(len(parents) + 1):  # a damaged log may hold a cycle
                 if span is None or span in scorers:
                     break
@@ -87,12 +96,12 @@ class ScorerCalls:
                 self._calls.setdefault(scorers[span], []).append(_call(event))
         return stray
 
-    def _from_steps(self, events: Sequence[js.JsonObject]) -> bool:
+    def _from_steps(self, events: Sequence[JsonObject]) -> bool:
         open_steps: list[str | None] = []
         for event in events:
             if event.get("event") == "step" and event.get("action") == "begin":
                 open_steps.append(
-                    js.as_text(event.get("name")) if event.get("type") == "scorer" else None
+                    as_text(event.get("name")) if event.get("type") == "scorer" else None
                 )
             elif event.get("event") == "step" and open_steps:
                 open_steps.pop()
@@ -122,15 +131,15 @@ def usage_of(calls: Sequence[ScorerCall]) -> CallUsage:
     )
 
 
-def _call(event: js.JsonObject) -> ScorerCall:
-    output = js.as_object(event.get("output"))
-    usage = js.as_object(output.get("usage"))
-    choice = js.as_object(next(iter(js.as_list(output.get("choices"))), None))
+def _call(event: JsonObject) -> ScorerCall:
+    output = as_object(event.get("output"))
+    usage = as_object(output.get("usage"))
+    choice = as_object(next(iter(as_list(output.get("choices"))), None))
     return ScorerCall(
-        reply=js.content_text(js.as_object(choice.get("message")).get("content"))
-        or js.as_text(output.get("completion")),
-        input_tokens=js.as_count(usage.get("input_tokens")),
-        output_tokens=js.as_count(usage.get("output_tokens")),
-        cost_usd=js.as_duration(usage.get("total_cost")),
-        seconds=js.as_duration(event.get("working_time")) or js.as_duration(output.get("time")),
+        reply=content_text(as_object(choice.get("message")).get("content"))
+        or as_text(output.get("completion")),
+        input_tokens=as_count(usage.get("input_tokens")),
+        output_tokens=as_count(usage.get("output_tokens")),
+        cost_usd=as_duration(usage.get("total_cost")),
+        seconds=as_duration(event.get("working_time")) or as_duration(output.get("time")),
     )

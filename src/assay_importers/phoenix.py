@@ -17,31 +17,36 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import Found, GradedBy, Skipped
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
-from assay.exchange.parsing.graded_rows import (
+from assay.plugins import (
+    Failure,
+    Fault,
+    FileSample,
+    Found,
+    GradedBy,
     GradedRow,
+    InputFile,
+    MetricValue,
+    ReadOptions,
+    Shape,
+    Skipped,
     answer_text,
-    graded_records,
-    prompt_of,
-    run_without_model,
-)
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_values import (
     as_count,
     as_duration,
     as_id,
     as_text,
+    cell_number,
+    decoded,
+    explained_share,
+    first_frame_rows,
+    foreign_names,
+    frame_rows,
     from_text,
+    graded_records,
     objects_in,
+    prompt_of,
+    run_without_model,
     shorten,
 )
-from assay.exchange.parsing.metric_grades import MetricValue
-from assay.exchange.parsing.score_rows import cell_number
 
 NAME: Final = "phoenix"
 

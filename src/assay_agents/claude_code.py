@@ -16,12 +16,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from assay.agents.workspaces import PROMPT, AgentNeeds, OpenWorkspace, Work
-from assay.domain.calls import Usage
-from assay.domain.errors import SettingsError
-from assay.domain.failure import CallFailed, Fault
-from assay.domain.sandbox import CommandEnd
-from assay.domain.scenarios import Scenario, Step
+from assay.plugins import (
+    PROMPT,
+    AgentNeeds,
+    CallFailed,
+    CommandEnd,
+    Fault,
+    OpenWorkspace,
+    Scenario,
+    SettingsError,
+    Step,
+    Usage,
+    Work,
+)
 
 PROGRAM: Final = "claude"
 LARGEST_OUTPUT: Final = 8 << 20

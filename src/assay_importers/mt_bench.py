@@ -17,23 +17,45 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from assay.domain import import_records as records
-from assay.domain.failure import Failure, Fault
-from assay.domain.suite import Message
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing import json_values as js
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import (
+from assay.plugins import (
+    PREFERENCE,
+    PREFERENCE_KIND,
+    Failure,
+    Fault,
+    FileSample,
+    Found,
+    FoundAssessment,
+    FoundCandidate,
+    FoundGrade,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    InputFile,
+    JsonObject,
+    Message,
+    ReadOptions,
+    Shape,
+    Skipped,
+    as_id,
+    as_list,
+    as_number,
+    as_object,
+    as_text,
+    explained_share,
     first_rows,
     folder_name,
     folder_path,
+    foreign_names,
+    from_unix,
     objects_of,
     parent_folder,
+    preference_assessment,
     read_rows,
+    shorten,
+    storable,
+    to_text,
 )
-from assay.exchange.parsing.preferences import KIND, PREFERENCE, preference_assessment
 
 NAME: Final = "mt_bench"
 
@@ -84,12 +106,12 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
     return bench
 
 
-def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
+def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run, with judgments and the answers that they judge, or with answers only."""
     kind = _kind_of(source.sample)
     if kind in _BESIDE:
         why = f"contains only {'questions' if kind == 'question' else 'prompts'}; import it together with answers or judgments."
-        yield records.Skipped(where=source.name, why=why)
+        yield Skipped(where=source.name, why=why)
         return
     companions = options.beside.get("companions", ())
     of_kind = {
@@ -102,7 +124,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     judgments = [file for file in (source, *companions) if _kind_of(file.sample) in _JUDGMENTS]
     paired = [file for file in judgments if _kind_of(file.sample) == "pair"]
     prompts = {
-        js.to_text(row.get("name")): {
+        to_text(row.get("name")): {
             key: row.get(key) for key in ("system_prompt", "prompt_template", "output_format")
         }
         for file in of_kind["prompts"]
@@ -110,9 +132,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     }
     rows = (row for file in (*answers, *judgments) for row, _ in objects_of(file))
     names = (
-        js.as_text(row.get(key))
-        for row in rows
-        for key in ("model_id", "model", "model_1", "model_2")
+        as_text(row.get(key)) for row in rows for key in ("model_id", "model", "model_1", "model_2")
     )
     models = list(dict.fromkeys(name for name in names if name is not None))
     bench = _MtBench(
@@ -121,15 +141,15 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         rename={models[0]: options.candidate} if options.candidate and len(models) == 1 else {},
         tasks=set(),
     )
-    yield records.FoundRun(
+    yield FoundRun(
         suite=options.dataset or NAME,
         format=NAME,
-        candidates=tuple(records.FoundCandidate(name=bench.candidate(name)) for name in models),
+        candidates=tuple(FoundCandidate(name=bench.candidate(name)) for name in models),
         rubric=(PREFERENCE,) if paired else (),
         provenance={
-            **({"kind": KIND} if paired and len(paired) == len(judgments) else {}),
+            **({"kind": PREFERENCE_KIND} if paired and len(paired) == len(judgments) else {}),
             "questions": len(bench.questions),
-            **({"judge_prompts": js.storable(prompts)} if prompts else {}),
+            **({"judge_prompts": storable(prompts)} if prompts else {}),
         },
     )
     for file in answers:
@@ -137,16 +157,16 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     for file in judgments:
         for row_or_problem, where in read_rows(file):
             if isinstance(row_or_problem, str):
-                yield records.Skipped(where=where, why=row_or_problem)
+                yield Skipped(where=where, why=row_or_problem)
             elif _kind(row_or_problem) not in _JUDGMENTS:
                 why = "is not a judgment: it lacks `judge`, or `model` and `score`, or two models and a winner."
-                yield records.Skipped(where=where, why=why)
+                yield Skipped(where=where, why=why)
             else:
                 yield from _judgment(row_or_problem, where, bench)
 
 
 def _kind(row: object) -> str | None:
-    fields = js.as_object(row)
+    fields = as_object(row)
     if "question_id" not in fields:
         return "prompts" if "prompt_template" in fields and "output_format" in fields else None
     if "judge" in fields:
@@ -178,20 +198,20 @@ def _same_bench(source: InputFile, other: InputFile) -> bool:
     return other_folder == folder or beside or above
 
 
-def _by_id(sources: Sequence[InputFile]) -> dict[str, js.JsonObject]:
+def _by_id(sources: Sequence[InputFile]) -> dict[str, JsonObject]:
     """Return rows by `question_id`; if several rows have the same id, the first one counts."""
-    rows: dict[str, js.JsonObject] = {}
+    rows: dict[str, JsonObject] = {}
     for source in sources:
         for row, _ in objects_of(source):
-            name = js.as_id(row.get("question_id"))
+            name = as_id(row.get("question_id"))
             if name is not None:
                 rows.setdefault(name, row)
     return rows
 
 
-def _turns(answer: js.JsonObject) -> list[str]:
-    choice = js.as_object(next(iter(js.as_list(answer.get("choices"))), None))
-    return [js.to_text(turn) for turn in js.as_list(choice.get("turns"))]
+def _turns(answer: JsonObject) -> list[str]:
+    choice = as_object(next(iter(as_list(answer.get("choices"))), None))
+    return [to_text(turn) for turn in as_list(choice.get("turns"))]
 
 
 class _MtBench(NamedTuple):
@@ -199,15 +219,15 @@ class _MtBench(NamedTuple):
     so far.
     """
 
-    questions: dict[str, js.JsonObject]
-    references: dict[str, js.JsonObject]
+    questions: dict[str, JsonObject]
+    references: dict[str, JsonObject]
     rename: dict[str, str]
     tasks: set[str]
 
     def candidate(self, model: str) -> str:
         return self.rename.get(model, model)
 
-    def new_task(self, question: str, turn: int) -> Iterator[records.FoundTask]:
+    def new_task(self, question: str, turn: int) -> Iterator[FoundTask]:
         """Yield a turn's task once, with the user's questions up to that turn but without answers,
         which differ by model.
         """
@@ -216,11 +236,11 @@ class _MtBench(NamedTuple):
             return
         self.tasks.add(name)
         asked = self.questions.get(question, {})
-        turns = [js.to_text(text) for text in js.as_list(asked.get("turns"))]
-        reference = [js.to_text(text) for text in js.as_list(asked.get("reference"))]
+        turns = [to_text(text) for text in as_list(asked.get("turns"))]
+        reference = [to_text(text) for text in as_list(asked.get("reference"))]
         expected = reference or _turns(self.references.get(question, {}))
-        category = js.as_text(asked.get("category"))
-        yield records.FoundTask(
+        category = as_text(asked.get("category"))
+        yield FoundTask(
             id=name,
             thing=f"{category or 'question'} {question}, turn {turn}",
             prompt=tuple(Message(role="user", content=text) for text in turns[:turn] if text),
@@ -229,91 +249,91 @@ class _MtBench(NamedTuple):
         )
 
 
-def _answers(source: InputFile, bench: _MtBench) -> Iterator[records.Found]:
+def _answers(source: InputFile, bench: _MtBench) -> Iterator[Found]:
     for row, where in read_rows(source):
         if isinstance(row, str):
-            yield records.Skipped(where=where, why=row)
+            yield Skipped(where=where, why=row)
             continue
-        question, model = js.as_id(row.get("question_id")), js.as_text(row.get("model_id"))
+        question, model = as_id(row.get("question_id")), as_text(row.get("model_id"))
         if question is None or model is None or _kind(row) != "answer":
-            yield records.Skipped(
+            yield Skipped(
                 where=where,
                 why="is not an answer: it lacks `question_id`, `model_id` or `choices`.",
             )
             continue
-        for trial, choice in enumerate(js.as_list(row["choices"]), 1):
-            for turn, answer in enumerate(js.as_list(js.as_object(choice).get("turns")), 1):
+        for trial, choice in enumerate(as_list(row["choices"]), 1):
+            for turn, answer in enumerate(as_list(as_object(choice).get("turns")), 1):
                 yield from bench.new_task(question, turn)
                 text = answer.get("content") if isinstance(answer, dict) else answer
                 broken = text is None or text == _BROKEN
-                yield records.FoundResponse(
+                yield FoundResponse(
                     task=f"{question}-{turn}",
                     candidate=bench.candidate(model),
                     trial=trial,
                     where=where,
-                    content=None if broken else js.to_text(text),
+                    content=None if broken else to_text(text),
                     failure=_NO_ANSWER if broken else None,
-                    started=js.from_unix(js.as_number(row.get("tstamp"))),
+                    started=from_unix(as_number(row.get("tstamp"))),
                 )
 
 
-def _judgment(row: js.JsonObject, where: str, bench: _MtBench) -> Iterator[records.Found]:
-    question = js.as_id(row.get("question_id"))
-    turn = js.as_number(row.get("turn", 1))
+def _judgment(row: JsonObject, where: str, bench: _MtBench) -> Iterator[Found]:
+    question = as_id(row.get("question_id"))
+    turn = as_number(row.get("turn", 1))
     if question is None or turn is None or turn < 1 or turn != int(turn):
-        yield records.Skipped(
+        yield Skipped(
             where=where, why="has no `question_id`, or a `turn` that is not a number of at least 1."
         )
         return
     yield from bench.new_task(question, int(turn))
     task = f"{question}-{int(turn)}"
     judge = (
-        "/".join(js.to_text(part) for part in js.as_list(row["judge"]))
-        or js.to_text(row["judge"])
+        "/".join(to_text(part) for part in as_list(row["judge"]))
+        or to_text(row["judge"])
         or "judge"
     )
     if _kind(row) == "single":
-        model = js.as_text(row["model"])
+        model = as_text(row["model"])
         if model is None:
-            yield records.Skipped(where=where, why="has no model.")
+            yield Skipped(where=where, why="has no model.")
             return
-        raw = js.as_number(row["score"])
+        raw = as_number(row["score"])
         readable = raw is not None and _LOW <= raw <= _HIGH  # -1 means a judgment without a score
-        grade = records.FoundGrade(
+        grade = FoundGrade(
             candidate=bench.candidate(model),
             score=(raw - _LOW) / (_HIGH - _LOW) if raw is not None and readable else None,
             raw_score=raw if readable else None,
             min_score=_LOW,
             max_score=_HIGH,
-            reason=js.to_text(row.get("judgment")),
+            reason=to_text(row.get("judgment")),
         )
-        yield records.FoundAssessment(
+        yield FoundAssessment(
             task=task,
             trial=1,
             judge=judge,
-            by=records.GradedBy.MODEL,
+            by=GradedBy.MODEL,
             where=where,
             grades=(grade,),
-            reply=js.to_text(row.get("judgment")),
+            reply=to_text(row.get("judgment")),
         )
         return
-    first, second = js.as_text(row.get("model_1")), js.as_text(row.get("model_2"))
+    first, second = as_text(row.get("model_1")), as_text(row.get("model_2"))
     if first is None or second is None or first == second:
-        yield records.Skipped(where=where, why="does not have two models.")
+        yield Skipped(where=where, why="does not have two models.")
         return
     for game, order in (("g1", "model_1 first"), ("g2", "model_2 first")):
         verdict = row.get(f"{game}_winner", row.get("winner"))
         if verdict is None:
             continue
-        words = js.to_text(row.get(f"{game}_judgment"))
+        words = to_text(row.get(f"{game}_judgment"))
         yield preference_assessment(
             bench.candidate(first),
             bench.candidate(second),
-            _POINTS.get(js.to_text(verdict)),
+            _POINTS.get(to_text(verdict)),
             task=task,
             judge=f"{judge}, {order}",
-            by=records.GradedBy.MODEL,
+            by=GradedBy.MODEL,
             where=where,
             reason=words,
-            reply=words or f"winner: {js.shorten(verdict, 80)}",
+            reply=words or f"winner: {shorten(verdict, 80)}",
         )

@@ -16,22 +16,35 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from assay.domain.import_records import (
+from assay.plugins import (
+    PREFERENCE,
+    PREFERENCE_KIND,
+    FileSample,
     Found,
     FoundCandidate,
     FoundResponse,
     FoundRun,
     FoundTask,
     GradedBy,
+    InputFile,
+    JsonObject,
     Noted,
+    NotJson,
+    ReadOptions,
+    Shape,
     Skipped,
+    as_id,
+    as_list,
+    as_messages,
+    as_object,
+    as_text,
+    explained_share,
+    parse_json,
+    preference_assessment,
+    read_document,
+    shorten,
+    to_text,
 )
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing import json_values as js
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import read_document
-from assay.exchange.parsing.preferences import KIND, PREFERENCE, preference_assessment
 
 NAME: Final = "pandalm"
 
@@ -42,7 +55,7 @@ def recognise(sample: FileSample) -> float | None:
     """Recognise rows with `cmp_key` and two responses, or with `idx` and a verdict."""
     if b'"idx"' not in sample.head:
         return None
-    rows = [js.as_object(row) for row in js.as_list(sample.document)[:20]]
+    rows = [as_object(row) for row in as_list(sample.document)[:20]]
     if not rows:
         return None
     if all("cmp_key" in row and "response1" in row for row in rows):
@@ -54,23 +67,21 @@ def recognise(sample: FileSample) -> float | None:
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
     """Return the verdict files in the folder of a test set."""
-    if not any("cmp_key" in js.as_object(row) for row in js.as_list(source.sample.document)[:1]):
+    if not any("cmp_key" in as_object(row) for row in as_list(source.sample.document)[:1]):
         return ()
     return [
         other
         for other in others
         if other.folder == source.folder
         # `[0]` replaces the rows of an empty file, for which `all` would be true.
-        and all(
-            _is_verdict(js.as_object(row)) for row in js.as_list(other.sample.document)[:20] or [0]
-        )
+        and all(_is_verdict(as_object(row)) for row in as_list(other.sample.document)[:20] or [0])
     ]
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield the pairs with their labels, and the verdicts of the companions."""
-    rows = js.as_list(read_document(source))
-    if not any("cmp_key" in js.as_object(row) for row in rows):
+    rows = as_list(read_document(source))
+    if not any("cmp_key" in as_object(row) for row in rows):
         why = "holds verdicts on pairs whose texts and models are in another file; import it together with its test set."
         yield Skipped(where=source.name, why=why)
         return
@@ -79,21 +90,21 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         Found
     ] = []  # kept until all candidates are known, because the run must be yielded first
     for number, row in enumerate(rows, 1):
-        records.extend(_row(js.as_object(row), f"{source.name}#{number}", pairs))
+        records.extend(_row(as_object(row), f"{source.name}#{number}", pairs))
     names = sorted({name for pair in pairs.values() for name in pair})
     yield FoundRun(
         suite=options.dataset or "pandalm",
         format=NAME,
         candidates=tuple(FoundCandidate(name=name) for name in names),
         rubric=(PREFERENCE,),
-        provenance={"kind": KIND},
+        provenance={"kind": PREFERENCE_KIND},
     )
     yield from records
     for file in options.beside.get("companions", ()):
         yield from _verdicts(file, pairs, _judge(file.stem, source.stem))
 
 
-def _row_shape(rows: Sequence[js.JsonObject]) -> Shape:
+def _row_shape(rows: Sequence[JsonObject]) -> Shape:
     """Return the keys of pairs and verdicts; some keys contain the name of an annotator or
     judge.
     """
@@ -117,7 +128,7 @@ def _row_shape(rows: Sequence[js.JsonObject]) -> Shape:
     )
 
 
-def _is_verdict(row: js.JsonObject) -> bool:
+def _is_verdict(row: JsonObject) -> bool:
     return "idx" in row and "cmp_key" not in row and any(key.endswith("_result") for key in row)
 
 
@@ -128,8 +139,8 @@ def _judge(stem: str, pairs_stem: str) -> str:
     return stem.removesuffix(pairs_stem).rstrip("-_. ") or stem
 
 
-def _row(row: js.JsonObject, where: str, pairs: dict[str, tuple[str, str]]) -> Iterator[Found]:
-    task = js.as_id(row.get("idx"))
+def _row(row: JsonObject, where: str, pairs: dict[str, tuple[str, str]]) -> Iterator[Found]:
+    task = as_id(row.get("idx"))
     names = str(row.get("cmp_key", "")).split("_")
     if task is None or len(names) != 2 or not all(names) or names[0] == names[1]:
         yield Skipped(
@@ -141,12 +152,12 @@ def _row(row: js.JsonObject, where: str, pairs: dict[str, tuple[str, str]]) -> I
         return
     pairs[task] = (names[0], names[1])
     prompt = "\n\n".join(
-        part for part in (js.as_text(row.get("instruction")), js.as_text(row.get("input"))) if part
+        part for part in (as_text(row.get("instruction")), as_text(row.get("input"))) if part
     )
-    app = js.as_text(row.get("motivation_app"))
+    app = as_text(row.get("motivation_app"))
     yield FoundTask(
         id=task,
-        prompt=js.as_messages(prompt),
+        prompt=as_messages(prompt),
         tags=() if app is None else (app,),
         metadata={"pair": [*names]},
     )
@@ -156,18 +167,18 @@ def _row(row: js.JsonObject, where: str, pairs: dict[str, tuple[str, str]]) -> I
             yield Skipped(where=where, why=f"has no `{key}`.")
             continue
         yield FoundResponse(
-            task=task, candidate=name, trial=1, where=where, content=js.to_text(answer)
+            task=task, candidate=name, trial=1, where=where, content=to_text(answer)
         )
         if not isinstance(answer, str):
-            what = f"has {js.to_text(answer)[:40]} under `{key}`, which is not text; Assay keeps it as text."
+            what = f"has {to_text(answer)[:40]} under `{key}`, which is not text; Assay keeps it as text."
             yield Noted(where=where, what=what)
     for key, value in row.items():
         if not key.startswith("annotator"):
             continue
-        points = _POINTS.get(js.to_text(value).lower())
+        points = _POINTS.get(to_text(value).lower())
         if points is None:
             yield Skipped(
-                where=where, why=f"has {js.shorten(value, 40)!r} under `{key}`, not 0, 1 or 2."
+                where=where, why=f"has {shorten(value, 40)!r} under `{key}`, not 0, 1 or 2."
             )
             continue
         yield preference_assessment(
@@ -177,14 +188,14 @@ def _row(row: js.JsonObject, where: str, pairs: dict[str, tuple[str, str]]) -> I
 
 def _verdicts(source: InputFile, pairs: dict[str, tuple[str, str]], judge: str) -> Iterator[Found]:
     try:
-        rows = js.as_list(js.parse_json(source.read()))
-    except js.NotJson as error:
+        rows = as_list(parse_json(source.read()))
+    except NotJson as error:
         yield Skipped(where=source.name, why=str(error))
         return
     seen: set[str] = set()
     for number, item in enumerate(rows, 1):
-        row, where = js.as_object(item), f"{source.name}#{number}"
-        task = js.as_id(row.get("idx"))
+        row, where = as_object(item), f"{source.name}#{number}"
+        task = as_id(row.get("idx"))
         key = next((name for name in row if name.endswith("_result")), None)
         if task is None or key is None or task not in pairs or task in seen:
             why = (
@@ -195,7 +206,7 @@ def _verdicts(source: InputFile, pairs: dict[str, tuple[str, str]], judge: str) 
             yield Skipped(where=where, why=why)
             continue
         seen.add(task)
-        verdict = js.to_text(row[key])
+        verdict = to_text(row[key])
         yield preference_assessment(
             *pairs[task],
             _POINTS.get(verdict.lower()),
@@ -203,6 +214,6 @@ def _verdicts(source: InputFile, pairs: dict[str, tuple[str, str]], judge: str) 
             judge=judge,
             by=GradedBy.MODEL,
             where=where,
-            reason=js.to_text(row.get(f"{key.removesuffix('_result')}_reason")),
+            reason=to_text(row.get(f"{key.removesuffix('_result')}_reason")),
             reply=verdict,
         )

@@ -19,26 +19,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import (
+from assay.plugins import (
+    Failure,
+    Fault,
+    FileSample,
     Found,
     FoundCandidate,
     FoundResponse,
     FoundRun,
     FoundTask,
     GradedBy,
+    InputFile,
+    Message,
+    MetricGrades,
+    MetricValue,
     Noted,
+    ReadOptions,
     Skipped,
+    cell_number,
+    outside_their_scale,
+    separated_rows,
+    shorten,
+    unguarded,
 )
-from assay.domain.suite import Message
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_values import shorten
-from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue, outside_their_scale
-from assay.exchange.parsing.score_rows import cell_number
-from assay.exchange.readers.promptfoo import candidate_names
-from assay.formats.csv_lines import unguarded
-from assay.formats.separated import separated_rows
+from assay_importers.promptfoo import candidate_names
 
 NAME: Final = "promptfoo_csv"
 

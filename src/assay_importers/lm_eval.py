@@ -22,21 +22,49 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, TypeAlias
 
-from assay.domain import import_records as records
-from assay.domain.digest import JsonValue
-from assay.domain.suite import Criterion, Message
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing import json_values as js
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import (
+from assay.plugins import (
+    Criterion,
+    FileSample,
+    Found,
+    FoundAssessment,
+    FoundAtEnd,
+    FoundCandidate,
+    FoundGrade,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    InputFile,
+    JsonObject,
+    JsonValue,
+    Message,
+    Noted,
+    ReadOptions,
+    Shape,
+    Skipped,
+    as_count,
+    as_id,
+    as_list,
+    as_messages,
+    as_number,
+    as_object,
+    as_points,
+    as_text,
+    chat_messages,
+    explained_share,
     first_rows,
     folder_name,
     folder_path,
+    foreign_names,
+    from_unix,
+    in_unit_range,
+    objects_in,
     objects_of,
+    pick,
     read_object,
     read_rows,
+    storable,
+    to_text,
 )
 
 NAME: Final = "lm_eval"
@@ -88,26 +116,26 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
     return _of_date(source, results)[-1:]
 
 
-def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
+def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run for the file's task, with documents, answers and metrics."""
     if _is_results(source.sample.document):
         why = "holds only means, no samples; run lm-evaluation-harness with `--log_samples` and import both files."
-        yield records.Skipped(where=source.name, why=why)
+        yield Skipped(where=source.name, why=why)
         return
-    results: js.JsonObject = next(
+    results: JsonObject = next(
         (read_object(file) for file in options.beside.get("companions", ())), {}
     )
     task = _task_name(source, results)
     metrics = _metrics(source, _directions(results, task))
     candidate, candidate_from = _candidate(source, results, options)
-    config = js.as_object(js.as_object(results.get("configs")).get(task))
-    yield records.FoundRun(
+    config = as_object(as_object(results.get("configs")).get(task))
+    yield FoundRun(
         suite=options.dataset or task,
         format=NAME,
         candidates=(
-            records.FoundCandidate(
+            FoundCandidate(
                 name=candidate,
-                model=js.as_text(results.get("model_name")),
+                model=as_text(results.get("model_name")),
                 metadata=options.model_info,
             ),
         ),
@@ -115,19 +143,17 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
             Criterion(name=name, low=metric.worst, high=metric.best, weight=metric.weight)
             for name, metric in metrics.items()
         ),
-        started=js.from_unix(js.as_number(results.get("date"))),
+        started=from_unix(as_number(results.get("date"))),
         finished=_finished(source, results),
         provenance={
             "candidate_from": candidate_from,
-            **js.pick(results, _SET_UP),
-            "task": js.storable(config) if config else task,
-            "results": js.storable(js.as_object(results.get("results")).get(task)),
+            **pick(results, _SET_UP),
+            "task": storable(config) if config else task,
+            "results": storable(as_object(results.get("results")).get(task)),
         },
     )
     yield from _remarks(source, metrics, directed=bool(results))
-    asked = js.as_count(
-        js.as_object(js.as_object(results.get("n-samples")).get(task)).get("effective")
-    )
+    asked = as_count(as_object(as_object(results.get("n-samples")).get(task)).get("effective"))
     yield from _rows(source, candidate, metrics, asked)
 
 
@@ -136,7 +162,7 @@ def _is_sample(row: object) -> bool:
 
 
 def _is_results(results: object) -> bool:
-    fields = js.as_object(results)
+    fields = as_object(results)
     return (
         isinstance(fields.get("results"), dict)
         and isinstance(fields.get("configs"), dict)
@@ -155,25 +181,25 @@ def _of_date(source: InputFile, results: Sequence[InputFile]) -> list[InputFile]
     return same_date or [file for file in results if not _DATE.search(file.stem)]
 
 
-def _task_name(source: InputFile, results: js.JsonObject) -> str:
+def _task_name(source: InputFile, results: JsonObject) -> str:
     stem = _DATE.sub("", source.stem).removeprefix("samples_")
-    known = js.as_object(results.get("configs"))
+    known = as_object(results.get("configs"))
     if stem in known or not known:
         return stem
     ending = [name for name in known if stem.endswith(name)]
     return max(ending, key=len) if ending else stem
 
 
-def _candidate(source: InputFile, results: js.JsonObject, options: ReadOptions) -> tuple[str, str]:
+def _candidate(source: InputFile, results: JsonObject, options: ReadOptions) -> tuple[str, str]:
     if options.candidate is not None:
         return options.candidate, "option"
-    name = js.as_text(results.get("model_name"))
+    name = as_text(results.get("model_name"))
     if name is not None:
         return name, "results"
-    config = js.as_object(results.get("config"))
+    config = as_object(results.get("config"))
     arguments = config.get("model_args")
-    named = js.as_text(js.as_object(arguments).get("pretrained")) or js.as_text(
-        js.as_object(arguments).get("model")
+    named = as_text(as_object(arguments).get("pretrained")) or as_text(
+        as_object(arguments).get("model")
     )
     if (
         named is None
@@ -187,11 +213,11 @@ def _candidate(source: InputFile, results: js.JsonObject, options: ReadOptions) 
     if "__" in folder:
         # The harness writes the slash of a model's name as two underscores.
         return folder.replace("__", "/", 1), "folder name"
-    model = js.as_text(config.get("model"))
+    model = as_text(config.get("model"))
     return (source.stem, "file name") if model is None else (model, "results")
 
 
-def _finished(source: InputFile, results: js.JsonObject) -> str | None:
+def _finished(source: InputFile, results: JsonObject) -> str | None:
     """Return the end of the run: the date in the file name, in the time zone implied by the
     results' start and duration.
 
@@ -199,7 +225,7 @@ def _finished(source: InputFile, results: js.JsonObject) -> str | None:
     multiples of 15 minutes, so for a run of under 15 minutes only one zone fits. If several zones
     fit, none is used.
     """
-    date, start = _DATE.search(source.stem), js.as_number(results.get("date"))
+    date, start = _DATE.search(source.stem), as_number(results.get("date"))
     try:
         longest = float(str(results.get("total_evaluation_time_seconds")))
         written = datetime.strptime(date[1] if date else "", "%Y-%m-%dT%H-%M-%S.%f").replace(
@@ -210,7 +236,7 @@ def _finished(source: InputFile, results: js.JsonObject) -> str | None:
     if start is None or not 0 <= longest < _QUARTER_S:
         return None
     seconds = (written.timestamp() - start) % _QUARTER_S
-    return js.from_unix(start + seconds) if seconds <= longest else None
+    return from_unix(start + seconds) if seconds <= longest else None
 
 
 class _Metric(NamedTuple):
@@ -239,20 +265,18 @@ class _Metric(NamedTuple):
         return 1.0 - self.worst
 
 
-def _directions(results: js.JsonObject, task: str) -> dict[str, bool]:
+def _directions(results: JsonObject, task: str) -> dict[str, bool]:
     """Return, for each metric, True if the results or the task's configuration state that higher is
     better.
     """
-    listed = js.objects_in(
-        js.as_object(js.as_object(results.get("configs")).get(task)).get("metric_list")
-    )
+    listed = objects_in(as_object(as_object(results.get("configs")).get(task)).get("metric_list"))
     directions = {
         name: higher
         for metric in listed
-        if (name := js.as_text(metric.get("metric"))) is not None
+        if (name := as_text(metric.get("metric"))) is not None
         and isinstance(higher := metric.get("higher_is_better"), bool)
     }
-    named = js.as_object(js.as_object(results.get("higher_is_better")).get(task))
+    named = as_object(as_object(results.get("higher_is_better")).get(task))
     return directions | {name: higher for name, higher in named.items() if isinstance(higher, bool)}
 
 
@@ -272,7 +296,7 @@ def _metrics(source: InputFile, directions: Mapping[str, bool]) -> dict[str, _Me
             metric = metrics.get(name) or _Metric(
                 lower_is_better=not directions.get(name, name not in _LOWER_IS_BETTER)
             )
-            outside = metric.outside + (js.in_unit_range(value) is None)
+            outside = metric.outside + (in_unit_range(value) is None)
             metrics[name] = metric._replace(values=metric.values + 1, outside=outside)
     return {
         name: metric._replace(lacking=graded - metric.values) for name, metric in metrics.items()
@@ -281,7 +305,7 @@ def _metrics(source: InputFile, directions: Mapping[str, bool]) -> dict[str, _Me
 
 def _remarks(
     source: InputFile, metrics: Mapping[str, _Metric], *, directed: bool
-) -> Iterator[records.Found]:
+) -> Iterator[Found]:
     unscaled = {name: metric for name, metric in metrics.items() if metric.outside}
     for name, metric in unscaled.items():
         what = (
@@ -292,21 +316,19 @@ def _remarks(
         # all.
         alone = len(unscaled) == len(metrics)
         yield (
-            records.Skipped(where=source.name, why=what)
-            if alone
-            else records.Noted(where=source.name, what=what)
+            Skipped(where=source.name, why=what) if alone else Noted(where=source.name, what=what)
         )
     for name, metric in metrics.items():
         if metric.lacking:
             rows = metric.values + metric.lacking
             why = f"{name} is missing or not a number in {metric.lacking:,} of {rows:,} graded rows, whose scores leave it out."
-            yield records.Skipped(where=source.name, why=why)
+            yield Skipped(where=source.name, why=why)
     lower = [
         name for name, metric in metrics.items() if metric.lower_is_better and not metric.outside
     ]
     if lower:
         what = f"lower is better for {', '.join(lower)}; the score is 1 minus the value, which is kept as the raw score."
-        yield records.Noted(where=source.name, what=what)
+        yield Noted(where=source.name, what=what)
     unknown = (
         []
         if directed
@@ -317,31 +339,31 @@ def _remarks(
             f"no `results_*.json` beside the samples says whether higher or lower is better for {', '.join(unknown)}; Assay "
             "assumes that higher is better. Import the samples together with their results."
         )
-        yield records.Noted(where=source.name, what=what)
+        yield Noted(where=source.name, what=what)
 
 
-def _scores(row: js.JsonObject) -> dict[str, float]:
+def _scores(row: JsonObject) -> dict[str, float]:
     """Return a row's numeric metrics; skips lists, from which the harness computes metrics
     later.
     """
-    named = [name for name in js.as_list(row.get("metrics")) if isinstance(name, str)]
+    named = [name for name in as_list(row.get("metrics")) if isinstance(name, str)]
     keys = named or [key for key in row if key not in _OWN]
-    return {key: value for key in keys if (value := js.as_points(row.get(key))) is not None}
+    return {key: value for key in keys if (value := as_points(row.get(key))) is not None}
 
 
 def _rows(
     source: InputFile, candidate: str, metrics: Mapping[str, _Metric], asked: int | None
-) -> Iterator[records.Found]:
+) -> Iterator[Found]:
     tasks: set[str] = set()
     graded: set[tuple[str, str]] = set()
     ungraded, ungraded_at = 0, ""
     for row, where in read_rows(source):
         if isinstance(row, str):
-            yield records.Skipped(where=where, why=row)
+            yield Skipped(where=where, why=row)
             continue
-        task = js.as_id(row.get("doc_id"))
+        task = as_id(row.get("doc_id"))
         if task is None or not _is_sample(row):
-            yield records.Skipped(
+            yield Skipped(
                 where=where, why="is not a sample: it lacks `doc_id` or `filtered_resps`."
             )
             continue
@@ -349,16 +371,16 @@ def _rows(
             tasks.add(task)
             arguments = _arguments(row.get("arguments"))
             yield _task(task, row, arguments)
-            yield records.FoundResponse(
+            yield FoundResponse(
                 task=task,
                 candidate=candidate,
                 trial=1,
                 where=where,
                 content=_answer(row, arguments),
             )
-        filtered = js.as_text(row.get("filter")) or "none"
+        filtered = as_text(row.get("filter")) or "none"
         if (task, filtered) in graded:
-            yield records.Skipped(
+            yield Skipped(
                 where=where,
                 why=f"repeats document {task} under the filter {filtered!r}; the first is kept.",
             )
@@ -369,12 +391,12 @@ def _rows(
             ungraded += 1
             ungraded_at = ungraded_at or where
             continue
-        reading = js.to_text(js.as_list(row.get("filtered_resps"))[:1])[1:-1]
-        yield records.FoundAssessment(
+        reading = to_text(as_list(row.get("filtered_resps"))[:1])[1:-1]
+        yield FoundAssessment(
             task=task,
             trial=1,
             judge=NAME if filtered == "none" else f"{NAME} {filtered}",
-            by=records.GradedBy.RULE,
+            by=GradedBy.RULE,
             where=where,
             grades=tuple(
                 _grade(name, value, metrics[name], candidate, f"Answer read: {reading[:500]}")
@@ -387,25 +409,21 @@ def _rows(
             "Assay keeps their answers without a grade."
         )
         yield (
-            records.Skipped(where=ungraded_at, why=what)
-            if metrics
-            else records.Noted(where=ungraded_at, what=what)
+            Skipped(where=ungraded_at, why=what) if metrics else Noted(where=ungraded_at, what=what)
         )
     if asked is not None and len(tasks) < asked:
-        yield records.Noted(
+        yield Noted(
             where=source.name,
             what=f"holds {len(tasks):,} of the {asked:,} documents that the results file counts.",
         )
-        yield records.FoundAtEnd(complete=False)
+        yield FoundAtEnd(complete=False)
 
 
-def _grade(
-    name: str, value: float, metric: _Metric, candidate: str, reason: str
-) -> records.FoundGrade:
+def _grade(name: str, value: float, metric: _Metric, candidate: str, reason: str) -> FoundGrade:
     score = None
     if not metric.outside:
         score = 1.0 - value if metric.lower_is_better else value
-    return records.FoundGrade(
+    return FoundGrade(
         candidate=candidate,
         score=score,
         criterion=name,
@@ -421,21 +439,21 @@ def _arguments(value: JsonValue) -> list[_Argument]:
     old layout.
     """
     if isinstance(value, dict):
-        pairs = [js.as_object(item) for item in value.values()]
+        pairs = [as_object(item) for item in value.values()]
         return [(pair.get("arg_0"), pair.get("arg_1")) for pair in pairs]
-    lists = [js.as_list(item) for item in js.as_list(value)]
+    lists = [as_list(item) for item in as_list(value)]
     return [(item[0], item[1] if len(item) > 1 else None) for item in lists if item]
 
 
-def _task(task: str, row: js.JsonObject, arguments: Sequence[_Argument]) -> records.FoundTask:
+def _task(task: str, row: JsonObject, arguments: Sequence[_Argument]) -> FoundTask:
     target = row.get("target")
-    return records.FoundTask(
+    return FoundTask(
         id=task,
         prompt=_prompt(arguments[0][0] if arguments else None),
-        expected=() if target in (None, "") else (js.to_text(target),),
+        expected=() if target in (None, "") else (to_text(target),),
         metadata={
-            "doc": js.storable(row.get("doc")),
-            **js.pick(row, ("doc_hash", "prompt_hash", "target_hash")),
+            "doc": storable(row.get("doc")),
+            **pick(row, ("doc_hash", "prompt_hash", "target_hash")),
         },
     )
 
@@ -444,16 +462,16 @@ def _prompt(context: object) -> tuple[Message, ...]:
     if isinstance(context, list) and len(context) == 1 and isinstance(context[0], str):
         context = context[0]  # 0.4.4 and later wrap the chat in a list
     chat = isinstance(context, str) and context.startswith('[{"role"')
-    return js.chat_messages(context) if chat else js.as_messages(context)
+    return chat_messages(context) if chat else as_messages(context)
 
 
-def _answer(row: js.JsonObject, arguments: Sequence[_Argument]) -> str:
+def _answer(row: JsonObject, arguments: Sequence[_Argument]) -> str:
     """Return the generated text; for multiple choice, the most likely continuation; otherwise the
     numbers as JSON.
     """
     answers = [
         item[0] if isinstance(item, list) and len(item) == 1 else item
-        for item in js.as_list(row.get("resps"))
+        for item in as_list(row.get("resps"))
     ]
     first = answers[0] if answers else None
     if (
@@ -472,7 +490,7 @@ def _answer(row: js.JsonObject, arguments: Sequence[_Argument]) -> str:
         continuation = arguments[best][1]
         if isinstance(continuation, str):
             return continuation.strip()
-    return js.to_text(first if len(answers) == 1 else answers)
+    return to_text(first if len(answers) == 1 else answers)
 
 
 def _likelihood(value: object) -> float | None:
@@ -483,7 +501,7 @@ def _likelihood(value: object) -> float | None:
         return None
     if isinstance(value[1], bool) or value[1] in ("True", "False"):
         try:
-            return js.as_number(float(value[0]))
+            return as_number(float(value[0]))
         except (TypeError, ValueError):
             return None
     return None

@@ -18,26 +18,45 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import (
+from assay.plugins import (
+    PARQUET_MAGIC,
+    Failure,
+    Fault,
+    FileSample,
     Found,
     FoundCandidate,
     FoundResponse,
     FoundRun,
     FoundTask,
     GradedBy,
+    InputFile,
+    JsonObject,
+    MetricGrades,
+    MetricValue,
     Noted,
+    ReadOptions,
+    Shape,
     Skipped,
+    as_count,
+    as_id,
+    as_list,
+    as_messages,
+    as_number,
+    as_object,
+    as_points,
+    as_text,
+    explained_share,
+    folder_path,
+    foreign_names,
+    from_unix,
+    outside_their_scale,
+    parquet_columns,
+    pick,
+    read_object,
+    read_table,
+    storable,
+    to_text,
 )
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing import json_values as js
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import folder_path, read_object
-from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue, outside_their_scale
-from assay.exchange.parsing.tables import read_table
-from assay.formats.parquet import MAGIC, parquet_columns
 
 NAME: Final = "lighteval"
 
@@ -91,20 +110,20 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             why="contains only mean scores, which cannot be compared. Import the details too.",
         )
         return
-    results: js.JsonObject = next(
+    results: JsonObject = next(
         (read_object(file) for file in options.beside.get("companions", ())), {}
     )
-    general = js.as_object(results.get("config_general"))
-    settings = js.as_object(general.get("model_config"))
+    general = as_object(results.get("config_general"))
+    settings = as_object(general.get("model_config"))
     model = (
-        js.as_text(general.get("model_name"))
-        or js.as_text(settings.get("model_name"))
+        as_text(general.get("model_name"))
+        or as_text(settings.get("model_name"))
         or _model_of(source)
     )
     # A first pass: a metric with any value outside 0 to 1 has a different scale everywhere.
     rows = (detail["metric"] for detail, _ in _details(source) if not isinstance(detail, str))
     unscaled = outside_their_scale(
-        value for metrics in rows for value in _values(js.as_object(metrics))
+        value for metrics in rows for value in _values(as_object(metrics))
     )
     reading = _DetailReader(options.candidate or model or source.stem, unscaled)
     opened = False
@@ -114,7 +133,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             continue
         if not opened:
             opened = True
-            name = js.as_text(js.as_object(detail["doc"]).get("task_name")) or _task_name(source)
+            name = as_text(as_object(detail["doc"]).get("task_name")) or _task_name(source)
             yield FoundRun(
                 suite=options.dataset or name,
                 format=NAME,
@@ -125,18 +144,18 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
                 ),
                 # LightEval's clock starts with the process instead of in 1970: a time out of range
                 # is unknown.
-                started=js.from_unix(js.as_number(general.get("start_time"))),
-                finished=js.from_unix(js.as_number(general.get("end_time"))),
+                started=from_unix(as_number(general.get("start_time"))),
+                finished=from_unix(as_number(general.get("end_time"))),
                 provenance={
-                    "parameters": js.pick(
-                        js.as_object(settings.get("generation_parameters")),
+                    "parameters": pick(
+                        as_object(settings.get("generation_parameters")),
                         ("temperature", "top_p", "seed"),
                     ),
-                    **js.pick(
+                    **pick(
                         general,
                         ("lighteval_sha", "num_fewshot_seeds", "max_samples", "model_config"),
                     ),
-                    "results": js.storable(js.as_object(results.get("results")).get(name)),
+                    "results": storable(as_object(results.get("results")).get(name)),
                 },
             )
         yield from reading.row(detail, where)
@@ -147,12 +166,12 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    if sample.head.startswith(MAGIC):
+    if sample.head.startswith(PARQUET_MAGIC):
         columns = _columns(sample)
         return "details" if columns == _DETAILS else "flat" if columns >= _FLAT else None
     if b'"config_general"' not in sample.head:
         return None
-    document = js.as_object(sample.document)
+    document = as_object(sample.document)
     return (
         "results"
         if "results" in document and ("config_tasks" in document or "summary_general" in document)
@@ -225,17 +244,17 @@ class _DetailReader:
 
     def row(self, row: dict[str, object], where: str) -> Iterator[Found]:
         doc, answer, metrics = (
-            js.as_object(row.get("doc")),
-            js.as_object(row.get("model_response")),
-            js.as_object(row.get("metric")),
+            as_object(row.get("doc")),
+            as_object(row.get("model_response")),
+            as_object(row.get("metric")),
         )
-        task = js.as_id(doc.get("id")) or str(self._number)
+        task = as_id(doc.get("id")) or str(self._number)
         self._number += 1
         self._trials[task] += 1
         trial = self._trials[task]
         if trial == 1:
             yield _task(task, doc)
-        texts = [text for text in js.as_list(answer.get("text")) if isinstance(text, str)]
+        texts = [text for text in as_list(answer.get("text")) if isinstance(text, str)]
         self._several += len(texts) > 1
         content = texts[0] if texts else _likeliest(doc, answer)
         failure = None
@@ -245,7 +264,7 @@ class _DetailReader:
                 fault=Fault.PROVIDER,
                 detail="the answer has neither a text nor a likelihood.",
             )
-        output_tokens = js.as_list(answer.get("output_tokens"))
+        output_tokens = as_list(answer.get("output_tokens"))
         yield FoundResponse(
             task=task,
             candidate=self.candidate,
@@ -253,8 +272,8 @@ class _DetailReader:
             where=where,
             content=content,
             failure=failure,
-            input_tokens=js.as_count(len(js.as_list(answer.get("input_tokens")))) or None,
-            output_tokens=len(js.as_list(output_tokens[0])) if texts and output_tokens else None,
+            input_tokens=as_count(len(as_list(answer.get("input_tokens")))) or None,
+            output_tokens=len(as_list(output_tokens[0])) if texts and output_tokens else None,
         )
         yield from self._grades.assessments(
             list(_values(metrics)), task=task, candidate=self.candidate, trial=trial, where=where
@@ -267,51 +286,49 @@ class _DetailReader:
         yield from self._grades.notes(where)
 
 
-def _task(task: str, doc: js.JsonObject) -> FoundTask:
-    choices = js.as_list(doc.get("choices"))
+def _task(task: str, doc: JsonObject) -> FoundTask:
+    choices = as_list(doc.get("choices"))
     index = doc.get("gold_index")
     places = [
         place for place in (index if isinstance(index, list) else [index]) if isinstance(place, int)
     ]
-    golds = [js.to_text(choices[place]).strip() for place in places if 0 <= place < len(choices)]
+    golds = [to_text(choices[place]).strip() for place in places if 0 <= place < len(choices)]
     if not golds and (gold := doc.get("gold")) is not None:
-        golds = [js.to_text(item) for item in (gold if isinstance(gold, list) else [gold])]
-    instruction, query = js.as_text(doc.get("instruction")), js.as_text(doc.get("query")) or ""
+        golds = [to_text(item) for item in (gold if isinstance(gold, list) else [gold])]
+    instruction, query = as_text(doc.get("instruction")), as_text(doc.get("query")) or ""
     prompt = (
         query if instruction is None or query.startswith(instruction) else f"{instruction}{query}"
     )
     return FoundTask(
         id=task,
-        prompt=js.as_messages(prompt),
+        prompt=as_messages(prompt),
         expected=tuple(golds),
-        metadata=js.pick(doc, ("choices", "specific", "fewshot_sorting_class")),
+        metadata=pick(doc, ("choices", "specific", "fewshot_sorting_class")),
     )
 
 
-def _likeliest(doc: js.JsonObject, answer: js.JsonObject) -> str | None:
+def _likeliest(doc: JsonObject, answer: JsonObject) -> str | None:
     """Return the choice with the highest likelihood; None if the model was not asked for
     likelihoods.
     """
-    likelihoods = [js.as_number(value) for value in js.as_list(answer.get("logprobs"))]
-    choices = js.as_list(doc.get("choices"))
+    likelihoods = [as_number(value) for value in as_list(answer.get("logprobs"))]
+    choices = as_list(doc.get("choices"))
     known = [
         (value, place)
         for place, value in enumerate(likelihoods)
         if value is not None and place < len(choices)
     ]
-    return (
-        js.to_text(choices[max(known)[1]]).strip() if known and len(known) == len(choices) else None
-    )
+    return to_text(choices[max(known)[1]]).strip() if known and len(known) == len(choices) else None
 
 
-def _values(metrics: js.JsonObject) -> Iterator[MetricValue]:
+def _values(metrics: JsonObject) -> Iterator[MetricValue]:
     words = [
-        js.to_text(value)
+        to_text(value)
         for name, value in metrics.items()
         if _WORDS.match(name) and value and "judgement" in name
     ]
     for name, value in metrics.items():
-        if _WORDS.match(name) or js.as_points(value) is None:
+        if _WORDS.match(name) or as_points(value) is None:
             continue
         judged = bool(_JUDGED.search(name))
         rule = not judged and _RULE.match(name) is not None

@@ -16,26 +16,42 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from assay.domain.digest import JsonValue
-from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import (
+from assay.plugins import (
+    Failure,
+    Fault,
+    FileSample,
     Found,
     FoundCandidate,
     FoundResponse,
     FoundRun,
     FoundTask,
     GradedBy,
+    InputFile,
+    JsonObject,
+    JsonValue,
+    Message,
+    MetricGrades,
+    MetricValue,
     Noted,
+    NotJson,
+    ReadOptions,
+    Shape,
     Skipped,
+    as_list,
+    as_object,
+    as_text,
+    as_texts,
+    explained_share,
+    folder_name,
+    folder_path,
+    foreign_names,
+    objects_in,
+    parent_folder,
+    parse_json,
+    pick,
+    shorten,
+    to_text,
 )
-from assay.domain.suite import Message
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing import json_values as js
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import folder_name, folder_path, parent_folder
-from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue
 
 NAME: Final = "opencompass"
 
@@ -94,11 +110,11 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run, with a response for every prediction, and verdicts if the results have
     details.
     """
-    documents: dict[str | None, js.JsonObject] = {}
+    documents: dict[str | None, JsonObject] = {}
     for file in (source, *options.beside.get("companions", ())):
         try:
-            documents[_kind(file.sample)] = js.as_object(js.parse_json(file.read()))
-        except js.NotJson as error:
+            documents[_kind(file.sample)] = as_object(parse_json(file.read()))
+        except NotJson as error:
             yield Skipped(where=file.name, why=str(error))
     predictions, results = documents.get("predictions", {}), documents.get("results", {})
     details = _details(results)
@@ -112,7 +128,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         suite=options.dataset or source.stem,
         format=NAME,
         candidates=(FoundCandidate(name=candidate, model=model, metadata=options.model_info),),
-        provenance={"results": js.pick(results, [key for key in results if key != "details"])},
+        provenance={"results": pick(results, [key for key in results if key != "details"])},
     )
     repeats = max((n for _, n in details.values()), default=1)
     size = max(1, len(predictions) // repeats)
@@ -122,7 +138,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     seen: set[str] = set()
     for index, value in rows:
         where = f"{source.name}#{index}"
-        row = js.as_object(value)
+        row = as_object(value)
         number = int(index) if index.isdecimal() else None
         place = (
             _Place(index, 1)
@@ -144,7 +160,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             candidate=candidate,
             trial=place.trial,
             where=where,
-            content=None if failure is not None else js.to_text(answer),
+            content=None if failure is not None else to_text(answer),
             failure=failure,
         )
         verdict = _verdict(detail)
@@ -168,13 +184,13 @@ def _kind(sample: FileSample) -> str | None:
     head = sample.head
     if sample.rows and not sample.document:
         return None
-    document = js.as_object(sample.document)
+    document = as_object(sample.document)
     if (b'"prediction"' in head and b'"origin_prompt"' in head) or b'"testing input"' in head:
         rows = [row for key, row in list(document.items())[:20] if key.isdecimal()]
         if (
             rows
             and len(rows) == min(len(document), 20)
-            and all("prediction" in js.as_object(row) for row in rows)
+            and all("prediction" in as_object(row) for row in rows)
         ):
             return "predictions"
     if b'"details"' in head and (
@@ -194,24 +210,24 @@ def _place(source: InputFile) -> tuple[str, str, str]:
     return parent_folder(parent_folder(folder)), folder_name(folder), source.stem
 
 
-def _details(results: js.JsonObject) -> dict[str, tuple[js.JsonObject, int]]:
+def _details(results: JsonObject) -> dict[str, tuple[JsonObject, int]]:
     details = results.get("details")
     if isinstance(details, dict):
         return {
             index: (row, _repeats(row)) for index, row in details.items() if isinstance(row, dict)
         }
-    return {str(number): (row, _repeats(row)) for number, row in enumerate(js.objects_in(details))}
+    return {str(number): (row, _repeats(row)) for number, row in enumerate(objects_in(details))}
 
 
-def _repeats(row: js.JsonObject) -> int:
+def _repeats(row: JsonObject) -> int:
     """Return the number of repeats in a row whose values are lists; 1 for a plain row."""
     lists = [row[key] for key in _VERDICTS if isinstance(row.get(key), list)]
     if not lists and "example_abbr" in row:
         lists = [value for key, value in row.items() if isinstance(value, list)]
-    return len(js.as_list(lists[0])) or 1 if lists else 1
+    return len(as_list(lists[0])) or 1 if lists else 1
 
 
-def _of_repeat(row: js.JsonObject, at: int) -> js.JsonObject:
+def _of_repeat(row: JsonObject, at: int) -> JsonObject:
     """Return one repeat of a row in which every value is a list with one entry per repeat."""
     repeats = _repeats(row)
     listed = "example_abbr" in row or any(isinstance(row.get(key), list) for key in _VERDICTS)
@@ -224,10 +240,10 @@ def _of_repeat(row: js.JsonObject, at: int) -> js.JsonObject:
     }
 
 
-def _task(task: str, row: js.JsonObject, detail: js.JsonObject) -> FoundTask:
+def _task(task: str, row: JsonObject, detail: JsonObject) -> FoundTask:
     prompt = row.get("origin_prompt", detail.get("prompt"))
     expected = row.get("gold", detail.get("answer", detail.get("references", detail.get("ref"))))
-    return FoundTask(id=task, prompt=_prompt(prompt), expected=js.as_texts(expected))
+    return FoundTask(id=task, prompt=_prompt(prompt), expected=as_texts(expected))
 
 
 def _prompt(value: JsonValue) -> tuple[Message, ...]:
@@ -235,36 +251,36 @@ def _prompt(value: JsonValue) -> tuple[Message, ...]:
         return (Message(role="user", content=value),) if value else ()
     return tuple(
         Message(role=_ROLES.get(str(turn.get("role")), "user"), content=text)
-        for turn in js.objects_in(value)
-        if (text := js.as_text(turn.get("prompt")))
+        for turn in objects_in(value)
+        if (text := as_text(turn.get("prompt")))
     )
 
 
-def _verdict(detail: js.JsonObject) -> MetricValue | None:
+def _verdict(detail: JsonObject) -> MetricValue | None:
     if "prediction" in detail and "origin_prompt" in detail:
         return _reply_of_a_judge(detail)
     words = next((detail[key] for key in _OF_A_MODEL if detail.get(key) is not None), None)
     value = next(
         (detail[key] for key in _VERDICTS if isinstance(detail.get(key), bool | int | float)), None
     )
-    rule = js.as_object(detail.get("rule_evaluation"))
+    rule = as_object(detail.get("rule_evaluation"))
     if value is None and "correct" in rule:
         value = rule["correct"]
     if value is None and words is None:
         return None
-    reason = js.shorten(words) if words is not None else ""
+    reason = shorten(words) if words is not None else ""
     if not reason and detail.get("pred") is not None:
-        reason = f"Answer read: {js.shorten(detail['pred'], 300)}"
+        reason = f"Answer read: {shorten(detail['pred'], 300)}"
     by = GradedBy.RULE if words is None else GradedBy.MODEL
     judge = "OpenCompass" if words is None else "OpenCompass's judge"
     return MetricValue(criterion="", value=value, judge=judge, by=by, reason=reason)
 
 
-def _reply_of_a_judge(detail: js.JsonObject) -> MetricValue:
+def _reply_of_a_judge(detail: JsonObject) -> MetricValue:
     """Return a judge model's verdict; its letter is a score only if its prompt defines the
     letters.
     """
-    reply = js.to_text(detail.get("prediction"))
+    reply = to_text(detail.get("prediction"))
     prompt = "\n".join(message.content for message in _prompt(detail.get("origin_prompt")))
     value = None
     if "A: CORRECT" in prompt and "B: INCORRECT" in prompt:
@@ -274,5 +290,5 @@ def _reply_of_a_judge(detail: js.JsonObject) -> MetricValue:
         value=value,
         judge="OpenCompass's judge",
         by=GradedBy.MODEL,
-        reason=js.shorten(reply),
+        reason=shorten(reply),
     )

@@ -16,22 +16,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from assay.domain.import_records import Found, GradedBy, Skipped
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing.explained import explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
-from assay.exchange.parsing.graded_rows import (
+from assay.plugins import (
+    FileSample,
+    Found,
+    GradedBy,
     GradedRow,
+    InputFile,
+    MetricValue,
+    ReadOptions,
+    Skipped,
     answer_text,
+    cell_number,
+    decoded,
+    explained_share,
+    first_frame_rows,
+    foreign_names,
+    frame_rows,
     graded_records,
+    pick,
     prompt_of,
     run_without_model,
+    storable,
+    to_text,
 )
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_values import pick, storable, to_text
-from assay.exchange.parsing.metric_grades import MetricValue
-from assay.exchange.parsing.score_rows import cell_number
 
 NAME: Final = "ragas"
 

@@ -18,28 +18,39 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from assay.domain import import_records as records
-from assay.domain.failure import Failure, Fault
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing.explained import ANY_KEY, Shape, explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import (
-    first_rows,
-    folder_name,
-    folder_path,
-    parent_folder,
-    read_object,
-    read_rows,
-)
-from assay.exchange.parsing.json_values import (
+from assay.plugins import (
+    ANY_KEY,
+    Failure,
+    Fault,
+    FileSample,
+    Found,
+    FoundAssessment,
+    FoundCandidate,
+    FoundGrade,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    InputFile,
     JsonObject,
+    Noted,
+    ReadOptions,
+    Shape,
+    Skipped,
     as_id,
     as_list,
     as_object,
     as_text,
+    explained_share,
+    first_rows,
+    folder_name,
+    folder_path,
+    foreign_names,
     objects_in,
+    parent_folder,
     pick,
+    read_object,
+    read_rows,
     to_text,
 )
 
@@ -115,7 +126,7 @@ def artifact_folders(source: InputFile, companions: Sequence[InputFile]) -> Coll
     )
 
 
-def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
+def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run: patches and the harness's verdicts on them."""
     kind = _kind(source.sample)
     files = (source, *options.beside.get("companions", ()))
@@ -128,11 +139,11 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         {models[0]: options.candidate} if options.candidate is not None and len(models) == 1 else {}
     )
     report = read_object(source) if kind == "report" else {}
-    yield records.FoundRun(
+    yield FoundRun(
         suite=options.dataset or NAME,
         format=NAME,
         candidates=tuple(
-            records.FoundCandidate(name=rename.get(name) or name, metadata=options.model_info)
+            FoundCandidate(name=rename.get(name) or name, metadata=options.model_info)
             for name in models
         ),
         provenance=pick(report, _COUNTS),
@@ -143,7 +154,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     candidate = rename.get(models[0]) or models[0]
     if kind != "predictions" and len(models) > 1:
         what = f"the predictions come from {len(models)} models; Assay assigns the report to {models[0]!r}, the first of them."
-        yield records.Noted(where=source.name, what=what)
+        yield Noted(where=source.name, what=what)
     graded: set[str] = set()
     for file in instances:
         yield from _instance(file, candidate, graded, seen)
@@ -255,14 +266,14 @@ def _prediction_rows(source: InputFile) -> Iterator[tuple[JsonObject | str, str]
 
 def _predictions(
     source: InputFile, rename: Mapping[str, str | None], seen: set[str]
-) -> Iterator[records.Found]:
+) -> Iterator[Found]:
     for row, where in _prediction_rows(source):
         if isinstance(row, str):
-            yield records.Skipped(where=where, why=row)
+            yield Skipped(where=where, why=row)
             continue
         task, model = as_id(row.get("instance_id")), as_text(row.get("model_name_or_path"))
         if task is None or model is None or "model_patch" not in row:
-            yield records.Skipped(
+            yield Skipped(
                 where=where,
                 why="is not a prediction: it lacks `instance_id`, `model_name_or_path` or `model_patch`.",
             )
@@ -276,7 +287,7 @@ def _predictions(
             failure = Failure(
                 kind="no_patch", fault=Fault.CANDIDATE, detail="the prediction holds no patch."
             )
-        yield records.FoundResponse(
+        yield FoundResponse(
             task=task,
             candidate=rename.get(model) or model,
             trial=1,
@@ -286,39 +297,33 @@ def _predictions(
         )
 
 
-def _task(name: str) -> records.FoundTask:
+def _task(name: str) -> FoundTask:
     repository = name.rpartition("-")[0].replace("__", "/")
-    return records.FoundTask(id=name, tags=(repository,) if repository else ())
+    return FoundTask(id=name, tags=(repository,) if repository else ())
 
 
-def _graded(
-    task: str, candidate: str, score: float, where: str, reason: str
-) -> records.FoundAssessment:
-    return records.FoundAssessment(
+def _graded(task: str, candidate: str, score: float, where: str, reason: str) -> FoundAssessment:
+    return FoundAssessment(
         task=task,
         trial=1,
         judge="SWE-bench harness",
-        by=records.GradedBy.RULE,
+        by=GradedBy.RULE,
         where=where,
-        grades=(records.FoundGrade(candidate=candidate, score=score, reason=reason),),
+        grades=(FoundGrade(candidate=candidate, score=score, reason=reason),),
     )
 
 
 def _instance(
     source: InputFile, candidate: str, graded: set[str], seen: set[str]
-) -> Iterator[records.Found]:
+) -> Iterator[Found]:
     for name, value in read_object(source).items():
         where, report = f"{source.name}#{name}", as_object(value)
         resolved = report.get("resolved")
         if not isinstance(resolved, bool):
-            yield records.Skipped(
-                where=where, why="has a `resolved` that is neither true nor false."
-            )
+            yield Skipped(where=where, why="has a `resolved` that is neither true nor false.")
             continue
         if name in graded:
-            yield records.Skipped(
-                where=where, why=f"reports {name} again; the first report is kept."
-            )
+            yield Skipped(where=where, why=f"reports {name} again; the first report is kept.")
             continue
         graded.add(name)
         if name not in seen:
@@ -344,7 +349,7 @@ def _tests(report: JsonObject) -> str:
 
 def _report(
     source: InputFile, report: JsonObject, candidate: str, graded: set[str], seen: set[str]
-) -> Iterator[records.Found]:
+) -> Iterator[Found]:
     """Yield grades of instances that only the lists in the run's report mention."""
     where = source.name
     resolved = set(_list(report, "resolved_ids") or _list(report, "resolved"))
@@ -360,7 +365,7 @@ def _report(
         if not tried:
             # Imported alone, a list of successes would have a mean of 1.
             why = "lists the resolved instances but not the attempted ones; import it with its predictions (`all_preds.jsonl`)."
-            yield records.Skipped(where=where, why=why)
+            yield Skipped(where=where, why=why)
             return
     unresolved = tried - resolved - broken - empty
     for instances, score, reason in (
@@ -383,17 +388,17 @@ def _report(
                 fault=Fault.HARNESS,
                 detail="the evaluation of this patch ended with an error.",
             )
-            yield records.FoundResponse(
+            yield FoundResponse(
                 task=name, candidate=candidate, trial=1, where=where, failure=failure
             )
     if broken:
-        yield records.Noted(
+        yield Noted(
             where=where,
             what=f"the evaluation of {len(broken):,} patches ended with an error; they have no grade.",
         )
     missing = _list(report, "incomplete_ids")
     if missing:
-        yield records.Noted(
+        yield Noted(
             where=where,
             what=f"{len(missing):,} instances of the set were never attempted; this run leaves them out.",
         )

@@ -21,18 +21,42 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Noted, Skipped
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing import json_values as js
-from assay.exchange.parsing.explained import explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
-from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, prompt_of
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.metric_grades import MetricValue
-from assay.exchange.parsing.score_rows import cell_number
-from assay.exchange.readers.batch_answers import answer_of
+from assay.plugins import (
+    Failure,
+    Fault,
+    FileSample,
+    Found,
+    FoundCandidate,
+    FoundRun,
+    GradedBy,
+    GradedRow,
+    InputFile,
+    JsonObject,
+    MetricValue,
+    Noted,
+    ReadOptions,
+    Skipped,
+    answer_of,
+    answer_text,
+    as_count,
+    as_duration,
+    as_object,
+    as_text,
+    cell_number,
+    decoded,
+    explained_share,
+    first_frame_rows,
+    foreign_names,
+    frame_rows,
+    from_text,
+    from_unix,
+    graded_records,
+    objects_in,
+    prompt_of,
+    shorten,
+    storable,
+    to_text,
+)
 
 NAME: Final = "mlflow"
 
@@ -129,56 +153,54 @@ class _Trace:
 
     def __init__(self, row: Mapping[str, object]) -> None:
         self.row = row
-        whole = js.as_object(decoded(row.get("trace")))
-        self.info = js.as_object(whole.get("info"))
-        self.metadata = js.as_object(self.info.get("trace_metadata")) or js.as_object(
+        whole = as_object(decoded(row.get("trace")))
+        self.info = as_object(whole.get("info"))
+        self.metadata = as_object(self.info.get("trace_metadata")) or as_object(
             decoded(row.get("trace_metadata"))
         )
-        self.assessments = js.objects_in(self.info.get("assessments")) or js.objects_in(
+        self.assessments = objects_in(self.info.get("assessments")) or objects_in(
             decoded(row.get("assessments"))
         )
-        spans = js.objects_in(js.as_object(whole.get("data")).get("spans")) or js.objects_in(
+        spans = objects_in(as_object(whole.get("data")).get("spans")) or objects_in(
             decoded(row.get("spans"))
         )
         root = next((span for span in spans if not span.get("parent_span_id")), {})
-        attributes = js.as_object(root.get("attributes"))
+        attributes = as_object(root.get("attributes"))
         self.request = decoded(attributes.get("mlflow.spanInputs")) or decoded(row.get("request"))
         self.response = decoded(attributes.get("mlflow.spanOutputs")) or decoded(
             row.get("response")
         )
-        answered = js.as_text(js.as_object(self.response).get("model"))
-        self.model = answered or js.as_text(js.as_object(self.request).get("model"))
+        answered = as_text(as_object(self.response).get("model"))
+        self.model = answered or as_text(as_object(self.request).get("model"))
 
     @property
     def state(self) -> str | None:
         """The trace's state: OK, ERROR, IN_PROGRESS or None."""
         return (
-            js.as_text(self.row.get("state"))
-            or js.as_text(self.info.get("state"))
-            or js.as_text(self.row.get("status"))
+            as_text(self.row.get("state"))
+            or as_text(self.info.get("state"))
+            or as_text(self.row.get("status"))
         )
 
     @property
     def started(self) -> str | None:
         """Time of the request: milliseconds in the column, text in the trace."""
         milliseconds = cell_number(self.row.get("request_time"))
-        return js.from_text(self.info.get("request_time")) or js.from_unix(
+        return from_text(self.info.get("request_time")) or from_unix(
             milliseconds and milliseconds / 1000
         )
 
 
-def _run_of(assessment: js.JsonObject) -> str | None:
-    return js.as_text(js.as_object(assessment.get("metadata")).get("mlflow.assessment.sourceRunId"))
+def _run_of(assessment: JsonObject) -> str | None:
+    return as_text(as_object(assessment.get("metadata")).get("mlflow.assessment.sourceRunId"))
 
 
-def _changed(assessment: js.JsonObject) -> str | None:
-    return js.from_text(assessment.get("last_update_time")) or js.from_text(
-        assessment.get("create_time")
-    )
+def _changed(assessment: JsonObject) -> str | None:
+    return from_text(assessment.get("last_update_time")) or from_text(assessment.get("create_time"))
 
 
 def _traced(trace: _Trace, run: str | None, where: str, candidate: str) -> GradedRow:
-    body = js.as_object(trace.response)
+    body = as_object(trace.response)
     text, finish, failure = (
         answer_of(body) if "choices" in body else (answer_text(trace.response), None, None)
     )
@@ -190,16 +212,16 @@ def _traced(trace: _Trace, run: str | None, where: str, candidate: str) -> Grade
         failure = Failure(
             kind="no_output", fault=Fault.HARNESS, detail="the trace holds no response."
         )
-    request = js.as_object(trace.request)
+    request = as_object(trace.request)
     asked = (
         {key: value for key, value in request.items() if key != "model"}
         if "messages" in request
         else trace.request
     )
-    tokens = js.as_object(decoded(trace.metadata.get("mlflow.trace.tokenUsage")))
-    cost = js.as_object(decoded(trace.metadata.get("mlflow.trace.cost")))
+    tokens = as_object(decoded(trace.metadata.get("mlflow.trace.tokenUsage")))
+    cost = as_object(decoded(trace.metadata.get("mlflow.trace.cost")))
     milliseconds = cell_number(trace.row.get("execution_duration"))
-    name = js.as_text(trace.row.get("trace_id")) or js.as_text(trace.row.get("request_id"))
+    name = as_text(trace.row.get("trace_id")) or as_text(trace.row.get("request_id"))
     return GradedRow(
         where=where,
         candidate=candidate,
@@ -210,10 +232,10 @@ def _traced(trace: _Trace, run: str | None, where: str, candidate: str) -> Grade
         values=tuple(_assessed(trace, run)),
         model=trace.model,
         finish_reason=finish,
-        input_tokens=js.as_count(tokens.get("input_tokens")),
-        output_tokens=js.as_count(tokens.get("output_tokens")),
-        latency_s=None if milliseconds is None else js.as_duration(milliseconds / 1000),
-        cost_usd=js.as_duration(cost.get("total_cost")),
+        input_tokens=as_count(tokens.get("input_tokens")),
+        output_tokens=as_count(tokens.get("output_tokens")),
+        latency_s=None if milliseconds is None else as_duration(milliseconds / 1000),
+        cost_usd=as_duration(cost.get("total_cost")),
         started=trace.started,
         identity=name,
     )
@@ -221,8 +243,8 @@ def _traced(trace: _Trace, run: str | None, where: str, candidate: str) -> Grade
 
 def _expected(trace: _Trace) -> tuple[str, ...]:
     named = {
-        js.to_text(assessment.get("assessment_name")): js.to_text(
-            js.as_object(assessment.get("expectation")).get("value")
+        to_text(assessment.get("assessment_name")): to_text(
+            as_object(assessment.get("expectation")).get("value")
         )
         for assessment in trace.assessments
         if assessment.get("expectation")
@@ -240,28 +262,28 @@ def _assessed(trace: _Trace, run: str | None) -> Iterator[MetricValue]:
     """
     known: set[str] = set()
     for assessment in trace.assessments:
-        name = js.to_text(assessment.get("assessment_name"))
+        name = to_text(assessment.get("assessment_name"))
         known.add(name)
-        feedback = js.as_object(assessment.get("feedback"))
+        feedback = as_object(assessment.get("feedback"))
         if (
             not feedback
             or assessment.get("valid") is False
             or _run_of(assessment) not in (None, run)
         ):
             continue
-        given = js.as_object(assessment.get("source"))
-        kind, giver = js.as_text(given.get("source_type")) or "", js.as_text(given.get("source_id"))
+        given = as_object(assessment.get("source"))
+        kind, giver = as_text(given.get("source_type")) or "", as_text(given.get("source_id"))
         by = _BY_SOURCE.get(kind, GradedBy.MODEL)
         if any(
             key.startswith("mlflow.assessment.judge")
-            for key in js.as_object(assessment.get("metadata"))
+            for key in as_object(assessment.get("metadata"))
         ):
             by = GradedBy.MODEL  # code that called a judge, whose cost or tokens MLflow recorded
         judge = NAME if by is GradedBy.RULE else giver or name
-        error = js.as_text(js.as_object(feedback.get("error")).get("error_message"))
-        reason = js.as_text(assessment.get("rationale")) or ""
+        error = as_text(as_object(feedback.get("error")).get("error_message"))
+        reason = as_text(assessment.get("rationale")) or ""
         if error is not None:
-            reason = f"the scorer broke: {js.shorten(error, 500)}"
+            reason = f"the scorer broke: {shorten(error, 500)}"
         yield _rated(
             name,
             None if error else feedback.get("value"),
@@ -273,7 +295,7 @@ def _assessed(trace: _Trace, run: str | None) -> Iterator[MetricValue]:
     for key in trace.row:
         match = _ASSESSED.match(key)
         if match is not None and match[2] == "value" and match[1] not in known:
-            reason = js.as_text(decoded(trace.row.get(f"{match[1]}/rationale"))) or ""
+            reason = as_text(decoded(trace.row.get(f"{match[1]}/rationale"))) or ""
             value = decoded(trace.row[key])
             if value is not None:
                 yield _rated(match[1], value, match[1], GradedBy.MODEL, reason, assumed=True)
@@ -309,12 +331,12 @@ def _evaluated(row: Mapping[str, object], where: str, candidate: str) -> GradedR
     return GradedRow(
         where=where,
         candidate=candidate,
-        prompt=prompt_of(js.storable(data)),
-        expected=() if expected is None else (js.to_text(js.storable(expected)),),
+        prompt=prompt_of(storable(data)),
+        expected=() if expected is None else (to_text(storable(expected)),),
         content=text,
         values=tuple(_scored(row, metrics)),
-        output_tokens=js.as_count(cell_number(row.get("token_count"))),
-        latency_s=js.as_duration(cell_number(row.get("latency"))),
+        output_tokens=as_count(cell_number(row.get("token_count"))),
+        latency_s=as_duration(cell_number(row.get("latency"))),
     )
 
 
@@ -345,5 +367,5 @@ def _scored(
             by=GradedBy.MODEL if by_model else GradedBy.RULE,
             worst=worst,
             best=best,
-            reason=js.as_text(decoded(reason)) or "",
+            reason=as_text(decoded(reason)) or "",
         )

@@ -19,22 +19,38 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Skipped
-from assay.domain.suite import Message
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing import json_values as js
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.graded_rows import (
+from assay.plugins import (
+    Failure,
+    Fault,
+    FileSample,
+    Found,
+    FoundCandidate,
+    FoundRun,
+    GradedBy,
     GradedRow,
+    InputFile,
+    JsonObject,
+    Message,
+    MetricValue,
+    ReadOptions,
+    Shape,
+    Skipped,
+    as_count,
+    as_duration,
+    as_number,
+    as_object,
+    as_text,
+    explained_share,
+    foreign_names,
     graded_records,
     named_after_file,
+    objects_in,
+    pick,
     prompt_digest,
+    read_document,
+    shorten,
+    to_text,
 )
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import read_document
-from assay.exchange.parsing.metric_grades import MetricValue
 
 NAME: Final = "deepeval"
 
@@ -68,19 +84,19 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     cases = [
         (case, f"{source.name}#{key}/{number}")
         for key in ("testCases", "conversationalTestCases")
-        for number, case in enumerate(js.objects_in(run.get(key)), 1)
+        for number, case in enumerate(objects_in(run.get(key)), 1)
     ]
-    model = js.as_text(js.as_object(run.get("hyperparameters")).get("model"))
-    identifier = js.as_text(run.get("identifier"))
+    model = as_text(as_object(run.get("hyperparameters")).get("model"))
+    identifier = as_text(run.get("identifier"))
     candidate = options.candidate or model or identifier or source.stem
     yield FoundRun(
         suite=options.dataset
-        or js.as_text(run.get("datasetAlias"))
-        or js.as_text(run.get("testFile"))
+        or as_text(run.get("datasetAlias"))
+        or as_text(run.get("testFile"))
         or NAME,
         format=NAME,
         candidates=(FoundCandidate(name=candidate, model=model, metadata=options.model_info),),
-        provenance=js.pick(run, _SET_UP),
+        provenance=pick(run, _SET_UP),
     )
     if not (options.candidate or model or identifier):
         yield named_after_file(source.name, candidate, "the test run contains no model name")
@@ -90,22 +106,19 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     yield from graded_records(lambda: rows, source.name)
 
 
-def _run_in(document: object) -> js.JsonObject | None:
+def _run_in(document: object) -> JsonObject | None:
     """Return the test run in a document; in older versions, the latest test run is inside
     `testRunData`.
     """
-    fields = js.as_object(document)
-    for run in (fields, js.as_object(fields.get("testRunData"))):
-        cases = [
-            *js.objects_in(run.get("testCases")),
-            *js.objects_in(run.get("conversationalTestCases")),
-        ]
+    fields = as_object(document)
+    for run in (fields, as_object(fields.get("testRunData"))):
+        cases = [*objects_in(run.get("testCases")), *objects_in(run.get("conversationalTestCases"))]
         if any(case.keys() & {"metricsData", "metricsMetadata", "actualOutput"} for case in cases):
             return run
     return None
 
 
-def _directions(cases: Iterator[js.JsonObject]) -> Mapping[str, tuple[float, float] | None]:
+def _directions(cases: Iterator[JsonObject]) -> Mapping[str, tuple[float, float] | None]:
     """Return each metric's worst and best score; None if the metric's verdicts contradict each
     other.
     """
@@ -115,7 +128,7 @@ def _directions(cases: Iterator[js.JsonObject]) -> Mapping[str, tuple[float, flo
         for metric in _metrics(case):
             name, score, threshold = _name(metric), metric.get("score"), metric.get("threshold")
             success = metric.get("success")
-            scored, limit = js.as_number(score), js.as_number(threshold)
+            scored, limit = as_number(score), as_number(threshold)
             if scored is None or limit is None or scored == limit or not isinstance(success, bool):
                 continue
             (above if success is (scored > limit) else below)[name] += 1
@@ -124,7 +137,7 @@ def _directions(cases: Iterator[js.JsonObject]) -> Mapping[str, tuple[float, flo
 
 
 def _row(
-    case: js.JsonObject,
+    case: JsonObject,
     where: str,
     candidate: str,
     directions: Mapping[str, tuple[float, float] | None],
@@ -133,13 +146,13 @@ def _row(
     prompt, content = (
         _conversation(case) if "turns" in case else (_asked(case), case.get("actualOutput"))
     )
-    name = js.as_text(case.get("name"))
+    name = as_text(case.get("name"))
     task = None
     if name is not None and not _UNNAMED.match(name):
         digest = prompt_digest(prompt)
         # Two cases with the same name but different questions are different tasks.
         task = name if names.setdefault(name, digest) == digest else f"{name} {digest}"
-    expected = js.as_text(case.get("expectedOutput")) or js.as_text(case.get("expectedOutcome"))
+    expected = as_text(case.get("expectedOutput")) or as_text(case.get("expectedOutcome"))
     failure = None
     if content is None:
         failure = Failure(
@@ -151,7 +164,7 @@ def _row(
         prompt=prompt,
         task=task,
         expected=() if expected is None else (expected,),
-        metadata=js.pick(
+        metadata=pick(
             case,
             (
                 "context",
@@ -162,30 +175,30 @@ def _row(
                 "tags",
             ),
         ),
-        content=None if content is None else js.to_text(content),
+        content=None if content is None else to_text(content),
         failure=failure,
         values=tuple(_value(metric, directions) for metric in _metrics(case)),
-        input_tokens=js.as_count(case.get("inputTokenCount")),
-        output_tokens=js.as_count(case.get("outputTokenCount")),
-        latency_s=js.as_duration(case.get("completionTime")),
-        cost_usd=js.as_duration(case.get("tokenCost")),
+        input_tokens=as_count(case.get("inputTokenCount")),
+        output_tokens=as_count(case.get("outputTokenCount")),
+        latency_s=as_duration(case.get("completionTime")),
+        cost_usd=as_duration(case.get("tokenCost")),
     )
 
 
-def _asked(case: js.JsonObject) -> tuple[Message, ...]:
-    return (Message(role="user", content=js.to_text(case.get("input"))),)
+def _asked(case: JsonObject) -> tuple[Message, ...]:
+    return (Message(role="user", content=to_text(case.get("input"))),)
 
 
-def _conversation(case: js.JsonObject) -> tuple[tuple[Message, ...], str | None]:
-    turns = js.objects_in(case.get("turns"))
-    scenario = js.as_text(case.get("scenario"))
+def _conversation(case: JsonObject) -> tuple[tuple[Message, ...], str | None]:
+    turns = objects_in(case.get("turns"))
+    scenario = as_text(case.get("scenario"))
     last = max(
         (at for at, turn in enumerate(turns) if turn.get("role") == "assistant"), default=None
     )
     spoken = [
         Message(
             role="assistant" if turn.get("role") == "assistant" else "user",
-            content=js.to_text(turn.get("content")),
+            content=to_text(turn.get("content")),
         )
         for turn in turns
     ]
@@ -194,25 +207,23 @@ def _conversation(case: js.JsonObject) -> tuple[tuple[Message, ...], str | None]
     return prompt, None if last is None else spoken[last].content
 
 
-def _metrics(case: js.JsonObject) -> list[js.JsonObject]:
-    return js.objects_in(case.get("metricsData")) or js.objects_in(case.get("metricsMetadata"))
+def _metrics(case: JsonObject) -> list[JsonObject]:
+    return objects_in(case.get("metricsData")) or objects_in(case.get("metricsMetadata"))
 
 
-def _name(metric: js.JsonObject) -> str:
-    return js.to_text(metric.get("name")) or js.to_text(metric.get("metric")) or "metric"
+def _name(metric: JsonObject) -> str:
+    return to_text(metric.get("name")) or to_text(metric.get("metric")) or "metric"
 
 
-def _value(
-    metric: js.JsonObject, directions: Mapping[str, tuple[float, float] | None]
-) -> MetricValue:
+def _value(metric: JsonObject, directions: Mapping[str, tuple[float, float] | None]) -> MetricValue:
     name = _name(metric)
-    model = js.as_text(metric.get("evaluationModel"))
+    model = as_text(metric.get("evaluationModel"))
     by_rule = model is None and name in _BY_RULE
-    error = js.as_text(metric.get("error"))
+    error = as_text(metric.get("error"))
     direction = directions.get(name, (0.0, 1.0))
-    reason = js.as_text(metric.get("reason")) or ""
+    reason = as_text(metric.get("reason")) or ""
     if error is not None:
-        reason = f"the metric broke: {js.shorten(error, 500)}"
+        reason = f"the metric broke: {shorten(error, 500)}"
     elif direction is None:
         reason = f"no score: verdicts contradict the direction of the metric. {reason}".strip()
     score = None if error is not None or direction is None else metric.get("score")

@@ -21,19 +21,53 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from assay.domain import import_records as records
-from assay.domain.digest import JsonValue
-from assay.domain.errors import AssayError, InputError
-from assay.domain.failure import Failure, Fault
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing import json_values as js
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import read_document
-from assay.exchange.parsing.zip_members import ZipMembers
-from assay.exchange.readers.inspect_calls import ScorerCalls, usage_of
-from assay.exchange.readers.score_table import Origins
+from assay.plugins import (
+    AssayError,
+    Failure,
+    Fault,
+    FileSample,
+    Found,
+    FoundAssessment,
+    FoundAtEnd,
+    FoundCandidate,
+    FoundGrade,
+    FoundResponse,
+    FoundRun,
+    FoundTask,
+    GradedBy,
+    InputError,
+    InputFile,
+    JsonObject,
+    JsonValue,
+    Noted,
+    NotJson,
+    Origins,
+    ReadOptions,
+    Shape,
+    Skipped,
+    ZipMembers,
+    as_count,
+    as_duration,
+    as_id,
+    as_list,
+    as_messages,
+    as_number,
+    as_object,
+    as_text,
+    as_texts,
+    content_text,
+    explained_share,
+    foreign_names,
+    from_text,
+    in_unit_range,
+    objects_in,
+    parse_json,
+    pick,
+    read_document,
+    shorten,
+    storable,
+)
+from assay_importers.inspect_calls import ScorerCalls, usage_of
 
 NAME: Final = "inspect"
 
@@ -82,24 +116,22 @@ def recognise(sample: FileSample) -> float | None:
     if b'"eval"' not in head or b'"status"' not in head or sample.rows:
         return None
     try:
-        log = (
-            sample.document if sample.document is not None else js.parse_json(sample.source.read())
-        )
-    except (js.NotJson, InputError):
+        log = sample.document if sample.document is not None else parse_json(sample.source.read())
+    except (NotJson, InputError):
         return None
     return explained_share(log, _LOG) if _is_log(log) else None
 
 
-def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
+def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run, with a task for every sample, a response for every epoch and an assessment for
     every scorer.
     """
     if source.sample.archive_members:
         yield from _archive(source, options)
         return
-    log = js.as_object(read_document(source))
+    log = as_object(read_document(source))
     if not _is_log(log):
-        yield records.Skipped(
+        yield Skipped(
             where=source.name,
             why="is not an Inspect log: it has no `eval` with a task and a model.",
         )
@@ -108,28 +140,28 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     samples = log.get("samples")
     if samples is None:
         yield from reading.run()
-        yield records.Noted(
+        yield Noted(
             where=source.name,
             what="the log contains no samples (`log_samples` was off); Assay imports only its set-up.",
         )
         return
-    for sample in js.as_list(samples):
+    for sample in as_list(samples):
         reading.learn_scale(sample)
     numbered = (
         (sample, f"{source.name}#samples/{number}")
-        for number, sample in enumerate(js.as_list(samples), 1)
+        for number, sample in enumerate(as_list(samples), 1)
     )
     yield from reading.read_samples(numbered)
 
 
-def _is_stored(sample: js.JsonObject, origins: Origins) -> bool:
+def _is_stored(sample: JsonObject, origins: Origins) -> bool:
     """True if Assay exported the sample, and all grades in it belong to a run that is still in the
     store.
     """
-    run = js.as_text(js.as_object(sample.get("metadata")).get("run"))
+    run = as_text(as_object(sample.get("metadata")).get("run"))
     named = [
-        js.as_text(js.as_object(js.as_object(score).get("metadata")).get("assessment"))
-        for score in js.as_object(sample.get("scores")).values()
+        as_text(as_object(as_object(score).get("metadata")).get("assessment"))
+        for score in as_object(sample.get("scores")).values()
     ]
     # A list instead of a generator, so that the report counts every grade.
     stored = [run is not None and name is not None and origins.is_held(run, name) for name in named]
@@ -137,21 +169,21 @@ def _is_stored(sample: js.JsonObject, origins: Origins) -> bool:
 
 
 def _is_log(log: object) -> bool:
-    spec = js.as_object(js.as_object(log).get("eval"))
+    spec = as_object(as_object(log).get("eval"))
     return "task" in spec and "model" in spec
 
 
-def _archive(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
+def _archive(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     with ZipMembers(source, most=_MAX_SAMPLES) as members:
         header: dict[str, JsonValue] = {}
         for name in (*_HEADERS, "results.json"):
             if name in members and (name == "results.json" or not header):
                 try:
-                    header |= js.as_object(js.parse_json(members.read(name)))
-                except (js.NotJson, InputError) as error:
-                    yield records.Skipped(where=f"{source.name}#{name}", why=_why(error))
+                    header |= as_object(parse_json(members.read(name)))
+                except (NotJson, InputError) as error:
+                    yield Skipped(where=f"{source.name}#{name}", why=_why(error))
         if not _is_log(header):
-            yield records.Skipped(where=source.name, why="has no header with a task and a model.")
+            yield Skipped(where=source.name, why="has no header with a task and a model.")
             return
         # A log without `header.json` has no status: its run is still in progress, or was killed.
         header.setdefault("status", "started")
@@ -170,13 +202,13 @@ def _archive(source: InputFile, options: ReadOptions) -> Iterator[records.Found]
 
 def _members(
     members: ZipMembers, names: Sequence[str], source: InputFile
-) -> Iterator[tuple[JsonValue | records.Skipped, str]]:
+) -> Iterator[tuple[JsonValue | Skipped, str]]:
     for name in names:
         where = f"{source.name}#{name}"
         try:
-            yield js.parse_json(members.read(name)), where
-        except (js.NotJson, InputError) as error:
-            yield records.Skipped(where=where, why=_why(error)), where
+            yield parse_json(members.read(name)), where
+        except (NotJson, InputError) as error:
+            yield Skipped(where=where, why=_why(error)), where
 
 
 def _learn_scales(members: ZipMembers, reading: _LogReader) -> None:
@@ -184,31 +216,29 @@ def _learn_scales(members: ZipMembers, reading: _LogReader) -> None:
     summaries = [name for name in ("summaries.json", "summary.json") if name in members]
     for name in summaries[:1] or [name for name in members.names if name.startswith("samples/")]:
         try:
-            document = js.parse_json(members.read(name))
-        except (js.NotJson, InputError):
+            document = parse_json(members.read(name))
+        except (NotJson, InputError):
             continue  # reported when the sample is read
-        for sample in js.as_list(document) if summaries else [document]:
+        for sample in as_list(document) if summaries else [document]:
             reading.learn_scale(sample)
 
 
-def _summaries(
-    members: ZipMembers, reading: _LogReader, source: InputFile
-) -> Iterator[records.Found]:
+def _summaries(members: ZipMembers, reading: _LogReader, source: InputFile) -> Iterator[Found]:
     """Yield scores from the summaries of a log that lacks the samples; summaries contain no
     answers.
     """
     name = next((file for file in ("summaries.json", "summary.json") if file in members), None)
     if name is None:
-        yield records.Noted(
+        yield Noted(
             where=source.name, what="the log contains no samples; Assay imports only its set-up."
         )
         return
     try:
-        summaries = js.as_list(js.parse_json(members.read(name)))
-    except (js.NotJson, InputError) as error:
-        yield records.Skipped(where=f"{source.name}#{name}", why=_why(error))
+        summaries = as_list(parse_json(members.read(name)))
+    except (NotJson, InputError) as error:
+        yield Skipped(where=f"{source.name}#{name}", why=_why(error))
         return
-    yield records.Noted(
+    yield Noted(
         where=f"{source.name}#{name}",
         what="the log contains only summaries; Assay imports their scores, but no answers.",
     )
@@ -221,21 +251,20 @@ class _LogReader:
     a scale.
     """
 
-    def __init__(self, log: js.JsonObject, source: InputFile, options: ReadOptions) -> None:
+    def __init__(self, log: JsonObject, source: InputFile, options: ReadOptions) -> None:
         self._log = log
-        self._spec = js.as_object(log.get("eval"))
+        self._spec = as_object(log.get("eval"))
         self._source = source
         self._options = options
-        self._model = js.as_text(self._spec.get("model")) or "unknown"
+        self._model = as_text(self._spec.get("model")) or "unknown"
         self._candidate = options.candidate or self._model
         self._judges = {
             name: _models_in(scorer.get("options"))
-            for scorer in js.objects_in(self._spec.get("scorers"))
-            if (name := js.as_text(scorer.get("name"))) is not None
+            for scorer in objects_in(self._spec.get("scorers"))
+            if (name := as_text(scorer.get("name"))) is not None
         }
         self._only_scorer = (
-            js.as_text(js.as_object(js.as_object(log.get("results")).get("scorer")).get("name"))
-            or "score"
+            as_text(as_object(as_object(log.get("results")).get("scorer")).get("name")) or "score"
         )
         self._tasks: set[str] = set()
         self._off_scale: set[tuple[str, str]] = set()
@@ -244,64 +273,56 @@ class _LogReader:
         self._version = _newest_time(log.get("stats"), self._spec, log.get("log_updates")) or ""
         self._edits = 0
 
-    def run(self) -> Iterator[records.Found]:
+    def run(self) -> Iterator[Found]:
         log, spec = self._log, self._spec
-        stats = js.as_object(log.get("stats"))
-        status = js.as_text(log.get("status")) or "unknown"
+        stats = as_object(log.get("stats"))
+        status = as_text(log.get("status")) or "unknown"
         provenance: dict[str, JsonValue] = {
-            **js.pick(spec, _SET_UP),
-            **js.pick(log, ("version", "status", "error", "plan", "invalidated", "tags")),
-            **js.pick(stats, ("model_usage",)),
+            **pick(spec, _SET_UP),
+            **pick(log, ("version", "status", "error", "plan", "invalidated", "tags")),
+            **pick(stats, ("model_usage",)),
         }
-        results = js.as_object(log.get("results"))
+        results = as_object(log.get("results"))
         if results.get("scores"):
-            provenance["results"] = js.storable(results["scores"])
+            provenance["results"] = storable(results["scores"])
         task = (
-            js.as_text(spec.get("task_display_name"))
-            or js.as_text(spec.get("task"))
-            or self._source.stem
+            as_text(spec.get("task_display_name")) or as_text(spec.get("task")) or self._source.stem
         )
-        yield records.FoundRun(
+        yield FoundRun(
             suite=self._options.dataset or task,
             format=NAME,
             candidates=(
-                records.FoundCandidate(
+                FoundCandidate(
                     name=self._candidate, model=self._model, metadata=self._options.model_info
                 ),
             ),
-            started=js.from_text(stats.get("started_at")) or js.from_text(spec.get("created")),
-            finished=js.from_text(stats.get("completed_at")),
+            started=from_text(stats.get("started_at")) or from_text(spec.get("created")),
+            finished=from_text(stats.get("completed_at")),
             complete=status == "success",
             provenance=provenance,
             identity=_identity(spec),
             version=self._version,
         )
-        version = js.as_number(log.get("version"))
+        version = as_number(log.get("version"))
         if version is not None and version > _KNOWN_VERSION:
             what = f"the log has format version {version:g}; Assay reads up to {_KNOWN_VERSION}, so some data may be missing."
-            yield records.Noted(where=self._source.name, what=what)
+            yield Noted(where=self._source.name, what=what)
 
-    def read_samples(
-        self, samples: Iterable[tuple[JsonValue | records.Skipped, str]]
-    ) -> Iterator[records.Found]:
+    def read_samples(self, samples: Iterable[tuple[JsonValue | Skipped, str]]) -> Iterator[Found]:
         """Yield the run and its samples, except samples that Assay exported from runs in the
         store.
         """
-        own = js.as_object(self._spec.get("metadata")).get("exported_by") == "assay"
+        own = as_object(self._spec.get("metadata")).get("exported_by") == "assay"
         origins = Origins(self._source.name, self._options)
         begun = False
         for sample, where in samples:
-            if own and _is_stored(js.as_object(sample), origins):
+            if own and _is_stored(as_object(sample), origins):
                 continue
             if not begun:
                 begun = True
                 yield from self.run()
-            yield from (
-                [sample] if isinstance(sample, records.Skipped) else self.sample(sample, where)
-            )
-        report = [
-            record for record in origins.report() if not isinstance(record, records.FoundAtEnd)
-        ]
+            yield from ([sample] if isinstance(sample, Skipped) else self.sample(sample, where))
+        report = [record for record in origins.report() if not isinstance(record, FoundAtEnd)]
         if not begun and not report:
             yield from self.run()
         yield from report
@@ -312,51 +333,47 @@ class _LogReader:
         """Record a sample's scores outside 0 to 1: after a single such score, none of the scorer's
         values can count.
         """
-        sample = js.as_object(value)
+        sample = as_object(value)
         for name, score in self._scores(sample).items():
-            for part, part_value in _parts(name, js.as_object(score).get("value")):
+            for part, part_value in _parts(name, as_object(score).get("value")):
                 raw = _raw(part_value)
-                if raw is not None and js.in_unit_range(raw) is None:
+                if raw is not None and in_unit_range(raw) is None:
                     self._off_scale.add((name, part))
 
-    def _scores(self, sample: js.JsonObject) -> dict[str, JsonValue]:
-        scores = js.as_object(sample.get("scores"))
+    def _scores(self, sample: JsonObject) -> dict[str, JsonValue]:
+        scores = as_object(sample.get("scores"))
         # logs of version 1 have one scorer
         if not scores and isinstance(sample.get("score"), dict):
             scores = {self._only_scorer: sample["score"]}
         return scores
 
-    def sample(
-        self, value: object, where: str, *, summary: bool = False
-    ) -> Iterator[records.Found]:
-        sample = js.as_object(value)
-        task = js.as_id(sample.get("id"))
+    def sample(self, value: object, where: str, *, summary: bool = False) -> Iterator[Found]:
+        sample = as_object(value)
+        task = as_id(sample.get("id"))
         if task is None:
-            yield records.Skipped(where=where, why="has no `id`, so it belongs to no task.")
+            yield Skipped(where=where, why="has no `id`, so it belongs to no task.")
             return
-        trial = js.as_count(sample.get("epoch", 1))
+        trial = as_count(sample.get("epoch", 1))
         if not trial:
-            yield records.Skipped(
+            yield Skipped(
                 where=where,
-                why=f"has the epoch {js.shorten(sample.get('epoch'), 40)!r}, not a number of at least 1.",
+                why=f"has the epoch {shorten(sample.get('epoch'), 40)!r}, not a number of at least 1.",
             )
             return
         edits = [
             edit
-            for score in js.as_object(sample.get("scores")).values()
-            for edit in js.as_list(js.as_object(score).get("history"))
+            for score in as_object(sample.get("scores")).values()
+            for edit in as_list(as_object(score).get("history"))
         ]
-        invalid = js.as_object(sample.get("invalidation"))
+        invalid = as_object(sample.get("invalidation"))
         self._version = max(self._version, _newest_time(invalid, edits) or "")
         self._edits += len(edits) + bool(invalid)
         if invalid:
             by, reason = (
-                js.shorten(invalid.get("author") or "someone", 80),
-                js.shorten(invalid.get("reason") or "no reason", 200),
+                shorten(invalid.get("author") or "someone", 80),
+                shorten(invalid.get("reason") or "no reason", 200),
             )
-            yield records.Skipped(
-                where=where, why=f"was declared invalid in Inspect by {by}: {reason}"
-            )
+            yield Skipped(where=where, why=f"was declared invalid in Inspect by {by}: {reason}")
             return
         sample = _with_attachments(sample)
         if task not in self._tasks:
@@ -367,23 +384,23 @@ class _LogReader:
             yield self._response(sample, task, trial, where, scored=bool(scores))
         elif sample.get("error") and not scores:
             failure = Failure(
-                kind="sample_error", fault=Fault.HARNESS, detail=js.shorten(sample["error"])
+                kind="sample_error", fault=Fault.HARNESS, detail=shorten(sample["error"])
             )
-            yield records.FoundResponse(
+            yield FoundResponse(
                 task=task, candidate=self._candidate, trial=trial, where=where, failure=failure
             )
         calls = ScorerCalls(sample, self._model)
         for name, score in scores.items():
-            yield self._assessment(name, js.as_object(score), task, trial, where, calls)
+            yield self._assessment(name, as_object(score), task, trial, where, calls)
 
-    def rest(self) -> Iterator[records.Found]:
+    def rest(self) -> Iterator[Found]:
         """Yield the log's version, which is newer after an edit, and a note about scores without a
         known scale.
         """
         if self._version:
             # The history of a log only grows, even if a clock was set back: of two logs with the
             # same time, the one with more edits is later.
-            yield records.FoundAtEnd(
+            yield FoundAtEnd(
                 version=f"{self._version} {self._edits:06}" if self._edits else self._version
             )
         if self._unscaled:
@@ -391,91 +408,89 @@ class _LogReader:
                 f"{self._unscaled:,} scores are words or come from a scorer with values outside 0 to 1, and the log does not "
                 "state their scale. Assay keeps them as raw scores, which no statistic counts."
             )
-            yield records.Noted(where=self._unscaled_at, what=what)
+            yield Noted(where=self._unscaled_at, what=what)
 
     def _response(
-        self, sample: js.JsonObject, task: str, trial: int, where: str, *, scored: bool
-    ) -> records.FoundResponse:
-        output = js.as_object(sample.get("output"))
-        choice = js.as_object(next(iter(js.as_list(output.get("choices"))), None))
-        content = js.content_text(js.as_object(choice.get("message")).get("content"))
+        self, sample: JsonObject, task: str, trial: int, where: str, *, scored: bool
+    ) -> FoundResponse:
+        output = as_object(sample.get("output"))
+        choice = as_object(next(iter(as_list(output.get("choices"))), None))
+        content = content_text(as_object(choice.get("message")).get("content"))
         if content is None:
-            content = js.as_text(output.get("completion")) or _last_message(sample)
-        stopped = js.as_object(sample.get("limit"))
-        error = js.as_object(sample.get("error")) or js.as_object(
+            content = as_text(output.get("completion")) or _last_message(sample)
+        stopped = as_object(sample.get("limit"))
+        error = as_object(sample.get("error")) or as_object(
             output.get("error") and {"message": output["error"]}
         )
-        finish = js.as_text(choice.get("stop_reason"))
+        finish = as_text(choice.get("stop_reason"))
         failure = None
         if error and not scored:
             failure = Failure(
                 kind="sample_error",
                 fault=Fault.HARNESS,
-                detail=js.shorten(error.get("message") or "no message"),
+                detail=shorten(error.get("message") or "no message"),
             )
         elif stopped and not scored:
-            kind = js.shorten(stopped.get("type") or "unknown", 40)
+            kind = shorten(stopped.get("type") or "unknown", 40)
             fault = Fault.HARNESS if kind in _FOREIGN_LIMITS else Fault.CANDIDATE
             failure = Failure(
                 kind=f"{kind}_limit",
                 fault=fault,
-                detail=f"stopped at the {kind} limit of {js.shorten(stopped.get('limit'), 40)}.",
+                detail=f"stopped at the {kind} limit of {shorten(stopped.get('limit'), 40)}.",
             )
         elif content is None and not scored:
             failure = Failure(
                 kind="empty", fault=Fault.CANDIDATE, detail="the sample holds no output."
             )
         if failure is None and stopped:
-            finish = f"{js.shorten(stopped.get('type') or 'unknown', 40)}_limit"
+            finish = f"{shorten(stopped.get('type') or 'unknown', 40)}_limit"
         elif failure is None and error:
             finish = "sample_error"
         usage, latency = self._usage(sample, output)
-        return records.FoundResponse(
+        return FoundResponse(
             task=task,
             candidate=self._candidate,
             trial=trial,
             where=where,
             content=None if failure is not None else content or "",
             failure=failure,
-            model_answered=js.as_text(output.get("model")),
+            model_answered=as_text(output.get("model")),
             finish_reason="length" if finish == "max_tokens" else finish,
-            input_tokens=js.as_count(usage.get("input_tokens")),
-            output_tokens=js.as_count(usage.get("output_tokens")),
+            input_tokens=as_count(usage.get("input_tokens")),
+            output_tokens=as_count(usage.get("output_tokens")),
             latency_s=latency,
-            cost_usd=js.as_duration(usage.get("total_cost")),
-            started=js.from_text(sample.get("started_at")),
+            cost_usd=as_duration(usage.get("total_cost")),
+            started=from_text(sample.get("started_at")),
             identity=None
-            if (uuid := js.as_text(sample.get("uuid"))) is None
+            if (uuid := as_text(sample.get("uuid"))) is None
             else f"inspect sample {uuid}",
         )
 
-    def _usage(
-        self, sample: js.JsonObject, output: js.JsonObject
-    ) -> tuple[js.JsonObject, float | None]:
+    def _usage(self, sample: JsonObject, output: JsonObject) -> tuple[JsonObject, float | None]:
         """Return the candidate's tokens and seconds, from its only call or from the model's totals
         for the sample.
         """
         calls = sum(
-            message.get("role") == "assistant" for message in js.objects_in(sample.get("messages"))
+            message.get("role") == "assistant" for message in objects_in(sample.get("messages"))
         )
         if calls <= 1 and output.get("usage"):
-            return js.as_object(output["usage"]), js.as_duration(output.get("time"))
-        by_model = js.as_object(sample.get("model_usage"))
-        return js.as_object(by_model.get(self._model)), js.as_duration(sample.get("working_time"))
+            return as_object(output["usage"]), as_duration(output.get("time"))
+        by_model = as_object(sample.get("model_usage"))
+        return as_object(by_model.get(self._model)), as_duration(sample.get("working_time"))
 
     def _assessment(
-        self, name: str, score: js.JsonObject, task: str, trial: int, where: str, calls: ScorerCalls
-    ) -> records.FoundAssessment:
+        self, name: str, score: JsonObject, task: str, trial: int, where: str, calls: ScorerCalls
+    ) -> FoundAssessment:
         value = score.get("value")
-        metadata = js.as_object(score.get("metadata"))
+        metadata = as_object(score.get("metadata"))
         # A score that a person edited in Inspect belongs to that person; the last editor counts.
         provenances = [
-            js.as_object(edit.get("provenance")) for edit in js.objects_in(score.get("history"))
+            as_object(edit.get("provenance")) for edit in objects_in(score.get("history"))
         ]
         editors = [
             editor
             for provenance in provenances
-            if (editor := js.as_text(provenance.get("author"))) is not None
+            if (editor := as_text(provenance.get("author"))) is not None
         ]
         asked = self._judges.get(name, ())
         own_calls = calls.of(name)
@@ -485,44 +500,42 @@ class _LogReader:
             or bool(asked or own_calls)
             or (calls.may_be_unseen and name not in _BY_RULE)
         )
-        explanation = js.as_text(score.get("explanation"))
+        explanation = as_text(score.get("explanation"))
         words = next((text for call in reversed(own_calls) if (text := call.reply)), None)
-        judge, by = name, records.GradedBy.RULE
+        judge, by = name, GradedBy.RULE
         if editors:
-            judge, by = editors[-1], records.GradedBy.PERSON
+            judge, by = editors[-1], GradedBy.PERSON
         elif by_model:
-            judge, by = (f"{name} ({', '.join(asked)})" if asked else name), records.GradedBy.MODEL
-        answer = js.as_text(score.get("answer"))
-        reason = explanation or (
-            "" if answer is None else f"Answer read: {js.shorten(answer, 500)}"
-        )
+            judge, by = (f"{name} ({', '.join(asked)})" if asked else name), GradedBy.MODEL
+        answer = as_text(score.get("answer"))
+        reason = explanation or ("" if answer is None else f"Answer read: {shorten(answer, 500)}")
         grades = [
             self._grade(part_value, where, scorer=name, criterion=part, reason=reason)
             for part, part_value in _parts(name, value)
         ]
-        return records.FoundAssessment(
+        return FoundAssessment(
             task=task,
             trial=trial,
             judge=judge,
             by=by,
             where=where,
             grades=tuple(grades)
-            or (records.FoundGrade(candidate=self._candidate, score=None, reason=reason),),
-            reply=(explanation or words) if by is records.GradedBy.MODEL else None,
-            **usage_of(own_calls if by is records.GradedBy.MODEL else ()),
+            or (FoundGrade(candidate=self._candidate, score=None, reason=reason),),
+            reply=(explanation or words) if by is GradedBy.MODEL else None,
+            **usage_of(own_calls if by is GradedBy.MODEL else ()),
         )
 
     def _grade(
         self, value: object, where: str, *, scorer: str, criterion: str, reason: str
-    ) -> records.FoundGrade:
+    ) -> FoundGrade:
         raw = _raw(value)
         if raw is None and isinstance(value, str):
             reason = f"{value}: {reason}" if reason else value
-        score = None if (scorer, criterion) in self._off_scale else js.in_unit_range(raw)
+        score = None if (scorer, criterion) in self._off_scale else in_unit_range(raw)
         if score is None and value is not None and (raw is not None or isinstance(value, str)):
             self._unscaled += 1
             self._unscaled_at = self._unscaled_at or where
-        return records.FoundGrade(
+        return FoundGrade(
             candidate=self._candidate,
             score=score,
             criterion=criterion,
@@ -545,38 +558,38 @@ def _raw(value: object) -> float | None:
     if isinstance(value, bool):
         return float(value)
     if not isinstance(value, str):
-        return js.as_number(value)
+        return as_number(value)
     raw = _VALUES.get(value.strip().upper())
     if raw is not None:
         return raw
     try:
-        return js.as_number(float(value))
+        return as_number(float(value))
     except ValueError:
         return None
 
 
 def _models_in(options: object, depth: int = 0) -> tuple[str, ...]:
-    fields = js.as_object(options)
+    fields = as_object(options)
     given = fields.get("model")
     # A model created with arguments is written as an object with its name, configuration and
     # arguments.
-    named = js.as_texts(
+    named = as_texts(
         [
-            js.as_object(model).get("model", model)
+            as_object(model).get("model", model)
             for model in (given if isinstance(given, list) else [given])
         ]
     )
     if depth < 5:
-        for scorer in js.objects_in(fields.get("scorers")):
+        for scorer in objects_in(fields.get("scorers")):
             named += _models_in(scorer.get("params"), depth + 1)
     return tuple(dict.fromkeys(named))
 
 
-def _identity(spec: js.JsonObject) -> str | None:
+def _identity(spec: JsonObject) -> str | None:
     """Return the id that all logs of an evaluation share: the task's, the only id that `eval-retry`
     keeps.
     """
-    task = js.as_text(spec.get("task_id")) or js.as_text(spec.get("eval_id"))
+    task = as_text(spec.get("task_id")) or as_text(spec.get("eval_id"))
     return None if task is None else f"inspect task {task}"
 
 
@@ -585,39 +598,37 @@ def _newest_time(*parts: object) -> str | None:
     times: list[str] = []
     for part in parts:
         for entry in part if isinstance(part, list) else [part]:
-            fields = js.as_object(entry)
+            fields = as_object(entry)
             texts = [
                 fields.get(name) for name in ("created", "started_at", "completed_at", "timestamp")
             ]
-            texts.append(js.as_object(fields.get("provenance")).get("timestamp"))
-            times += [time for text in texts if (time := js.from_text(text)) is not None]
+            texts.append(as_object(fields.get("provenance")).get("timestamp"))
+            times += [time for text in texts if (time := from_text(text)) is not None]
     return max(times, default=None)
 
 
-def _task(task: str, sample: js.JsonObject) -> records.FoundTask:
-    metadata = js.pick(sample, ("choices", "files", "setup"))
-    family = js.as_object(sample.get("metadata")).get("family")
-    return records.FoundTask(
+def _task(task: str, sample: JsonObject) -> FoundTask:
+    metadata = pick(sample, ("choices", "files", "setup"))
+    family = as_object(sample.get("metadata")).get("family")
+    return FoundTask(
         id=task,
-        prompt=js.as_messages(sample.get("input")),
-        expected=js.as_texts(sample.get("target")),
+        prompt=as_messages(sample.get("input")),
+        expected=as_texts(sample.get("target")),
         family=str(family) if isinstance(family, str | int) else "",
-        metadata={**js.as_object(js.storable(sample.get("metadata"))), **metadata},
+        metadata={**as_object(storable(sample.get("metadata"))), **metadata},
     )
 
 
-def _last_message(sample: js.JsonObject) -> str | None:
+def _last_message(sample: JsonObject) -> str | None:
     """Return the model's last message, for a log with messages but no output."""
-    turns = reversed(js.objects_in(sample.get("messages")))
-    texts = (
-        js.content_text(turn.get("content")) for turn in turns if turn.get("role") == "assistant"
-    )
+    turns = reversed(objects_in(sample.get("messages")))
+    texts = (content_text(turn.get("content")) for turn in turns if turn.get("role") == "assistant")
     return next((text for text in texts if text), None)
 
 
 def _with_attachments(sample: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    attachments = js.as_object(sample.get("attachments")) or js.as_object(
-        js.as_object(sample.get("transcript")).get("content")
+    attachments = as_object(sample.get("attachments")) or as_object(
+        as_object(sample.get("transcript")).get("content")
     )
     if not attachments:
         return sample

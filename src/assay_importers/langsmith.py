@@ -16,23 +16,43 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from assay.domain.digest import JsonValue
-from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Skipped
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing import json_values as js
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
-from assay.exchange.parsing.graded_rows import (
+from assay.plugins import (
+    Failure,
+    Fault,
+    FileSample,
+    Found,
+    FoundCandidate,
+    FoundRun,
+    GradedBy,
     GradedRow,
+    InputFile,
+    JsonObject,
+    JsonValue,
+    MetricValue,
+    ReadOptions,
+    Shape,
+    Skipped,
     answer_text,
+    as_count,
+    as_duration,
+    as_id,
+    as_object,
+    as_text,
+    cell_number,
+    decoded,
+    explained_share,
+    first_frame_rows,
+    frame_rows,
+    from_text,
     graded_records,
     named_after_file,
+    objects_in,
     prompt_of,
+    seconds_between,
+    shorten,
+    storable,
+    to_text,
 )
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.metric_grades import MetricValue
-from assay.exchange.parsing.score_rows import cell_number
 
 NAME: Final = "langsmith"
 
@@ -63,12 +83,12 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run, with a response and feedback for every example."""
     first = next((row for row in first_frame_rows(source.sample)), {})
     whole = "evaluation_results" in first
-    run = js.as_object(first.get("run"))
-    metadata = js.as_object(js.as_object(run.get("extra")).get("metadata"))
+    run = as_object(first.get("run"))
+    metadata = as_object(as_object(run.get("extra")).get("metadata"))
     model = next(
-        (name for key in _MODEL_KEYS if (name := js.as_text(metadata.get(key))) is not None), None
+        (name for key in _MODEL_KEYS if (name := as_text(metadata.get(key))) is not None), None
     )
-    experiment = js.as_id(run.get("session_id"))
+    experiment = as_id(run.get("session_id"))
     candidate = options.candidate or model or source.stem
     yield FoundRun(
         suite=options.dataset or NAME,
@@ -99,20 +119,20 @@ def _rows(source: InputFile, candidate: str, *, whole: bool) -> Iterator[GradedR
 
 def _flat(row: Mapping[str, object], where: str, candidate: str) -> GradedRow:
     parts = {prefix: _under(row, prefix) for prefix in _PREFIXES}
-    error = js.as_text(decoded(row.get("error")))
+    error = as_text(decoded(row.get("error")))
     content = answer_text(parts["outputs."] or None)
     feedback = parts["feedback."].items()
     return GradedRow(
         where=where,
         candidate=candidate,
         prompt=prompt_of(parts["inputs."]),
-        task=js.as_id(row.get("example_id")),
+        task=as_id(row.get("example_id")),
         expected=_expected(parts["reference."]),
         content=content,
         failure=_failure(error, content),
         values=tuple(_value(key, value, "", None) for key, value in feedback if value is not None),
-        latency_s=js.as_duration(cell_number(row.get("execution_time"))),
-        identity=js.as_id(row.get("id")),
+        latency_s=as_duration(cell_number(row.get("execution_time"))),
+        identity=as_id(row.get("id")),
     )
 
 
@@ -125,36 +145,36 @@ def _under(row: Mapping[str, object], prefix: str) -> dict[str, JsonValue]:
         for key, cell in row.items()
         if key.startswith(prefix)
     }
-    return {key: js.storable(value) for key, value in cells.items() if value is not None}
+    return {key: storable(value) for key, value in cells.items() if value is not None}
 
 
 def _result(row: Mapping[str, object], where: str, candidate: str) -> GradedRow:
-    run, example = js.as_object(row.get("run")), js.as_object(row.get("example"))
+    run, example = as_object(row.get("run")), as_object(row.get("example"))
     content = answer_text(run.get("outputs") or None)
-    results = js.objects_in(js.as_object(row.get("evaluation_results")).get("results"))
+    results = objects_in(as_object(row.get("evaluation_results")).get("results"))
     return GradedRow(
         where=where,
         candidate=candidate,
         prompt=prompt_of(example.get("inputs") or run.get("inputs")),
-        task=js.as_id(example.get("id")) or js.as_id(run.get("reference_example_id")),
-        expected=_expected(js.as_object(example.get("outputs"))),
+        task=as_id(example.get("id")) or as_id(run.get("reference_example_id")),
+        expected=_expected(as_object(example.get("outputs"))),
         content=content,
-        failure=_failure(js.as_text(run.get("error")), content),
+        failure=_failure(as_text(run.get("error")), content),
         values=tuple(
             _value(
-                js.as_text(result.get("key")) or "feedback",
+                as_text(result.get("key")) or "feedback",
                 result.get("value") if result.get("score") is None else result["score"],
-                js.as_text(result.get("comment")) or "",
-                js.as_object(result.get("feedback_config")),
+                as_text(result.get("comment")) or "",
+                as_object(result.get("feedback_config")),
             )
             for result in results
         ),
-        input_tokens=js.as_count(run.get("prompt_tokens")),
-        output_tokens=js.as_count(run.get("completion_tokens")),
-        latency_s=js.seconds_between(run.get("start_time"), run.get("end_time")),
-        cost_usd=js.as_duration(cell_number(run.get("total_cost"))),
-        started=js.from_text(run.get("start_time")),
-        identity=js.as_id(run.get("id")),
+        input_tokens=as_count(run.get("prompt_tokens")),
+        output_tokens=as_count(run.get("completion_tokens")),
+        latency_s=seconds_between(run.get("start_time"), run.get("end_time")),
+        cost_usd=as_duration(cell_number(run.get("total_cost"))),
+        started=from_text(run.get("start_time")),
+        identity=as_id(run.get("id")),
     )
 
 
@@ -165,7 +185,7 @@ def _expected(reference: Mapping[str, JsonValue]) -> tuple[str, ...]:
 
 def _failure(error: str | None, content: str | None) -> Failure | None:
     if error is not None:
-        return Failure(kind="error", fault=Fault.HARNESS, detail=js.shorten(error))
+        return Failure(kind="error", fault=Fault.HARNESS, detail=shorten(error))
     return (
         None
         if content is not None
@@ -173,10 +193,10 @@ def _failure(error: str | None, content: str | None) -> Failure | None:
     )
 
 
-def _value(key: str, value: object, comment: str, config: js.JsonObject | None) -> MetricValue:
+def _value(key: str, value: object, comment: str, config: JsonObject | None) -> MetricValue:
     number = cell_number(value)
     if number is None and value is not None:
-        comment = f"{js.to_text(value)}: {comment}" if comment else js.to_text(value)
+        comment = f"{to_text(value)}: {comment}" if comment else to_text(value)
     lowest, highest = cell_number((config or {}).get("min")), cell_number((config or {}).get("max"))
     scale = (
         (lowest, highest)

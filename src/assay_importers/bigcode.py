@@ -12,21 +12,29 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from assay.domain.digest import JsonValue
-from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import (
+from assay.plugins import (
+    Failure,
+    Fault,
+    FileSample,
     Found,
     FoundCandidate,
     FoundResponse,
     FoundRun,
     FoundTask,
+    InputFile,
+    JsonValue,
     Noted,
+    ReadOptions,
     Skipped,
+    as_list,
+    as_object,
+    as_text,
+    folder_path,
+    pick,
+    read_document,
+    read_object,
+    storable,
 )
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import folder_path, read_document, read_object
-from assay.exchange.parsing.json_values import as_list, as_object, as_text, pick, storable
 
 NAME: Final = "bigcode"
 

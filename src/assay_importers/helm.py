@@ -17,25 +17,45 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from assay.domain.digest import JsonValue
-from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import (
+from assay.plugins import (
+    Failure,
+    Fault,
+    FileSample,
     Found,
     FoundCandidate,
     FoundResponse,
     FoundRun,
     FoundTask,
     GradedBy,
+    InputFile,
+    JsonObject,
+    JsonValue,
+    MetricGrades,
+    MetricValue,
     Noted,
+    NotJson,
+    ReadOptions,
+    Shape,
     Skipped,
+    as_count,
+    as_duration,
+    as_list,
+    as_messages,
+    as_number,
+    as_object,
+    as_text,
+    explained_share,
+    folder_name,
+    folder_path,
+    foreign_names,
+    from_unix,
+    objects_in,
+    outside_their_scale,
+    parse_json,
+    pick,
+    shorten,
+    storable,
 )
-from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing import json_values as js
-from assay.exchange.parsing.explained import Shape, explained_share
-from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import folder_name, folder_path
-from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue, outside_their_scale
 
 NAME: Final = "helm"
 
@@ -91,8 +111,8 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     documents: dict[str | None, JsonValue] = {}
     for file in (source, *options.beside.get("companions", ())):
         try:
-            documents[_kind(file.sample)] = js.parse_json(file.read())
-        except js.NotJson as error:
+            documents[_kind(file.sample)] = parse_json(file.read())
+        except NotJson as error:
             yield Skipped(where=file.name, why=str(error))
     if "state" not in documents and "stats" not in documents:
         yield Skipped(
@@ -100,12 +120,12 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             why="is the set-up of a HELM run without results; import the whole run folder.",
         )
         return
-    state, spec = js.as_object(documents.get("state")), js.as_object(documents.get("spec"))
-    adapter = js.as_object(state.get("adapter_spec")) or js.as_object(spec.get("adapter_spec"))
-    name = js.as_text(spec.get("name")) or folder_name(folder_path(source)) or source.stem
+    state, spec = as_object(documents.get("state")), as_object(documents.get("spec"))
+    adapter = as_object(state.get("adapter_spec")) or as_object(spec.get("adapter_spec"))
+    name = as_text(spec.get("name")) or folder_name(folder_path(source)) or source.stem
     model = (
-        js.as_text(adapter.get("model"))
-        or js.as_text(adapter.get("model_deployment"))
+        as_text(adapter.get("model"))
+        or as_text(adapter.get("model_deployment"))
         or _part(name, "model")
     )
     candidate = options.candidate or model or source.stem
@@ -115,12 +135,12 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         candidates=(FoundCandidate(name=candidate, model=model, metadata=options.model_info),),
         provenance={
             "run_spec": name,
-            "parameters": js.pick(adapter, ("temperature", "max_tokens", "top_p")),
-            **js.pick(
+            "parameters": pick(adapter, ("temperature", "max_tokens", "top_p")),
+            **pick(
                 adapter,
                 ("method", "instructions", "num_outputs", "max_train_instances", "stop_sequences"),
             ),
-            **js.pick(spec, ("scenario_spec", "metric_specs", "groups", "annotators")),
+            **pick(spec, ("scenario_spec", "metric_specs", "groups", "annotators")),
         },
     )
     stats = _stats(documents.get("stats"))
@@ -141,10 +161,10 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 def _kind(sample: FileSample) -> str | None:
     head = sample.head
     if b'"request_states"' in head and b'"adapter_spec"' in head:
-        document = js.as_object(sample.document)
-        return "state" if js.objects_in(document.get("request_states")) else None
+        document = as_object(sample.document)
+        return "state" if objects_in(document.get("request_states")) else None
     if b'"train_trial_index"' in head and b'"stats"' in head:
-        rows = js.objects_in(js.as_list(sample.document)[:20])
+        rows = objects_in(as_list(sample.document)[:20])
         return (
             "stats"
             if rows
@@ -152,7 +172,7 @@ def _kind(sample: FileSample) -> str | None:
             else None
         )
     if b'"scenario_spec"' in head and b'"metric_specs"' in head:
-        return "spec" if "adapter_spec" in js.as_object(sample.document) else None
+        return "spec" if "adapter_spec" in as_object(sample.document) else None
     return None
 
 
@@ -177,9 +197,9 @@ def _suite(name: str) -> str:
     return f"{scenario}:{','.join(kept)}" if kept else scenario
 
 
-def _cell(row: js.JsonObject, instance: str | None) -> _Cell | None:
-    perturbation = js.as_text(js.as_object(row.get("perturbation")).get("name"))
-    index = js.as_count(row.get("train_trial_index", 0))
+def _cell(row: JsonObject, instance: str | None) -> _Cell | None:
+    perturbation = as_text(as_object(row.get("perturbation")).get("name"))
+    index = as_count(row.get("train_trial_index", 0))
     if instance is None or index is None:
         return None
     return _Cell(f"{instance} {perturbation}" if perturbation else instance, index + 1)
@@ -190,12 +210,12 @@ def _stats(document: JsonValue) -> dict[_Cell, dict[str, float]]:
     response.
     """
     by_cell: defaultdict[_Cell, dict[str, float]] = defaultdict(dict)
-    for row in js.objects_in(document):
-        cell = _cell(row, js.as_text(row.get("instance_id")))
-        for stat in js.objects_in(row.get("stats")):
+    for row in objects_in(document):
+        cell = _cell(row, as_text(row.get("instance_id")))
+        for stat in objects_in(row.get("stats")):
             name, mean = (
-                js.as_text(js.as_object(stat.get("name")).get("name")),
-                js.as_number(stat.get("mean")),
+                as_text(as_object(stat.get("name")).get("name")),
+                as_number(stat.get("mean")),
             )
             if cell is not None and name is not None and mean is not None:
                 by_cell[cell][name] = mean
@@ -203,16 +223,16 @@ def _stats(document: JsonValue) -> dict[_Cell, dict[str, float]]:
 
 
 def _responses(
-    state: js.JsonObject, stats: dict[_Cell, dict[str, float]], candidate: str, name: str
+    state: JsonObject, stats: dict[_Cell, dict[str, float]], candidate: str, name: str
 ) -> Iterator[Found]:
     tasks: set[str] = set()
     answered: set[_Cell] = set()
     several: Counter[str] = Counter()
-    for number, request_state in enumerate(js.objects_in(state.get("request_states")), 1):
+    for number, request_state in enumerate(objects_in(state.get("request_states")), 1):
         where = f"{name}#request_states/{number}"
-        instance = js.as_object(request_state.get("instance"))
-        row: js.JsonObject = {**request_state, "perturbation": instance.get("perturbation")}
-        cell = _cell(row, js.as_text(instance.get("id")))
+        instance = as_object(request_state.get("instance"))
+        row: JsonObject = {**request_state, "perturbation": instance.get("perturbation")}
+        cell = _cell(row, as_text(instance.get("id")))
         if cell is None:
             yield Skipped(
                 where=where, why="has no instance with an `id`, or no `train_trial_index`."
@@ -225,52 +245,48 @@ def _responses(
             continue  # there is one request per reference, but the instance has only one answer
         answered.add(cell)
         yield _response(cell, request_state, stats.get(cell, {}), candidate, where)
-        if len(js.as_list(js.as_object(request_state.get("result")).get("completions"))) > 1:
+        if len(as_list(as_object(request_state.get("result")).get("completions"))) > 1:
             several[name] += 1
     if several:
         what = f"{several.total():,} requests have several completions. HELM's metrics cover all of them; Assay shows the first."
         yield Noted(where=name, what=what)
 
 
-def _task(task: str, instance: js.JsonObject, request_state: js.JsonObject) -> FoundTask:
-    references = js.objects_in(instance.get("references"))
-    correct = [
-        reference for reference in references if "correct" in js.as_list(reference.get("tags"))
-    ]
-    texts = (js.as_text(js.as_object(reference.get("output")).get("text")) for reference in correct)
-    prompt = js.as_text(js.as_object(request_state.get("request")).get("prompt"))
+def _task(task: str, instance: JsonObject, request_state: JsonObject) -> FoundTask:
+    references = objects_in(instance.get("references"))
+    correct = [reference for reference in references if "correct" in as_list(reference.get("tags"))]
+    texts = (as_text(as_object(reference.get("output")).get("text")) for reference in correct)
+    prompt = as_text(as_object(request_state.get("request")).get("prompt"))
     return FoundTask(
         id=task,
-        prompt=js.as_messages(
-            prompt or js.as_text(js.as_object(instance.get("input")).get("text"))
-        ),
+        prompt=as_messages(prompt or as_text(as_object(instance.get("input")).get("text"))),
         expected=tuple(text for text in texts if text is not None),
         metadata={
-            "references": js.storable(
-                [js.as_object(reference.get("output")).get("text") for reference in references]
+            "references": storable(
+                [as_object(reference.get("output")).get("text") for reference in references]
             ),
-            **js.pick(instance, ("split", "sub_split", "perturbation", "extra_data")),
+            **pick(instance, ("split", "sub_split", "perturbation", "extra_data")),
         },
     )
 
 
 def _response(
-    cell: _Cell, request_state: js.JsonObject, stats: dict[str, float], candidate: str, where: str
+    cell: _Cell, request_state: JsonObject, stats: dict[str, float], candidate: str, where: str
 ) -> FoundResponse:
-    result = js.as_object(request_state.get("result"))
-    completion = js.as_object(next(iter(js.as_list(result.get("completions"))), None))
-    content = js.as_text(completion.get("text")) or ("" if completion else None)
+    result = as_object(request_state.get("result"))
+    completion = as_object(next(iter(as_list(result.get("completions"))), None))
+    content = as_text(completion.get("text")) or ("" if completion else None)
     chosen = stats.get("predicted_index")
     if request_state.get("reference_index") is not None and chosen is not None:
         # The model was asked for the likelihood of each reference; the most likely one is its
         # answer.
-        references = js.objects_in(js.as_object(request_state.get("instance")).get("references"))
+        references = objects_in(as_object(request_state.get("instance")).get("references"))
         index = int(chosen)
         if 0 <= index < len(references):
-            content = js.as_text(js.as_object(references[index].get("output")).get("text")) or ""
+            content = as_text(as_object(references[index].get("output")).get("text")) or ""
     failure = None
     if result.get("success") is False or content is None:
-        detail = js.shorten(js.as_text(result.get("error")) or "there is no completion.")
+        detail = shorten(as_text(result.get("error")) or "there is no completion.")
         failure = Failure(kind="error", fault=Fault.PROVIDER, detail=detail)
     prompt_tokens = stats.get("num_prompt_tokens")
     output_tokens = stats.get("num_completion_tokens", stats.get("num_output_tokens"))
@@ -281,19 +297,19 @@ def _response(
         where=where,
         content=None if failure is not None else content,
         failure=failure,
-        finish_reason=js.as_text(js.as_object(completion.get("finish_reason")).get("reason")),
-        input_tokens=js.as_count(prompt_tokens),
-        output_tokens=js.as_count(output_tokens),
-        latency_s=js.as_duration(result.get("request_time")),
-        started=js.from_unix(js.as_number(result.get("request_datetime"))),
+        finish_reason=as_text(as_object(completion.get("finish_reason")).get("reason")),
+        input_tokens=as_count(prompt_tokens),
+        output_tokens=as_count(output_tokens),
+        latency_s=as_duration(result.get("request_time")),
+        started=from_unix(as_number(result.get("request_datetime"))),
     )
 
 
-def _annotated(state: js.JsonObject) -> bool:
+def _annotated(state: JsonObject) -> bool:
     """True if annotators, which are usually models, processed the run's answers."""
     return bool(state.get("annotator_specs")) or any(
         request_state.get("annotations")
-        for request_state in js.objects_in(state.get("request_states"))[:50]
+        for request_state in objects_in(state.get("request_states"))[:50]
     )
 
 
