@@ -455,4 +455,6 @@ def test_every_format_that_is_imported_has_a_line() -> None:
         for line in page("reference/formats.md").splitlines()
         if line.startswith("| `")
     ]
-    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} >= set(IMPORTERS.own_names())
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} >= set(
+        IMPORTERS.own_names()
+    )

@@ -1,4 +1,4 @@
-"""The readers of other harnesses' formats and the agents of others reach Assay by its door alone."""
+"""Importers of other formats and agents of others reach Assay by its door alone."""
 
 from __future__ import annotations
 

@@ -358,7 +358,7 @@ def test_a_package_cannot_replace_an_own_part(
     part = f"{name} = tests.support.example_plugin.importer\n"
     install(tmp_path, "impostor", f"[assay.importers]\n{part}")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    assert IMPORTERS.load(name).NAME == name
+    assert name == IMPORTERS.load(name).NAME
     assert IMPORTERS.plugin_names() == ()
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from assay_agents.claude_code import ClaudeCode, read_output
 from assay.agents.workspaces import Work
 from assay.domain.calls import Usage
 from assay.domain.errors import SettingsError
+from assay_agents.claude_code import ClaudeCode, read_output
 from tests.journey.conftest import Command
 from tests.journey.test_bench import SOLUTION, bench, scenario
 from tests.journey.test_task_tests import _no_sandbox_works
