@@ -79,6 +79,22 @@ An exporter (`assay.exporters`) is an `Exporter`; `assay export lines` calls it:
                 rows += 1
         return Exported(format=request.format, output=request.output, rows=rows, unseen=None)
 
+An evaluator of workspaces (`assay.evaluators`) is a `WorkspaceEvaluator`; a scenario lists it by
+its name, with a weight::
+
+    def small_change(
+        report: WorkspaceReport, options: Mapping[str, JsonValue], /
+    ) -> tuple[float, str]:
+        lines = sum(line.startswith(("+", "-")) for line in report.diff.splitlines())
+        return float(lines <= 20), f"{lines} changed lines."
+
+A page (`assay.pages`) is a `PagePlugin`, which the server shows at `/pages/NAME`::
+
+    def means(project: Project, /) -> PluginPage:
+        rows = tuple((str(each.candidate), each.mean) for each in project.stats().estimates)
+        table = PageSection(columns=("candidate", "mean"), rows=rows)
+        return PluginPage(title="Means", sections=(table,))
+
 A command (`assay.commands`) is a `click.Command`; `assay best` calls it. `Project` has the verbs::
 
     @click.command()
@@ -105,6 +121,11 @@ if TYPE_CHECKING:
     )
     from assay.app.exports.pseudonyms import Anonymiser as Anonymiser
     from assay.app.python_api.project import Project as Project
+    from assay.app.surface_plugins import (
+        PagePlugin as PagePlugin,
+        PageSection as PageSection,
+        PluginPage as PluginPage,
+    )
     from assay.app.workspace import Workspace as Workspace
     from assay.domain.agent_limits import AgentLimits as AgentLimits, Spent as Spent
     from assay.domain.budget import Booking as Booking
@@ -345,6 +366,7 @@ if TYPE_CHECKING:
         HttpAnswer as HttpAnswer,
         HttpSession as HttpSession,
     )
+    from assay.scoring.evaluator_plugins import WorkspaceEvaluator as WorkspaceEvaluator
     from assay.scoring.graders import Grader as Grader
     from assay.scoring.scorer_registry import PluginScorer as PluginScorer
     from assay.scoring.scorer_result import Outcome as Outcome, Score as Score, Unscored as Unscored
@@ -354,6 +376,7 @@ _NAMES: Final = {
     "assay.app.exports.exporters": ("ExportRequest", "Exported", "Exporter", "OpenOutput"),
     "assay.app.exports.pseudonyms": ("Anonymiser",),
     "assay.app.python_api.project": ("Project",),
+    "assay.app.surface_plugins": ("PagePlugin", "PageSection", "PluginPage"),
     "assay.app.workspace": ("Workspace",),
     "assay.domain.agent_limits": ("AgentLimits", "Spent"),
     "assay.domain.budget": ("Booking",),
@@ -504,6 +527,7 @@ _NAMES: Final = {
     "assay.providers.recordings": ("Mishap", "Recording"),
     "assay.providers.registry": ("ProviderContext", "ProviderOpener"),
     "assay.providers.session": ("Address", "HttpAnswer", "HttpSession"),
+    "assay.scoring.evaluator_plugins": ("WorkspaceEvaluator",),
     "assay.scoring.graders": ("Grader",),
     "assay.scoring.scorer_registry": ("PluginScorer",),
     "assay.scoring.scorer_result": ("Outcome", "Score", "Unscored"),

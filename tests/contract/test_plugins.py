@@ -59,6 +59,12 @@ scribe = tests.support.example_plugin.workspace_agent:Scribe
 
 [assay.exporters]
 lines = tests.support.example_plugin.exporter:export_lines
+
+[assay.evaluators]
+small_change = tests.support.example_plugin.evaluator:small_change
+
+[assay.pages]
+means = tests.support.example_plugin.page:means
 """
 
 

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fastapi.testclient import TestClient
 
+from assay.app.workspace import Workspace
+from assay.web.server import create_app
 from tests.journey.test_task_tests import _no_sandbox_works
 from tests.support import example_plugin
 
@@ -43,7 +46,9 @@ tasks: [{id: c, prompt: say hello, score: judge}]
 SCENARIO = """
 title: Write a note
 validation: {commands: {test: "test -f note.txt"}}
-evaluators: [{name: test, weight: 1}]
+evaluators:
+  - {name: test, weight: 1}
+  - {name: small_change, weight: 1, options: {most: 0, files: [README.md]}}
 timeout_minutes: 1
 """
 
@@ -132,7 +137,52 @@ def test_its_agent_works_in_a_workspace(assay: Command, installed: Path, project
     (trial,) = assay("bench", "basics", "note", "--agent", "scribe note.txt", "--json").document[
         "agent_trials"
     ]
-    assert (trial["score"], trial["success"], trial["ended"]) == (1.0, True, "done")
+    # The test passes; the evaluator of the package allows no changed line, and there is one.
+    assert (trial["score"], trial["success"], trial["ended"]) == (0.5, False, "done")
+    rules = folder / "scenario.yaml"
+    rules.write_text(SCENARIO.replace("most: 0", "most: 1"), "utf-8")
+    (trial,) = assay("bench", "basics", "note", "--agent", "scribe note.txt", "--json").document[
+        "agent_trials"
+    ]
+    assert trial["score"] == 1.0
+    sys.path.remove(str(installed))
+    refused = assay("bench", "basics", "note", "--agent", "echo")
+    assert refused.code == 2
+    assert "small_change" in refused.err
+    assert "is neither an evaluator nor the kind of a validation command" in refused.err
+
+
+def test_its_page_is_shown_to_the_owner_and_as_json(
+    assay: Command, installed: Path, project: Path
+) -> None:
+    assert assay("run", "plugged.yaml").code == 0
+    with Workspace.open(project) as workspace:
+        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
+        page = client.get("/pages/means", headers={"accept": "text/html"})
+        assert page.status_code == 200
+        assert "<h1>Means</h1>" in page.text
+        assert '<a href="/pages/means" aria-current="page">Means</a>' in page.text
+        (section,) = client.get("/pages/means.json").json()["sections"]
+        assert section["columns"] == ["Candidate", "Mean"]
+        assert ["loud", 0.875] in section["rows"]
+        missing = client.get("/pages/medians.json")
+        assert (missing.status_code, "medians" in missing.text) == (404, True)
+
+
+def test_a_page_that_fails_names_its_package_and_shows_no_traceback(
+    assay: Command, installed: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> None:
+        raise ZeroDivisionError("<b>no candidates</b>")
+
+    module = importlib.import_module("assay_example.page")
+    monkeypatch.setattr(module, "means", fail)
+    with Workspace.open(project) as workspace:
+        client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
+        shown = client.get("/pages/means", headers={"accept": "text/html"})
+        assert shown.status_code == 422
+        assert "ZeroDivisionError: &lt;b&gt;no candidates" in shown.text
+        assert "Traceback" not in shown.text
 
 
 def test_its_command_stands_beside_those_of_assay(assay: Command, installed: Path) -> None:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.agents.opening import WORKSPACE_AGENTS
 from assay.app.exports.exporters import EXPORTERS
-from assay.app.surface_plugins import COMMAND_PLUGINS
+from assay.app.surface_plugins import COMMAND_PLUGINS, PAGE_PLUGINS
 from assay.app.wire import document
 from assay.domain.errors import AssayError
 from assay.exchange.importers import IMPORTERS
 from assay.providers.programs.opening import AGENTS
 from assay.providers.registry import PROVIDERS
+from assay.scoring.evaluator_plugins import EVALUATOR_PLUGINS
 from assay.scoring.graders import GRADERS
 from assay.scoring.scorer_registry import SCORER_REGISTRY
 from assay.scoring.scorers import known_options
@@ -35,7 +36,9 @@ REGISTRIES: Final[Mapping[str, Registry[Any]]] = {
     "workspace agent": WORKSPACE_AGENTS,
     "importer": IMPORTERS,
     "exporter": EXPORTERS,
+    "evaluator": EVALUATOR_PLUGINS,
     "command": COMMAND_PLUGINS,
+    "page": PAGE_PLUGINS,
 }
 """Every registry by the word for its plug-ins."""
 

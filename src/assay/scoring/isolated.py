@@ -14,6 +14,7 @@ ISOLATED: Final[Mapping[str, str]] = MappingProxyType(
         "file_scorer": "assay.scoring.custom_scorers:file_scorer",
         "plugin_scorer": "assay.scoring.custom_scorers:plugin_scorer",
         "plugin_grader": "assay.scoring.graders:plugin_grader",
+        "plugin_evaluator": "assay.scoring.evaluator_plugins:plugin_evaluator",
     }
 )
 """`module:function` by name.

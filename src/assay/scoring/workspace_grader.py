@@ -26,6 +26,7 @@ from assay.domain.model import Parameters
 from assay.domain.scenarios import JUDGE, EvaluatorSpec, Scenario, WorkspaceReport
 from assay.domain.suite import Criterion, Rubric
 from assay.scoring.evaluator import Answer, GradingAttempt, Request, Unscorable
+from assay.scoring.evaluator_plugins import EVALUATOR_PLUGINS, finding_in, request_for
 from assay.scoring.function_evaluator import FunctionEvaluator, plain_grade
 from assay.scoring.regex import search_for
 from assay.scoring.rubrics import WORKSPACE_RUBRIC
@@ -61,11 +62,17 @@ class WorkspaceGrader(FunctionEvaluator):
     """Gives each agent's workspace one grade per evaluator of the scenario."""
 
     def ask(self, grading: GradingAttempt, /) -> tuple[Request, ...]:
-        return ()
+        """Return a call for each evaluator of a package."""
+        scenario = grading.task.scenario
+        (response,) = grading.responses
+        if scenario is None or WorkspaceReport.from_text(response.text) is None:
+            return ()  # `read` says what is wrong
+        return tuple(request_for(spec, response.text) for spec in _of_packages(scenario))
 
     def read(self, grading: GradingAttempt, answers: tuple[Answer, ...], /) -> Assessment:
-        """Return the grades of one workspace; raises `Unscorable` if the response is not a
-        report.
+        """Return the grades of one workspace.
+
+        Raises `Unscorable` if the response is not a report, or a package's evaluator failed.
         """
         (response,) = grading.responses
         scenario = grading.task.scenario
@@ -75,7 +82,13 @@ class WorkspaceGrader(FunctionEvaluator):
                 "no_report", "The response is not a workspace report, so it cannot be evaluated."
             )
         rules = [spec for spec in scenario.evaluators if spec.name != JUDGE]
-        findings = {spec.name: evaluate(spec, scenario, report) for spec in rules}
+        foreign = {
+            spec.name: Finding(*finding_in(spec.name, answer))
+            for spec, answer in zip(_of_packages(scenario), answers, strict=True)
+        }
+        findings = {
+            spec.name: foreign.get(spec.name) or evaluate(spec, scenario, report) for spec in rules
+        }
         weights = {spec.name: spec.weight for spec in rules}
         grades = [
             plain_grade(response.candidate, name, score, reason)
@@ -87,6 +100,15 @@ class WorkspaceGrader(FunctionEvaluator):
             )
         }
         return Assessment(grades=tuple(grades), scores=scores, weights=weights)
+
+
+def _of_packages(scenario: Scenario) -> list[EvaluatorSpec]:
+    """Return the scenario's evaluators that installed packages offer."""
+    kinds = {command.kind for command in scenario.commands}
+    own = {*FUNCTIONS, JUDGE, *kinds}
+    others = [spec for spec in scenario.evaluators if spec.name not in own]
+    offered = EVALUATOR_PLUGINS.plugin_names() if others else ()
+    return [spec for spec in others if spec.name in offered]
 
 
 def succeeded(scenario: Scenario, report: WorkspaceReport, weighted: float | None) -> bool | None:
@@ -182,7 +204,11 @@ def evaluator_problem(name: str, options: Mapping[str, JsonValue], kinds: set[st
         except (TypeError, ValueError, AttributeError, ZeroDivisionError, re.error) as error:
             return f"has invalid options ({type(error).__name__}: {error}); docs/how-to/bench-coding-agents.md describes them."
         return ""
-    return f"is neither an evaluator nor the kind of a validation command. Evaluators: {', '.join(FUNCTIONS)}, {JUDGE}."
+    offered = EVALUATOR_PLUGINS.plugin_names()
+    if name in offered:
+        return ""
+    known = ", ".join((*FUNCTIONS, JUDGE, *offered))
+    return f"is neither an evaluator nor the kind of a validation command. Evaluators: {known}."
 
 
 def _command(spec: EvaluatorSpec, report: WorkspaceReport) -> Finding:
@@ -479,7 +505,7 @@ FUNCTIONS: Final[
         HEURISTIC: _heuristic_checks,
     }
 )
-"""Built-in evaluators by name; any other evaluator is a kind of validation command."""
+"""Assay's evaluators by name; any other is a package's, or a kind of validation command."""
 
 
 def dependencies_in(files: Mapping[str, str | None]) -> dict[str, str]:

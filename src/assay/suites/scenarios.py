@@ -8,7 +8,7 @@ larger harnesses use.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, Final
@@ -25,6 +25,7 @@ from assay.domain.scenarios import (
     Scenario,
 )
 from assay.domain.suite import Message, Scoring, SuiteCopy, Task
+from assay.scoring.evaluator_plugins import EVALUATOR_PLUGINS
 from assay.scoring.workspace_grader import (
     DECLARED,
     EVALUATORS,
@@ -401,7 +402,7 @@ def _scenario(
     for spec in evaluators:
         options: Any = spec.options
         search += options.get("from", ()) if spec.name == "namespace_migration" else ()
-        keep += options.get("files", ()) if spec.name == "config_accuracy" else ()
+        keep += _read_files(spec)
         keep += [options.get("file", declared)] if spec.name in DECLARED else ()
         if spec.name == HEURISTIC and not context.errors():
             keep += [check["file"] for check in heuristics(options, "structured")]
@@ -474,6 +475,14 @@ def _checks(keys: ScenarioKeys, context: ReadContext) -> tuple[CheckCommand, ...
         for kind in kinds
         for text in commands[kind]
     )
+
+
+def _read_files(spec: EvaluatorSpec) -> Iterable[str]:
+    """Return the files that `config_accuracy` or an evaluator of a package reads."""
+    if spec.name != "config_accuracy" and spec.name not in EVALUATOR_PLUGINS.plugin_names():
+        return ()
+    files = spec.options.get("files", ())
+    return [str(name) for name in files] if isinstance(files, list | tuple | dict) else ()
 
 
 def _digests(fixture: FilePath, context: ReadContext) -> dict[str, str]:

@@ -19,6 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
+from assay.app.surface_plugins import PAGE_PLUGINS
 from assay.app.wire import to_json
 from assay.domain.amounts import duration, money
 from assay.web import keyboard
@@ -177,8 +178,15 @@ def frame_of(visitor: Visitor | None, headers: Mapping[str, str]) -> dict[str, o
         "invited": visitor is not None and visitor.name is not None,
         "nav": nav,
         "signed_in": visitor is not None and session_cookie(headers) is not None,
-        "settings": [entry for entry in SETTINGS if can(entry[1])],
+        "settings": [entry for entry in (*SETTINGS, *_plugin_pages()) if can(entry[1])],
     }
+
+
+def _plugin_pages() -> list[tuple[str, str, str]]:
+    return [
+        (f"page-{name}", f"/pages/{quote(name)}", name.replace("_", " ").capitalize())
+        for name in PAGE_PLUGINS.plugin_names()
+    ]
 
 
 def page_of(
