@@ -246,43 +246,6 @@ def test_kept_cells_and_the_table_give_the_same_answers(
         assert getattr(one, name) == (None if value is None else close(value, rel=1e-9, abs=1e-12))
 
 
-@given(some.lists(SCORES, min_size=1, max_size=30), some.data())
-def test_cell_after_withdrawals_equals_the_cell_of_the_rest(
-    scores: list[float], data: some.DataObject
-) -> None:
-    cells = st.Cells(tasks=["t"], candidates=["A"])
-    for score in scores:
-        cells.add(0, 0, score)
-    gone = data.draw(
-        some.lists(some.sampled_from(range(len(scores))), unique=True, max_size=len(scores))
-    )
-    for place in gone:
-        cells.withdraw(0, 0, scores[place])
-    left = np.array([score for place, score in enumerate(scores) if place not in gone])
-    assert cells.n[0, 0] == left.size
-    if left.size:
-        assert cells.mean[0, 0] == close(left.mean(), abs=1e-9)
-        assert cells.m2[0, 0] == close(((left - left.mean()) ** 2).sum(), abs=1e-9)
-    if cells.stale:
-        cells.recompute(0, 0, left)
-    assert not cells.stale
-    if left.size:
-        assert (cells.low[0, 0], cells.high[0, 0]) == (left.min(), left.max())
-
-
-@given(some.lists(some.tuples(SCORES, SCORES), min_size=2, max_size=12))
-def test_kept_differences_of_joint_trials_match_numpy(pairs: list[tuple[float, float]]) -> None:
-    cells = st.Cells(tasks=["t"], candidates=["A", "B"], joint=True)
-    assert cells.pairs is not None
-    for a, b in pairs:
-        cells.add_joint(0, {0: a, 1: b})
-    d = np.array([a - b for a, b in pairs])
-    n, mean, m2, _ = cells.pairs.moments[:, 0, 0]
-    assert n == len(pairs)
-    assert mean == close(d.mean(), abs=1e-9)
-    assert m2 == close(((d - d.mean()) ** 2).sum(), abs=1e-9)
-
-
 def spread_out(*columns: Any) -> bool:
     return all(np.ptp(np.asarray(column)) > 1e-6 for column in columns)
 

@@ -2,32 +2,26 @@
 
 Theory. For each (task, candidate) cell, a report needs only n, the mean, M2 (the sum of squared
 deviations), and the smallest and the largest score. If one judge call graded all candidates, it
-also needs n, mean and M2 of each pair's differences. A review decision adds or withdraws one score,
-by Welford's update or its inverse. This takes O(1) time, whatever the number of rows.
+also needs n, mean and M2 of each pair's differences.
 
 House rules. Arrays have the axes (candidate, task) and (pair, task), so that a sum over tasks reads
-contiguous memory. The inverse update loses digits if little spread is left, and the smallest and
-largest score become unknown if one of them is withdrawn. Such cells are `stale`: their ranges are
-usable but too wide until `recompute` receives their scores.
+contiguous memory.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 
 import numpy as np
 
-from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Ints
+from assay.statistics.arrays import Bools, Floats, Ints
 from assay.statistics.exact_means import group_means
 
-# Limits how many digits inverse updates can lose; reading one cell again is cheap.
-WITHDRAWALS_BEFORE_RECOMPUTING = 100
 # A column of floats for a piece of this size takes half a megabyte.
 ROWS_AT_A_TIME = 65_536
 
 
 class Cells:
-    """Sufficient statistics per task and candidate; `add` and `withdraw` update them in place in
-    O(1).
+    """Sufficient statistics per task and candidate.
 
     Attributes:
         tasks, candidates: labels; `task_code` and `candidate_code` return a label's position.
@@ -48,7 +42,6 @@ class Cells:
         candidates: Sequence[Hashable],
         weight: Floats | None = None,
         planned_tasks: int | None = None,
-        joint: bool = False,
         family: Ints | None = None,
         planned_families: int | None = None,
     ) -> None:
@@ -70,7 +63,7 @@ class Cells:
             )
         self.n = np.zeros(shape)
         self.mean, self.m2, self.low, self.high = (np.zeros(shape) for _ in range(4))
-        self.pairs = PairCells(len(candidates), len(tasks)) if joint else None
+        self.pairs: PairCells | None = None
         self.planned_tasks = (
             int((self.weight > 0).sum()) if planned_tasks is None else planned_tasks
         )
@@ -79,8 +72,6 @@ class Cells:
         own = self.planned_tasks if family is None else np.unique(family[self.weight > 0]).size
         self.planned_families = own if planned_families is None else planned_families
         self.family = family if self.planned_families < self.planned_tasks else None
-        self._withdrawn = np.zeros(shape, np.int64)
-        self._stale: set[tuple[int, int]] = set()
         self._places = {label: place for place, label in enumerate(self.candidates)}
 
     @classmethod
@@ -177,101 +168,6 @@ class Cells:
     def candidate_code(self, candidate: Hashable) -> int | None:
         return self._places.get(candidate)
 
-    def add(self, task: int, candidate: int, score: float) -> None:
-        """Add one trial's score, between 0 and 1, to the cell with these codes."""
-        if not 0.0 <= score <= 1.0:
-            raise ValueError(f"score {score} is outside 0 to 1")
-        at = (candidate, task)
-        n = self.n[at] + 1.0
-        off = score - self.mean[at]
-        mean = self.mean[at] + off / n
-        self.m2[at] += off * (score - mean)
-        self.mean[at] = mean
-        # An empty cell has 0 at both ends of its range, but 0 is not one of its scores.
-        self.low[at] = score if n == 1 else min(self.low[at], score)
-        self.high[at] = score if n == 1 else max(self.high[at], score)
-        self.n[at] = n
-
-    def withdraw(self, task: int, candidate: int, score: float) -> bool:
-        """Remove one trial's score. Returns True if `recompute` should then be called on the cell.
-
-        Raises ValueError if the cell is empty.
-        """
-        at = (candidate, task)
-        n = self.n[at] - 1.0
-        if n < 0:
-            raise ValueError(
-                f"nothing to withdraw: task {self.tasks[task]!r} has no trial of {self.candidates[candidate]!r}"
-            )
-        if n == 0:
-            for moments in (self.n, self.mean, self.m2, self.low, self.high):
-                moments[at] = 0.0
-            self._fresh(at)
-            return False
-        mean = self.mean[at] - (score - self.mean[at]) / n
-        self.m2[at] = (
-            0.0 if n == 1 else max(self.m2[at] - (score - self.mean[at]) * (score - mean), 0.0)
-        )
-        self.mean[at] = min(max(mean, 0.0), 1.0)
-        self.n[at] = n
-        self._withdrawn[at] += 1
-        extreme = score <= self.low[at] or score >= self.high[at]
-        worn = self.m2[at] < NO_SPREAD * n or self._withdrawn[at] >= WITHDRAWALS_BEFORE_RECOMPUTING
-        # If all scores are equal, the range stays known, whichever of them is withdrawn.
-        if (extreme and self.high[at] > self.low[at]) or worn:
-            self._stale.add(at)
-        return at in self._stale
-
-    def add_joint(self, task: int, scores: Mapping[int, float]) -> None:
-        """Add one jointly graded trial to the cells and to the pair differences; `scores` maps
-        candidate codes to scores.
-
-        Raises ValueError if the cells were not created with `joint=True`, or if a score is outside
-        0 to 1.
-        """
-        pairs, values, present = self._joint(scores)
-        for candidate, score in scores.items():
-            self.add(task, candidate, score)
-        pairs.add(task, values, present)
-
-    def _joint(self, scores: Mapping[int, float]) -> "tuple[PairCells, Floats, Bools]":
-        if self.pairs is None:
-            raise ValueError("these cells store no pair differences; create them with joint=True")
-        # Checked before anything is added, so that a bad score does not leave a trial partly
-        # counted.
-        bad = [score for score in scores.values() if not 0.0 <= score <= 1.0]
-        if bad:
-            raise ValueError(f"score {bad[0]} is outside 0 to 1")
-        values, present = np.zeros(len(self.candidates)), np.zeros(len(self.candidates), np.bool_)
-        places = list(scores)
-        values[places], present[places] = list(scores.values()), True
-        return self.pairs, values, present
-
-    def recompute(self, task: int, candidate: int, scores: Sequence[float] | Floats) -> None:
-        """Recompute a cell from all of its counted scores. Afterwards it is not stale."""
-        at = (candidate, task)
-        values = np.asarray(scores, np.float64)
-        bad = first_outside_unit(values)
-        if bad is not None:
-            raise ValueError(f"score {values[bad]} is outside 0 to 1")
-        self.n[at] = values.size
-        self.low[at], self.high[at] = (values.min(), values.max()) if values.size else (0.0, 0.0)
-        same = self.low[at] == self.high[at]
-        self.mean[at] = group_means(np.zeros(values.size, np.int64), values, 1)[0]
-        self.m2[at] = 0.0 if same else ((values - self.mean[at]) ** 2).sum()
-        self._fresh(at)
-
-    def _fresh(self, at: tuple[int, int]) -> None:
-        self._stale.discard(at)
-        self._withdrawn[at] = 0
-
-    @property
-    def stale(self) -> tuple[tuple[int, int], ...]:
-        """Return the (task, candidate) codes of the stale cells, sorted; call `recompute` on
-        each.
-        """
-        return tuple(sorted((task, candidate) for candidate, task in self._stale))
-
     @property
     def counted(self) -> Bools:
         """Return a mask of shape (candidates, tasks): True if the cell has a counted trial and its
@@ -288,17 +184,13 @@ class PairCells:
     moments of all pairs (40 MB with 50 candidates and 1,000 tasks) are computed when first needed.
 
     Attributes:
-        source: computes the moments of some pairs, as `of` does, from the trials with which the
-            cells began.
+        source: computes the moments of some pairs, as `of` does.
     """
 
-    def __init__(
-        self, n_candidates: int, n_tasks: int, source: Callable[[Ints, Ints], Floats] | None = None
-    ) -> None:
+    def __init__(self, n_candidates: int, source: Callable[[Ints, Ints], Floats]) -> None:
         self.n_candidates = n_candidates
         self.first, self.second = np.triu_indices(n_candidates, 1)
-        self.source = source or (lambda first, _: np.zeros((4, len(first), n_tasks)))
-        self._renewed: dict[int, Floats] = {}
+        self.source = source
 
     @cached_property
     def moments(self) -> Floats:
@@ -308,50 +200,18 @@ class PairCells:
         n is the number of trials that count for both, 0 if the pair is not compared by trial on
         that task.
         """
-        return self._computed(self.first, self.second, slice(None))
-
-    @property
-    def computed(self) -> bool:
-        """True if the moments of all pairs are in memory, where they can be updated."""
-        return "moments" in self.__dict__
+        return self.source(self.first, self.second)
 
     def of(self, first: Ints, second: Ints) -> Floats:
         """Return the moments of the differences first - second, shape (4, len(first), tasks)."""
         low, high = np.minimum(first, second), np.maximum(first, second)
         at = low * self.n_candidates - low * (low + 1) // 2 + high - low - 1
-        every = self.computed or len(first) >= len(self.first)
-        moments = self.moments[:, at] if every else self._computed(low, high, at)
+        every = "moments" in self.__dict__ or len(first) >= len(self.first)
+        moments = self.moments[:, at] if every else self.source(low, high)
         # Stored pairs have the lower code first; for the other order only the sign of the mean
         # changes.
         moments[1] *= np.where(first < second, 1.0, -1.0)[:, None]
         return moments
-
-    def renew(self, task: int, moments: Floats) -> None:
-        """Replace the moments of one task, shape (4, pairs)."""
-        if self.computed:
-            self.moments[:, :, task] = moments
-        else:
-            self._renewed[task] = moments
-
-    def _computed(self, first: Ints, second: Ints, at: Ints | slice) -> Floats:
-        moments = self.source(first, second)
-        for task, renewed in self._renewed.items():
-            moments[:, :, task] = renewed[:, at]
-        return moments
-
-    def add(self, task: int, scores: Floats, present: Bools) -> None:
-        """Add one jointly graded trial of a task; `scores` and the mask `present` have shape
-        (candidates,).
-        """
-        both = np.flatnonzero(present[self.first] & present[self.second])
-        a, b = scores[self.first[both]], scores[self.second[both]]
-        difference, middle = a - b, (a + b) / 2
-        n_old, mean_old, m2_old, middle_old = self.moments[:, both, task]
-        n = n_old + 1.0
-        off = difference - mean_old
-        mean = mean_old + off / n
-        m2 = np.maximum(m2_old + off * (difference - mean), 0.0)
-        self.moments[:, both, task] = n, mean, m2, middle_old + (middle - middle_old) / n
 
 
 def check_codes(name: str, codes: Ints, limit: int, length: int) -> None:

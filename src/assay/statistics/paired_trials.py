@@ -73,7 +73,7 @@ def paired_rows(
 
 
 def kept_cells(table: ScoreTable) -> Cells:
-    """Copy a table's cells, for incremental updates.
+    """Copy a table's cells, which are smaller than its rows.
 
     If trials were graded jointly, the cells include the differences of all pairs.
     """
@@ -101,7 +101,7 @@ def pair_cells(table: ScoreTable, place: Ints, n_tasks: int) -> PairCells | None
     """
     if table.joint is None or len(table.candidates) < 2:
         return None
-    return PairCells(len(table.candidates), n_tasks, _Layout(table, place, n_tasks).moments)
+    return PairCells(len(table.candidates), _Layout(table, place, n_tasks).moments)
 
 
 def pair_moments(score: Floats, starts: Ints, first: Ints, second: Ints) -> Floats:

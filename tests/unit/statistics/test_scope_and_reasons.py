@@ -2,7 +2,7 @@
 
 import pytest
 
-from assay.statistics import Cells, ScoreTable, compare, estimate, kept_cells, rank
+from assay.statistics import ScoreTable, compare, estimate, rank
 
 
 def table(cells: dict[tuple[str, str], list[float]], **more: object) -> ScoreTable:
@@ -173,30 +173,6 @@ def test_undecided_comparison_states_the_trials_needed() -> None:
     assert found.to_decide is not None
     assert found.to_decide.tasks_needed is not None
     assert found.to_decide.tasks_needed > 8
-
-
-def test_a_result_does_not_change_when_the_cells_go_on() -> None:
-    cells = kept_cells(table(spread(6)))
-    before = rank(cells)
-    means = [task.mean for task in before.candidates[0].estimate.by_task]
-    cells.add(0, 0, 1.0)
-    assert [task.mean for task in before.candidates[0].estimate.by_task] == means
-
-
-def test_withdrawing_from_an_empty_cell_is_refused() -> None:
-    with pytest.raises(ValueError, match="nothing to withdraw"):
-        Cells(tasks=["t"], candidates=["A"]).withdraw(0, 0, 0.5)
-
-
-def test_a_cell_is_stale_when_an_extreme_is_withdrawn() -> None:
-    cells = Cells(tasks=["t"], candidates=["A"])
-    for score in (0.2, 0.5, 0.6, 0.9):
-        cells.add(0, 0, score)
-    assert not cells.withdraw(0, 0, 0.5)
-    assert cells.withdraw(0, 0, 0.9)
-    assert cells.stale == ((0, 0),)
-    cells.recompute(0, 0, [0.2, 0.6])
-    assert not cells.stale
 
 
 def one_heavy(weight: float, *, family: bool = False) -> ScoreTable:

@@ -1,8 +1,8 @@
 """Figures of the statistics page: an overview that follows every decision, details, and single
 trials.
 
-Scores, comparisons, ranks and the task matrix come from cached cells (`cell_cache`), so that an
-update after a decision costs the same in any store. Diagnostics and single trials need every row.
+Scores, comparisons, ranks and the task matrix come from cells (`cell_cache`), which are read again
+after a decision. Diagnostics and single trials need every row.
 If reading all rows takes long, the page shows cached details with the number of decisions made
 since. Only one thread at a time uses a selection's cells. Every record contains the number of the
 last event that it includes.
@@ -338,8 +338,6 @@ class _Kept:
         scope: str | None = None,
         margin: float | None = None,
     ) -> StatisticsOverview:
-        # With a million scores this part took 13 to 20 ms after a decision, and the whole page 50
-        # ms.
         cells, rules, cautions, differing = self._now()
         read = runs_read(chosen, cells.runs, cells.n_trials, differences=differing)
         excluded = self._workspace.archive.scores.excluded(self._selection)
@@ -353,7 +351,7 @@ class _Kept:
             scope,
             margin,
             cells.newest,
-            cells.rebuilt,
+            cells.arrivals,
             self._measured(),
             excluded,
             approvals,
@@ -470,12 +468,12 @@ class _Kept:
         of the runs).
         """
         known = self._of_pair.get((a, b))
-        if known is None or known[0] != cells.rebuilt:
+        if known is None or known[0] != cells.arrivals:
             of_both = replace(self._selection, compared=(a, b))
             n = self._workspace.archive.runs.totals(of_both).runs
             apart = 0 < n < len(cells.runs)
             known = self._of_pair[a, b] = (
-                cells.rebuilt,
+                cells.arrivals,
                 n > 0,
                 _Kept(self._workspace, of_both, self._details) if apart else None,
             )
@@ -517,7 +515,7 @@ class _Kept:
         with self.lock:
             cells, rules, _, _ = self._now()
             a, b = self._pair(cells.report(scope=scope), a, b)
-            newest, state = cells.newest, (cells.rebuilt, self._measured())
+            newest, state = cells.newest, (cells.arrivals, self._measured())
             apart = (
                 a is not None and b is not None and self._runs_of_pair(cells, a, b) != (True, None)
             )
@@ -607,7 +605,7 @@ class _Kept:
         cells = self._cells
         # The key includes calibrations: without them, a warning about an uncalibrated judge was
         # still shown after its calibration.
-        state = (cells.rebuilt, self._measured())
+        state = (cells.arrivals, self._measured())
         if self._rules is None or self._rules[0] != state:
             rules = basis_.shared_settings(self._workspace, cells.runs, self._selection.criteria)
             stamped = uncalibrated_judges(self._workspace, cells.runs, cells.graded_by)
