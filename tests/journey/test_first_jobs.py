@@ -184,7 +184,8 @@ def test_a_bot_with_pytest(walk: Callable[..., list[str]], project: Path) -> Non
     assert len(steps) <= MAX_STEPS
     on_main = walk(steps[:2])
     assert "1 passed" in on_main[-1]
-    assert "Gate passed: bot is not worse" in walk(steps[2:])[-1]
+    # Eight ties cannot show that the bot lost at most 10 points, so the gate passes with a note.
+    assert "The smallest margin that this data could pass is 31.2 points" in walk(steps[2:])[-1]
     (project / "bot.py").write_text(BOT.replace("'It is '", "'It is not '"), "utf-8")
     (tested,) = walk([steps[0], steps[2]])
     assert "bot scores 0.0, below 80.0." in tested

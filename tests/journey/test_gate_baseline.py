@@ -49,7 +49,7 @@ def test_gate_passes_against_an_equal_baseline(
     assay: Command, project: Path, main_run: str
 ) -> None:
     same = run(assay, "main.json")
-    answer = assay("gate", "bot", "--baseline", main_run, "--margin", "3pts", "--json")
+    answer = assay("gate", "bot", "--baseline", main_run, "--margin", "35pts", "--json")
     assert answer.code == 0
     document = answer.document
     assert (document["passed"], document["n_tasks"], document["difference"]) == (True, TASKS, 0.0)
@@ -57,13 +57,31 @@ def test_gate_passes_against_an_equal_baseline(
     assert document["baseline"] == [main_run]
     assert set(document["runs"]) == {main_run, same}
     first, verdict, *_ = assay(
-        "gate", "BOT", "--baseline", main_run, "--margin", "3pts"
+        "gate", "BOT", "--baseline", main_run, "--margin", "35pts"
     ).out.splitlines()
     assert first.startswith("2 runs compared, 20")
     assert f"{same} (16), {main_run} (16)" in first
     assert verdict.startswith(
-        f"Gate passed: bot is not worse than bot in {main_run} by more than 3 points."
+        f"Gate passed: bot is not worse than bot in {main_run} by more than 35 points."
     )
+
+
+def test_too_few_ties_for_the_margin_are_undecided(
+    assay: Command, project: Path, main_run: str
+) -> None:
+    run(assay, "main.json")
+    gate = ("gate", "bot", "--baseline", main_run, "--margin", "3pts")
+    answer = assay(*gate, "--json")
+    assert answer.code == 0
+    document = answer.document
+    assert (document["passed"], document["outcome"]) == (False, "undecided")
+    # binomtest(0, 8, alternative="less").proportion_ci("exact").high of SciPy
+    assert document["smallest_margin"] == pytest.approx(0.3123440, abs=1e-6)
+    assert document["tasks_needed"] == 99
+    assert assay(*gate, "--on-undecided", "fail").code == 4
+    note = assay(*gate).out
+    assert "The smallest margin that this data could pass is 31.2 points." in note
+    assert "99 tasks in all would pass if all are ties, as these are." in note
 
 
 def test_gate_fails_when_the_branch_is_worse(assay: Command, project: Path, main_run: str) -> None:
@@ -94,14 +112,14 @@ def test_gate_fails_when_the_branch_is_worse(assay: Command, project: Path, main
 def test_gate_takes_batch_and_margin_from_the_runs(assay: Command, project: Path) -> None:
     run(
         assay,
-        write_suite(project, "main.json", right=set(range(TASKS)), margin=0.03),
+        write_suite(project, "main.json", right=set(range(TASKS)), margin=0.35),
         "--batch-id",
         "main",
     )
     run(assay, "main.json", "--batch-id", "main")
     branch = run(assay, "main.json")
     document = assay("gate", "bot", "--baseline", "main", "--json").document
-    assert (document["passed"], document["margin"]) == (True, 0.03)
+    assert (document["passed"], document["margin"]) == (True, 0.35)
     assert len(document["baseline"]) == 2
     assert branch in document["runs"]
     assert document["n_trials_b"] == 2 * document["n_trials_a"]

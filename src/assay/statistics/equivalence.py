@@ -1,5 +1,6 @@
 """Equivalence and non-inferiority tests against a margin that was chosen before seeing the data."""
 
+import math
 from dataclasses import dataclass
 
 from assay.statistics.arrays import Interval
@@ -77,3 +78,20 @@ def not_worse(difference: float, std_err: float, df: float, *, margin: float) ->
         holds=p_value <= 0.05,
         lower95=difference - float(t_quantile(0.95, df)) * std_err,
     )
+
+
+def loss_despite_ties(n: float) -> float:
+    """Return how much worse a may be, on average, although all n independent differences are 0.
+
+    The one-sided 95% bound needs no model of the scores, which lie between 0 and 1: if differences
+    occur with probability q, n of n ties have probability (1 - q)^n, and a difference is at most 1.
+
+    Source: the exact form of the rule of three, Hanley & Lippman-Hand (1983), JAMA 249:1743-1745;
+    checked against scipy.stats.binomtest(0, n, alternative="less").proportion_ci("exact").
+    """
+    return -math.expm1(math.log(0.05) / n)
+
+
+def ties_needed(margin: float) -> int:
+    """Return the smallest number of independent ties that shows a loss of at most the margin."""
+    return math.ceil(math.log(0.05) / math.log1p(-margin))

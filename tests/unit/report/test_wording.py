@@ -178,14 +178,14 @@ def test_no_shared_task_is_no_comparison() -> None:
 
 def test_an_undecided_gate_names_the_margin_that_the_data_could_pass() -> None:
     said = wording.gate_verdict(
-        "A", "B", 0.03, outcome="undecided", smallest_margin=0.072, tasks_needed=140
+        "A", "B", 0.03, outcome="undecided", smallest_margin=0.072, tasks_needed=140, tied=False
     )
     assert said == (
         "Gate undecided: too little data. A may be more than 3 points worse than B. The smallest margin that this data could "
         "pass is 7.2 points. About 140 tasks in all would show a difference as large as the one found."
     )
     worse = wording.gate_verdict(
-        "A", "B", 0.03, outcome="worse", smallest_margin=None, tasks_needed=None
+        "A", "B", 0.03, outcome="worse", smallest_margin=None, tasks_needed=None, tied=False
     )
     assert (
         worse == "Gate failed: A is shown to be worse than B, and may be more than 3 points worse."

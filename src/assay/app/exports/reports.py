@@ -381,9 +381,14 @@ def _by_other(
             text = f"{wording.signed(difference)} points against {comparison.b}; at least {wording.signed(-margin)} is required"
         yield _case(name, task, difference, -margin, text)
     outcome = gate_outcome(comparison, margin)
-    least = smallest_margin(comparison)
     gate = wording.gate_verdict(
-        name, str(comparison.b), margin, outcome=outcome, smallest_margin=least, tasks_needed=None
+        name,
+        str(comparison.b),
+        margin,
+        outcome=outcome,
+        smallest_margin=smallest_margin(comparison),
+        tasks_needed=None,
+        tied=comparison.reason == "all_ties",
     )
     text = wording.labelled(f"{gate} {wording.verdict(comparison)}", basis.read)
     yield Case(

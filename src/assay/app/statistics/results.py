@@ -28,9 +28,11 @@ from assay.domain.suite import JudgeMode
 from assay.domain.verdict_scales import VERDICT
 from assay.report import wording as wording  # re-exported, because surfaces may not import `report`
 from assay.statistics.comparisons import Comparison, compare as compared
+from assay.statistics.equivalence import loss_despite_ties, ties_needed
 from assay.statistics.estimates import Estimate, estimates
 from assay.statistics.ranking import Ranking, rank as ranked
 from assay.statistics.rankings_as_preferences import strengths
+from assay.statistics.scopes import TASKS_LIKE_THESE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -220,11 +222,15 @@ class GateResult:
 
     @property
     def tasks_needed(self) -> int | None:
-        """Return the number of tasks that would decide an undecided comparison; None if unknown or
-        not needed.
+        """Return the number of tasks that would decide an undecided comparison, or if all tasks are
+        ties, the number of ties that would pass; None if unknown or not needed.
         """
-        plan = self.contrast.comparison.to_decide
-        return plan.tasks_needed if plan is not None and self.outcome == "undecided" else None
+        comparison = self.contrast.comparison
+        if self.outcome != "undecided":
+            return None
+        if comparison.reason == "all_ties":
+            return ties_needed(self.margin) if comparison.scope == TASKS_LIKE_THESE else None
+        return comparison.to_decide.tasks_needed if comparison.to_decide is not None else None
 
     def blocks(self, on_undecided: OnUndecided) -> bool:
         """True if a pipeline should stop: A is shown to be worse, or the outcome is undecided and
@@ -242,6 +248,7 @@ class GateResult:
             outcome=self.outcome,
             smallest_margin=self.smallest_margin,
             tasks_needed=self.tasks_needed,
+            tied=comparison.reason == "all_ties",
         )
         return wording.labelled(verdict, self.contrast.basis.read)
 
@@ -482,8 +489,9 @@ def gate(
     """Test that A is not worse than B by more than the margin. Default: the margin of the runs.
 
     The test is one-sided against -margin (`non_inferiority`). It is impossible if scores do not
-    vary; the gate then passes if every task is a tie or the exact test shows that A is better. With
-    `vetted`, grades that no person read are refused.
+    vary; the gate then passes if there are enough ties (`loss_despite_ties`), or if the exact test
+    is significant and the difference is within the margin. With `vetted`, grades that no person
+    read are refused.
     """
     contrast = compare(workspace, selection, a, b, margin=margin)
     if vetted:
@@ -526,6 +534,8 @@ def gate_outcome(comparison: Comparison, margin: float) -> GateOutcome:
 
 
 def smallest_margin(comparison: Comparison) -> float | None:
+    if comparison.reason == "all_ties":
+        return loss_despite_ties(_independent_ties(comparison))
     test = comparison.non_inferiority
     if test is None or test.lower95 <= -1.0:
         return None
@@ -536,11 +546,26 @@ def shown_not_worse(comparison: Comparison, margin: float) -> bool:
     """True if a comparison made with this margin passes the gate."""
     if comparison.non_inferiority is not None:
         return comparison.non_inferiority.holds
-    # Scores that do not vary still show non-inferiority if there are only ties, or if the exact
-    # test is significant.
+    if comparison.reason == "all_ties":
+        # Two tied tasks passed any margin before, and 12 ties on yes-or-no scores are no rare
+        # result (28%) for a bot that lost 10 points.
+        return loss_despite_ties(_independent_ties(comparison)) <= margin
     significant = comparison.p_value is not None and comparison.p_value <= 0.05
-    sure = comparison.reason == "all_ties" or (comparison.reason == "zero_variance" and significant)
-    return sure and comparison.difference is not None and comparison.difference > -margin
+    return (
+        comparison.reason == "zero_variance"
+        and significant
+        and comparison.difference is not None
+        and comparison.difference > -margin
+    )
+
+
+def _independent_ties(comparison: Comparison) -> float:
+    """Return the number of ties in the units of the result's scope: tasks or families if it applies
+    to similar tasks, otherwise pairs of trials.
+    """
+    if comparison.scope == TASKS_LIKE_THESE and comparison.n_eff is not None:
+        return comparison.n_eff
+    return min(comparison.n_trials_a, comparison.n_trials_b)
 
 
 def _short(estimates: Sequence[Estimate]) -> str:

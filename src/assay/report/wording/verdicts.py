@@ -145,9 +145,10 @@ def gate_verdict(
     outcome: str,
     smallest_margin: float | None,
     tasks_needed: int | None,
+    tied: bool,
 ) -> str:
     """State a gate's outcome (`fine`, `worse` or `undecided`), and for undecided ones the data that
-    would decide.
+    would decide. `tied`: every difference is 0.
     """
     match outcome:
         case "fine":
@@ -157,7 +158,11 @@ def gate_verdict(
     text = f"Gate undecided: too little data. {not_worse(a, b, margin, shown=False)}"
     if smallest_margin is not None:
         text += f" The smallest margin that this data could pass is {points(smallest_margin)}."
-    if tasks_needed is not None and tasks_needed <= TOO_MANY:
+    if tasks_needed is None or tasks_needed > TOO_MANY:
+        return text
+    if tied:
+        text += f" {count(tasks_needed, 'task')} in all would pass if all are ties, as these are."
+    else:
         text += f" About {count(tasks_needed, 'task')} in all would show a difference as large as the one found."
     return text
 
