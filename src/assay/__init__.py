@@ -139,20 +139,22 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Load a public name, or the version of the installed package, on first use."""
-    if name == "__version__":
-        from importlib.metadata import version  # costs 30 ms, which most commands need not pay
+if not TYPE_CHECKING:  # a type checker would take any name for one of this module
 
-        return version("assay-bench")
-    if name not in __all__:
-        raise AttributeError(f"module 'assay' has no attribute {name!r}")
-    from importlib import import_module
+    def __getattr__(name: str) -> Any:
+        """Load a public name, or the version of the installed package, on first use."""
+        if name == "__version__":
+            from importlib.metadata import version  # costs 30 ms, which most commands need not pay
 
-    if name == "review":
-        return import_module("assay.app.python_api.review")
-    place, _, attribute = _PLACES[name].partition(":")
-    return getattr(import_module(place), attribute or name)
+            return version("assay-bench")
+        if name not in __all__:
+            raise AttributeError(f"module 'assay' has no attribute {name!r}")
+        from importlib import import_module
+
+        if name == "review":
+            return import_module("assay.app.python_api.review")
+        place, _, attribute = _PLACES[name].partition(":")
+        return getattr(import_module(place), attribute or name)
 
 
 def __dir__() -> list[str]:
