@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-UNUSED = {"dask", "specialists"}
+UNUSED = {"specialists"}
 """Extras that nothing uses yet, which README does not announce."""
 DIGEST = "ab" * 32
 BASE = f"""\
