@@ -61,7 +61,6 @@ from assay.app.runs.regrade import (
     GradeChange as GradeChange,
     Regraded as Regraded,
 )
-from assay.app.runs.remaining_cost import RemainingCost as RemainingCost
 from assay.app.statistics.basis import Basis as Basis, StillOpen as StillOpen
 from assay.app.statistics.notebooks import Frame as Frame, FrameLibrary as FrameLibrary
 from assay.app.statistics.power import (
@@ -125,7 +124,7 @@ from assay.domain.programs import (
     WebService as WebService,
 )
 from assay.domain.protocol import Protocol as Protocol
-from assay.domain.remaining_cost import CallsAhead as CallsAhead
+from assay.domain.remaining_cost import CallsAhead as CallsAhead, RemainingCost as RemainingCost
 from assay.domain.review import (
     Approvals as Approvals,
     Decision as Decision,

@@ -14,8 +14,8 @@ every document:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass
 from enum import Enum
 from functools import cache, partial
 from operator import attrgetter
@@ -79,25 +79,59 @@ def source(path: str) -> Any:
     return field(metadata={"source": path})
 
 
+def inlined() -> Any:
+    """Declare that the keys of this field's document or record are written in its place, among
+    those of the outer document.
+    """
+    return field(metadata={"inlined": True})
+
+
 def optional() -> Any:
     """Declare that a field is left out of the JSON unless a value is set."""
     return field(default_factory=_absent)
 
 
 @dataclass_transform(
-    frozen_default=True, kw_only_default=True, field_specifiers=(field, source, optional)
+    frozen_default=True, kw_only_default=True, field_specifiers=(field, source, inlined, optional)
 )
 def document(cls: type[Document]) -> type[Document]:
     """Turn a class into a document: a keyword-only dataclass without comparison, hashing and repr,
     to save start time.
     """
     made = dataclass(slots=True, kw_only=True, eq=False, repr=False, match_args=False)(cls)
-    made.__pydantic_config__ = {"alias_generator": key_of}  # type: ignore[attr-defined] # read by pydantic alone
+    made.__pydantic_config__ = _PYDANTIC_CONFIG  # type: ignore[attr-defined] # read by pydantic alone
+    if any(part.metadata.get("inlined") for part in fields(made)):  # type: ignore[arg-type] # every document is a dataclass
+        made.__get_pydantic_core_schema__ = classmethod(_flat_schema)  # type: ignore[attr-defined] # read by pydantic alone
     return made
 
 
 def key_of(name: str) -> str:
     return name.rstrip("_")
+
+
+_PYDANTIC_CONFIG: Final = {"alias_generator": key_of}
+
+
+def _flat_schema(
+    cls: type[object], source: type[object], handler: GetCoreSchemaHandler
+) -> CoreSchema:
+    """Describe a document with the keys of its inlined fields as its own."""
+    namespace = {
+        "__doc__": cls.__doc__,
+        "__module__": cls.__module__,
+        "__pydantic_config__": _PYDANTIC_CONFIG,
+    }
+    flat = make_dataclass(cls.__name__, _flat_fields(cls), kw_only=True, namespace=namespace)
+    return handler.generate_schema(flat)
+
+
+def _flat_fields(cls: type[object]) -> Iterator[tuple[str, Any, Any]]:
+    hints = get_type_hints(cls)
+    for part in fields(cls):  # type: ignore[arg-type] # every document is a dataclass
+        if part.metadata.get("inlined"):
+            yield from _flat_fields(hints[part.name])
+        else:
+            yield part.name, hints[part.name], field(default_factory=part.default_factory)
 
 
 def fill(cls: type[Document], record: object, /, **given: object) -> Document:
@@ -132,8 +166,10 @@ def to_json(value: object) -> dict[str, object]:
     Values may be documents.
     """
     if is_dataclass(value):
-        keys, get, may_be_absent = _writing(type(value))  # type: ignore[arg-type] # every class is hashable
+        keys, get, inlined_keys, may_be_absent = _writing(type(value))  # type: ignore[arg-type] # every class is hashable
         written = dict(zip(keys, get(value), strict=True))
+        if inlined_keys:
+            written = dict(_flat_items(written, inlined_keys))
         return (
             {key: part for key, part in written.items() if part is not ABSENT}
             if may_be_absent
@@ -142,6 +178,16 @@ def to_json(value: object) -> dict[str, object]:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is not a document.")
+
+
+def _flat_items(
+    written: dict[str, object], inlined_keys: frozenset[str]
+) -> Iterator[tuple[str, object]]:
+    for key, part in written.items():
+        if key in inlined_keys:
+            yield from to_json(part).items()
+        else:
+            yield key, part
 
 
 def plain(value: object) -> Any:
@@ -198,13 +244,17 @@ def _filling(cls: type[object], smaller: type[object] | None) -> _Filling:
 
 
 @cache
-def _writing(cls: type[object]) -> tuple[tuple[str, ...], _Get, bool]:
-    names = [part.name for part in fields(cls)]  # type: ignore[arg-type] # every document is a dataclass
-    hints = get_type_hints(cls) if _is_document(cls) else {}
+def _writing(cls: type[object]) -> tuple[tuple[str, ...], _Get, frozenset[str], bool]:
+    """Return the keys of a class, a function that reads their values, the keys of inlined fields,
+    and whether a field can be absent.
+    """
+    parts = fields(cls)  # type: ignore[arg-type] # every document is a dataclass
     return (
-        tuple(map(key_of, names)),
-        _get_all(*names),
-        any(Absent in get_args(hint) for hint in hints.values()),
+        tuple(key_of(part.name) for part in parts),
+        _get_all(*(part.name for part in parts)),
+        frozenset(key_of(part.name) for part in parts if part.metadata.get("inlined")),
+        # The annotation is text: hints are resolved only for schemas, because it takes long.
+        _is_document(cls) and any("Absent" in str(part.type) for part in parts),
     )
 
 

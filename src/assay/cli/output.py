@@ -25,8 +25,8 @@ from assay.domain.identifiers import shown_trial
 
 if TYPE_CHECKING:
     from assay.app.runs.execution import CostEstimate, RunResult
-    from assay.app.runs.remaining_cost import RemainingCost
-    from assay.app.runs.run_documents import RegradePlanDocument, RunResultDocument
+    from assay.app.runs.run_documents import RegradeDocument, RegradePlanDocument, RunResultDocument
+    from assay.domain.remaining_cost import RemainingCost
 
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -256,14 +256,16 @@ def _say_causes(result: RunResult) -> None:
         )
 
 
-def exit_of(document: RunResultDocument | RegradePlanDocument) -> int:
+def exit_of(document: RunResultDocument | RegradeDocument | RegradePlanDocument) -> int:
     """Return the exit code of a run or a regrade: 1 if it paused itself or a trial failed,
     otherwise 0.
     """
-    from assay.app.runs.run_documents import RunResultDocument
+    from assay.app.runs.run_documents import RegradeDocument, RegradePlanDocument
 
-    paused = isinstance(document, RunResultDocument) and document.paused is not None
-    return int(paused or bool(document.failures))
+    if isinstance(document, RegradePlanDocument):
+        return 0
+    run = document.run if isinstance(document, RegradeDocument) else document
+    return int(run.paused is not None or bool(run.failures))
 
 
 def say_result(result: RunResult) -> None:

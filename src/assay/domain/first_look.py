@@ -31,7 +31,7 @@ class SampleAnswer:
 
     candidate: str
     task: str
-    k: int
+    trial: int
     text: str
     expected: str | None
     score: float | None
@@ -53,7 +53,7 @@ class Sign:
     `command` applies the remedy, if one does.
     """
 
-    kind: SignKind
+    code: SignKind
     candidate: str | None
     text: str
     command: str | None = None

@@ -20,6 +20,21 @@ RoleAndModel: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemainingCost:
+    """Cost of a run's answered calls so far, and what the rest and the whole run will probably
+    cost.
+    """
+
+    answered_calls: int
+    paid_usd: float
+    remaining_usd: float
+
+    @property
+    def total_usd(self) -> float:
+        return self.paid_usd + self.remaining_usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallsAhead:
     """Predicted calls of one role to one model; `usd_per_call` is their estimated cost, None if the
     price is unknown.

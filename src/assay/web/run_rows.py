@@ -13,7 +13,7 @@ from assay.app.review.review_documents import ApprovalsDocument
 from assay.app.runs import control
 from assay.app.runs.counts import trial_counts
 from assay.app.runs.push import finished_runs
-from assay.app.runs.run_documents import TokensDocument
+from assay.app.runs.run_documents import TokensDocument, tokens_document
 from assay.app.runs.scenario_runs import outcomes
 from assay.app.statistics.results import wording
 from assay.app.wire import Absent, Json, document, fill, optional, source
@@ -264,7 +264,7 @@ def run_row(
         corrected_are=_corrected_are(summary.judges),
         failed=trials["failed"],
         shares=tuple(_shares(_tally(summary, trials))),
-        tokens=summary,
+        tokens=tokens_document(summary),
         under_way=under_way,
         left_s=_left_s(summary, trials, now),
         moves=tuple(control.moves(summary)),

@@ -12,7 +12,18 @@ import pytest
 
 import assay.app
 import assay.web
-from assay.app.wire import ABSENT, Absent, document, fill, optional, plain, schema, source, to_json
+from assay.app.wire import (
+    ABSENT,
+    Absent,
+    document,
+    fill,
+    inlined,
+    optional,
+    plain,
+    schema,
+    source,
+    to_json,
+)
 
 
 @document
@@ -98,3 +109,20 @@ def test_every_document_has_a_schema_and_says_what_it_is(made: type[object]) -> 
     described = schema(made)
     assert described.get("description")
     assert described["type"] == "object"
+
+
+@document
+class ParkedCarDocument:
+    """A car and its place."""
+
+    car: Car = inlined()
+    wheel: WheelDocument = inlined()
+    place: int
+
+
+def test_keys_of_inlined_records_are_written_and_described_in_their_place() -> None:
+    parked = ParkedCarDocument(car=CAR, wheel=WheelDocument(spokes=5, maker=None), place=3)
+    keys = ["name", "origin", "wheels", "spare", "spokes", "maker", "place"]
+    assert list(plain(parked)) == keys
+    assert schema(ParkedCarDocument)["required"] == keys
+    assert schema(ParkedCarDocument)["description"] == "A car and its place."

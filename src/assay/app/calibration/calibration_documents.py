@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from assay.app.runs.run_documents import CostEstimateDocument, TokensDocument
-from assay.app.wire import Absent, Json, document, fill, optional, source
+from assay.app.runs.run_documents import CostEstimateDocument, TokensDocument, cost_estimate
+from assay.app.wire import Absent, Json, document, inlined, optional, source
 
 if TYPE_CHECKING:
     from assay.app.calibration.setup import Calibrated, Foreseen
@@ -129,9 +129,10 @@ class MeasuredDocument(TrustDocument):
 
 
 @document
-class PlannedCalibrationDocument(CostEstimateDocument):
+class PlannedCalibrationDocument:
     """The document of `calibrate --dry-run`."""
 
+    estimate: CostEstimateDocument = inlined()
     judge: str
     settings_of: str
     references: int
@@ -140,9 +141,8 @@ class PlannedCalibrationDocument(CostEstimateDocument):
 
 def planned_calibration(foreseen: Foreseen) -> PlannedCalibrationDocument:
     setting = foreseen.setting
-    return fill(
-        PlannedCalibrationDocument,
-        foreseen.estimate,
+    return PlannedCalibrationDocument(
+        estimate=cost_estimate(foreseen.estimate),
         judge=setting.judge.model.ref,
         settings_of=setting.source,
         references=len(foreseen.references),

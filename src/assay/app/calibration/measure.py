@@ -33,6 +33,7 @@ from assay.app.calibration.setup import (
 )
 from assay.app.runs import stopper as stopper_
 from assay.app.runs.cost_estimate import Tally, check_cap
+from assay.app.runs.run_documents import tokens_document
 from assay.app.wire import ABSENT, fill, plain
 from assay.domain.assessment import Assessment
 from assay.domain.calibration_record import CalibrationRecord
@@ -217,7 +218,7 @@ def calibrate(
         pairs=swaps,
         failed_tries=tuple(paid.tries),
         calls=replies.calls,
-        tokens=replies,
+        tokens=tokens_document(replies),
         cost_usd=replies.cost_usd,
     )
     record = workspace.calibrations.keep(

@@ -23,7 +23,12 @@ from assay.app.review.decisions import assessment_key
 from assay.app.review.review_documents import ApprovalsDocument, GradeDocument, assessment_counts
 from assay.app.runs.causes import Pause, pause_of
 from assay.app.runs.counts import trial_counts
-from assay.app.runs.run_documents import FailedTrialDocument, TokensDocument, failed_trial
+from assay.app.runs.run_documents import (
+    FailedTrialDocument,
+    TokensDocument,
+    failed_trial,
+    tokens_document,
+)
 from assay.app.statistics import results, statistics_documents
 from assay.app.statistics.statistics_documents import (
     ExcludedDocument,
@@ -213,7 +218,7 @@ def evaluation(
         evaluations=tuple(_evaluated_trial(row) for row in rows),
         answers=tuple(answer.document for answer in graded if answer.detail.row.key in shown),
         failures=tuple(failed_trial(row) for row in failed),
-        tokens=summary,
+        tokens=tokens_document(summary),
         cost_usd=summary.cost_usd,
         next=f"/get_evaluation_result/{summary.id}?after={shown_assessment(rows[-1].key)}"
         if more

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from assay.app.recorded_settings import graded_rubric, record_document, run_parameters
 from assay.app.review.attention import AttentionDocument, attention_document
 from assay.app.runs import run_documents as run_documents
+from assay.app.runs.causes import Cause
 from assay.app.wire import Json, attributes, document, fill, source
 from assay.domain.identifiers import shown_trial
 
@@ -73,7 +74,7 @@ class RunDocument(run_documents.RunSummaryDocument):
     judge_models: Mapping[str, str]
     trial_list: tuple[TrialDocument, ...]
     jobs: tuple[run_documents.BatchJobDocument, ...]
-    causes: tuple[run_documents.CauseDocument, ...]
+    causes: tuple[Cause, ...]
     paused: run_documents.PauseDocument | None
     remaining: run_documents.RemainingCostDocument | None
 
@@ -140,8 +141,7 @@ def run_document(full: RunInFull) -> RunDocument:
         review=plan.policy,
         suite_copy=plan.copy,
         rubric=tuple(
-            fill(run_documents.CriterionDocument, criterion)
-            for criterion in run_documents.criteria(graded_rubric(plan, full.summary))
+            guided.criterion for guided in run_documents.criteria(graded_rubric(plan, full.summary))
         ),
         models={
             candidate.name: candidate.model.ref

@@ -12,9 +12,10 @@ from assay.app.review.attention import attention_of
 from assay.app.review.protocol import in_use
 from assay.app.runs.budget import enough_usd
 from assay.app.runs.causes import Cause, Pause, causes_of, pause_of
-from assay.app.runs.remaining_cost import RemainingCost, remaining_cost
+from assay.app.runs.remaining_cost import remaining_cost
 from assay.app.statistics.run_choice import named_run
 from assay.domain.lifecycle import COUNTS, HIDDEN, AssessmentState, RunState
+from assay.domain.remaining_cost import RemainingCost
 from assay.domain.run_list import RunFilter
 from assay.domain.selection import RunSummary, Selection, TrialRow
 

@@ -10,12 +10,15 @@ from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from assay.domain.calibration_record import CalibrationRecord
     from assay.domain.decisions import Place
     from assay.domain.failure import Failure
     from assay.domain.opinions import OpinionsShown, StandingOpinion
-    from assay.domain.review import ReviewEvent
+    from assay.domain.review import Approvals, ReviewEvent
     from assay.domain.selection import AssessmentDetail, AssessmentRow, RunSummary
+    from assay.domain.suite import Message
 
 
 @document
@@ -38,7 +41,7 @@ class CalibrationStampDocument:
 
     tier: str
     at: str
-    version: str
+    version: int
 
 
 @document
@@ -207,6 +210,24 @@ class AssessmentDetailDocument(AssessmentDocument):
     call: Mapping[str, Json]
     opinions: tuple[OpinionDocument, ...] | Absent = optional()
     opinions_hidden: int | Absent = optional()
+
+
+def approvals_document(approvals: Approvals) -> ApprovalsDocument:
+    return ApprovalsDocument(
+        shown=approvals.shown, scripted=approvals.scripted, imported=approvals.imported
+    )
+
+
+def calibration_stamp(record: CalibrationRecord | None) -> CalibrationStampDocument | None:
+    if record is None:
+        return None
+    return CalibrationStampDocument(tier=record.tier, at=record.at, version=record.version)
+
+
+def message_documents(messages: Iterable[Message]) -> tuple[MessageDocument, ...]:
+    return tuple(
+        MessageDocument(role=message.role, content=message.content) for message in messages
+    )
 
 
 def assessment_counts(summary: RunSummary) -> dict[str, int]:

@@ -33,17 +33,13 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pause:
+class Pause(Cause):
     """The reason why a run paused itself; its trials are pending.
 
-    `trials` is the number of trials that met the reason.
+    `trials` is the number of trials that met the reason. `model` is the one whose calls failed.
     """
 
-    kind: str
-    fault: Fault
-    detail: str
     model: str
-    trials: int
 
     @property
     def by_budget(self) -> bool:

@@ -16,7 +16,7 @@ from assay.app.runs.budget import enough_usd, with_budget
 from assay.app.runs.causes import Cause, Pause, causes_of, pause_of
 from assay.app.runs.first_look import first_look
 from assay.app.runs.preflight import LookAhead, check_providers, look_ahead
-from assay.app.runs.remaining_cost import RemainingCost, calls_left, remaining_cost
+from assay.app.runs.remaining_cost import calls_left, remaining_cost
 from assay.app.runs.stopper import Stopper
 from assay.domain.errors import (
     AssayError,
@@ -30,6 +30,7 @@ from assay.domain.events import RunStarted, nobody
 from assay.domain.first_look import NO_LOOK, FirstLook
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import TO_COME, TrialState
+from assay.domain.remaining_cost import RemainingCost
 from assay.domain.run import RunOptions
 from assay.domain.run_removal import check_in_use
 from assay.domain.selection import Selection

@@ -66,7 +66,7 @@ def _samples(
             sample = SampleAnswer(
                 candidate=response.candidate,
                 task=detail.row.task,
-                k=detail.row.k,
+                trial=detail.row.k,
                 text=shortened(_last_reply(response.text) if detail.task.turns else response.text),
                 expected=None
                 if detail.task.reference is None
@@ -98,13 +98,13 @@ def _constant(totals: Sequence[CandidateTotals]) -> list[Sign]:
             continue
         if each.lowest == 0.0:
             text = f"{each.candidate} scored 0 in all {each.scores:,} scores. Read its answers before you believe that."
-            signs.append(Sign(kind=SignKind.ALL_ZERO, candidate=each.candidate, text=text))
+            signs.append(Sign(code=SignKind.ALL_ZERO, candidate=each.candidate, text=text))
         else:
             text = (
                 f"{each.candidate} scored 100 in all {each.scores:,} scores. Tasks that it cannot fail do not show which "
                 "candidate is better."
             )
-            signs.append(Sign(kind=SignKind.ALL_FULL, candidate=each.candidate, text=text))
+            signs.append(Sign(code=SignKind.ALL_FULL, candidate=each.candidate, text=text))
     return signs
 
 
@@ -139,7 +139,7 @@ def _references_in_zeros(run: RunId, details: Sequence[AssessmentDetail]) -> lis
     scorer = "contains" if advised in methods or advised == "judge" else advised
     return [
         Sign(
-            kind=SignKind.REFERENCE_IN_ZERO,
+            code=SignKind.REFERENCE_IN_ZERO,
             candidate=candidate,
             text=f"{count} of the {zeros[candidate]} answers of {candidate} that scored 0 contain the reference "
             f"(scored by {', '.join(f'`{method}`' for method in sorted(methods))}). `{scorer}` may fit better. To apply it to the "
@@ -153,7 +153,7 @@ def _references_in_zeros(run: RunId, details: Sequence[AssessmentDetail]) -> lis
 def _cut_off(totals: Sequence[CandidateTotals]) -> list[Sign]:
     return [
         Sign(
-            kind=SignKind.CUT_OFF,
+            code=SignKind.CUT_OFF,
             candidate=each.candidate,
             text=f"{each.cut_off:,} of {each.answers:,} answers of {each.candidate} were cut off by a token limit, so their scores "
             "may be too low. Raise `max_tokens` under `parameters` and run the suite again.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import fsum
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,13 @@ from assay.app.runs.cost_estimate import Tally
 from assay.app.runs.preflight import _requests, _trials_alike
 from assay.domain.calls import Role
 from assay.domain.lifecycle import TO_COME, RunState, TrialState
-from assay.domain.remaining_cost import CALLS_NEEDED, CallsPaid, TrialProgress, remaining_usd
+from assay.domain.remaining_cost import (
+    CALLS_NEEDED,
+    CallsPaid,
+    RemainingCost,
+    TrialProgress,
+    remaining_usd,
+)
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
@@ -23,21 +29,6 @@ _ANSWERING = frozenset({Role.CANDIDATE, Role.USER})
 _UNFINISHED = frozenset(
     {RunState.RUNNING, RunState.SUBMITTED, RunState.PAUSED, RunState.INTERRUPTED}
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemainingCost:
-    """Cost of a run's answered calls so far, and what the rest and the whole run will probably
-    cost.
-    """
-
-    answered_calls: int
-    paid_usd: float
-    remaining_usd: float
-
-    @property
-    def total_usd(self) -> float:
-        return self.paid_usd + self.remaining_usd
 
 
 def remaining_cost(

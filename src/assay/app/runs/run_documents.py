@@ -2,48 +2,63 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from assay.app.review.review_documents import (
     ApprovalsDocument,
     CalibrationStampDocument,
     MessageDocument,
+    approvals_document,
     assessment_counts,
+    calibration_stamp,
+    message_documents,
 )
+from assay.app.runs.causes import Cause, Pause
 from assay.app.runs.counts import trial_counts
 from assay.app.statistics.diagnostic_documents import (
     ReferenceAgreementDocument,
     reference_agreement,
 )
-from assay.app.wire import attributes, document, fill, source
+from assay.app.wire import document, inlined
+from assay.domain.first_look import SampleAnswer, Sign
 from assay.domain.identifiers import shown_assessment, shown_trial
+from assay.domain.remaining_cost import RemainingCost
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.app.provenance import Provenance
-    from assay.app.runs.causes import Pause
     from assay.app.runs.execution import RunResult
     from assay.app.runs.preflight import LookAhead
     from assay.app.runs.regrade import Conclusion, Regraded, RegradePlan
-    from assay.app.runs.remaining_cost import RemainingCost
     from assay.domain.calls import ModelRequest
     from assay.domain.identifiers import RunId
     from assay.domain.jobs import BatchJob
     from assay.domain.review import Approvals
     from assay.domain.selection import RunSummary, TrialRow
     from assay.domain.suite import Rubric
+    from assay.engine.estimate import CostEstimate
     from assay.statistics.comparisons import Comparison
 
 Range: TypeAlias = tuple[float, float]
+
+
+class CountsTokens(Protocol):
+    """A record with the numbers of tokens sent and received."""
+
+    @property
+    def input_tokens(self) -> int: ...
+
+    @property
+    def output_tokens(self) -> int: ...
 
 
 @document
 class TokensDocument:
     """JSON of the number of tokens sent and received."""
 
-    input: int = source("input_tokens")
-    output: int = source("output_tokens")
+    input: int
+    output: int
 
 
 @document
@@ -64,7 +79,7 @@ class FailedTrialDocument:
 
     id: str
     task: str
-    trial: int = source("k")
+    trial: int
     kind: str | None
     fault: str | None
     detail: str | None
@@ -94,50 +109,12 @@ class BudgetDocument:
 
 
 @document
-class SampleAnswerDocument:
-    """JSON of one answer of a candidate, shortened; `score` is null if no score of it counts
-    yet.
-    """
-
-    candidate: str
-    task: str
-    trial: int = source("k")
-    text: str
-    expected: str | None
-    score: float | None
-
-
-@document
-class SignDocument:
-    """JSON of a sign that a run's scores deserve a look; `command` applies the remedy, if a command
-    does.
-    """
-
-    code: str
-    candidate: str | None
-    text: str
-    command: str | None
-
-
-@document
-class CauseDocument:
-    """JSON of one cause of failed trials: its kind and fault, the message of one case, and the
-    number of trials.
-    """
-
-    kind: str
-    fault: str
-    detail: str
-    trials: int
-
-
-@document
-class PauseDocument(CauseDocument):
+class PauseDocument:
     """JSON of the reason why a run paused itself, with the model whose calls failed; `trials` are
     pending, not failed.
     """
 
-    model: str
+    pause: Pause = inlined()
     remedy: str
 
 
@@ -147,9 +124,7 @@ class RemainingCostDocument:
     cost, by role and model.
     """
 
-    answered_calls: int
-    paid_usd: float
-    remaining_usd: float
+    remaining: RemainingCost = inlined()
     total_usd: float
 
 
@@ -163,7 +138,7 @@ class RunResultDocument:
     trials: dict[str, int]
     assessments: dict[str, int]
     failures: tuple[FailedTrialDocument, ...]
-    causes: tuple[CauseDocument, ...]
+    causes: tuple[Cause, ...]
     paused: PauseDocument | None
     tokens: TokensDocument
     cost_usd: float | None
@@ -171,8 +146,8 @@ class RunResultDocument:
     budget: BudgetDocument | None
     remaining: RemainingCostDocument | None
     judges: tuple[JudgeStampDocument, ...]
-    answers: tuple[SampleAnswerDocument, ...]
-    signs: tuple[SignDocument, ...]
+    answers: tuple[SampleAnswer, ...]
+    signs: tuple[Sign, ...]
     seconds: float
 
 
@@ -180,8 +155,8 @@ class RunResultDocument:
 class BatchJobDocument:
     """JSON of a batch at a provider. `answered` counts the requests with stored answers."""
 
-    id: str = source("token")
-    run_id: str = source("run")
+    id: str
+    run_id: str
     stage: str
     place: str
     model: str
@@ -229,10 +204,10 @@ class GradeChangeDocument:
     id: str
     task: str
     thing: str
-    trial: int = source("k")
+    trial: int
     candidate: str
-    judge_before: str = source("grader_before")
-    judge: str = source("grader_after")
+    judge_before: str
+    judge: str
     before: float | None
     after: float | None
     state: str
@@ -262,9 +237,10 @@ class ConclusionDocument:
 
 
 @document
-class RegradeDocument(RunResultDocument):
+class RegradeDocument:
     """JSON of `assay regrade`: the run and the changed scores."""
 
+    run: RunResultDocument = inlined()
     regrade_of: str
     grades: GradeChangesDocument
     changed: tuple[GradeChangeDocument, ...]
@@ -300,19 +276,20 @@ class RunSummaryDocument:
 class PromptDocument:
     """JSON of a request to a model, as the run would send it."""
 
-    role: str = source("purpose.role")
-    model: str = source("model.ref")
-    task: str = source("purpose.task")
-    candidate: str | None = source("purpose.candidate")
+    role: str
+    model: str
+    task: str
+    candidate: str | None
     messages: tuple[MessageDocument, ...]
 
 
 @document
-class DryRunDocument(CostEstimateDocument):
+class DryRunDocument:
     """JSON of `assay run --dry-run`; `reviews` counts the assessments that will or may await
     review.
     """
 
+    estimate: CostEstimateDocument = inlined()
     suite: str
     tasks: int
     trials: int
@@ -324,9 +301,10 @@ class DryRunDocument(CostEstimateDocument):
 
 
 @document
-class RegradePlanDocument(CostEstimateDocument):
+class RegradePlanDocument:
     """JSON of `assay regrade --dry-run`."""
 
+    estimate: CostEstimateDocument = inlined()
     regrade_of: str | None
     tasks: int
     trials: int
@@ -343,12 +321,12 @@ class CallTotalsDocument:
     model: str
     model_version: str | None
     calls: int
-    failed_calls: int = source("failed")
+    failed_calls: int
     tokens: TokensDocument
     cost_usd: float | None
     latency_s: float | None
-    first_call: str = source("first")
-    last_call: str = source("last")
+    first_call: str
+    last_call: str
 
 
 @document
@@ -361,43 +339,102 @@ class CriterionDocument:
 
 
 @document
-class GuidedCriterionDocument(CriterionDocument):
+class GuidedCriterionDocument:
     """JSON of a rubric's criterion, with its guidance for judges."""
 
+    criterion: CriterionDocument = inlined()
     guidance: str
 
 
 def job_document(job: BatchJob) -> BatchJobDocument:
-    return fill(BatchJobDocument, job)
+    return BatchJobDocument(
+        id=job.token,
+        run_id=job.run,
+        stage=job.stage,
+        place=job.place,
+        model=job.model,
+        state=job.state,
+        status=job.status,
+        requests=job.requests,
+        answered=job.answered,
+        remote_id=job.remote_id,
+        created=job.created,
+        sent=job.sent,
+        ended=job.ended,
+        detail=job.detail,
+    )
 
 
 def criteria(rubric: Rubric) -> tuple[GuidedCriterionDocument, ...]:
     return tuple(
-        fill(GuidedCriterionDocument, criterion, scale=(criterion.low, criterion.high))
+        GuidedCriterionDocument(
+            criterion=CriterionDocument(
+                name=criterion.name, weight=criterion.weight, scale=(criterion.low, criterion.high)
+            ),
+            guidance=criterion.guidance,
+        )
         for criterion in rubric.criteria
     )
 
 
+def cost_estimate(estimate: CostEstimate) -> CostEstimateDocument:
+    return CostEstimateDocument(
+        calls=estimate.calls,
+        likely_usd=estimate.likely_usd,
+        most_usd=estimate.most_usd,
+        unpriced=estimate.unpriced,
+    )
+
+
+def tokens_document(counts: CountsTokens) -> TokensDocument:
+    return TokensDocument(input=counts.input_tokens, output=counts.output_tokens)
+
+
 def answered(provenance: Provenance) -> tuple[CallTotalsDocument, ...]:
-    return tuple(fill(CallTotalsDocument, totals, tokens=totals) for totals in provenance.totals)
+    return tuple(
+        CallTotalsDocument(
+            role=totals.role,
+            name=totals.name,
+            model=totals.model,
+            model_version=totals.model_version,
+            calls=totals.calls,
+            failed_calls=totals.failed,
+            tokens=tokens_document(totals),
+            cost_usd=totals.cost_usd,
+            latency_s=totals.latency_s,
+            first_call=totals.first,
+            last_call=totals.last,
+        )
+        for totals in provenance.totals
+    )
 
 
 def dry_run(ahead: LookAhead, *, prompts: Sequence[ModelRequest]) -> DryRunDocument:
-    return fill(
-        DryRunDocument,
-        ahead.estimate,
+    return DryRunDocument(
+        estimate=cost_estimate(ahead.estimate),
         suite=ahead.plan.suite,
-        **attributes(ahead, "tasks", "trials", "reviews", "notes"),
+        tasks=ahead.tasks,
+        trials=ahead.trials,
+        reviews=ahead.reviews,
         budget_usd=ahead.plan.budget_usd,
+        notes=ahead.notes,
         failures=(),
-        prompts=prompts,
+        prompts=tuple(
+            PromptDocument(
+                role=request.purpose.role,
+                model=request.model.ref,
+                task=request.purpose.task,
+                candidate=request.purpose.candidate,
+                messages=message_documents(request.messages),
+            )
+            for request in prompts
+        ),
     )
 
 
 def planned_regrade(ahead: RegradePlan, *, trials: int) -> RegradePlanDocument:
-    return fill(
-        RegradePlanDocument,
-        ahead.estimate,
+    return RegradePlanDocument(
+        estimate=cost_estimate(ahead.estimate),
         regrade_of=ahead.plan.regrade_of,
         tasks=len(ahead.tasks),
         trials=trials,
@@ -408,34 +445,41 @@ def planned_regrade(ahead: RegradePlan, *, trials: int) -> RegradePlanDocument:
 
 def run_result(result: RunResult) -> RunResultDocument:
     """Return the JSON of `assay run`, `assay resume` and `assay extend`."""
-    return fill(
-        RunResultDocument,
-        result.summary,
-        **_counts(result.summary),
+    summary = result.summary
+    return RunResultDocument(
+        run_id=summary.id,
+        suite=summary.suite,
+        state=summary.state,
+        trials=trial_counts(summary),
+        assessments=assessment_counts(summary),
         failures=tuple(failed_trial(row) for row in result.failures),
         causes=result.causes,
         paused=None
         if result.pause is None
-        else pause_document(result.pause, result.summary.id, result.enough_usd),
-        unpriced_calls=result.summary.unpriced_calls,
+        else pause_document(result.pause, summary.id, result.enough_usd),
+        tokens=tokens_document(summary),
+        cost_usd=summary.cost_usd,
+        unpriced_calls=summary.unpriced_calls,
         budget=_budget(result),
         remaining=remaining_document(result.remaining),
         judges=tuple(
-            fill(JudgeStampDocument, record, judge=name, calibration=record)
+            JudgeStampDocument(judge=name, calibration=calibration_stamp(record))
             for name, record in result.calibrations.items()
         ),
-        answers=tuple(fill(SampleAnswerDocument, answer) for answer in result.look.answers),
-        signs=tuple(fill(SignDocument, sign, code=sign.kind.value) for sign in result.look.signs),
+        answers=result.look.answers,
+        signs=result.look.signs,
         seconds=round(result.seconds, 3),
     )
 
 
 def remaining_document(remaining: RemainingCost | None) -> RemainingCostDocument | None:
-    return None if remaining is None else fill(RemainingCostDocument, remaining)
+    if remaining is None:
+        return None
+    return RemainingCostDocument(remaining=remaining, total_usd=remaining.total_usd)
 
 
 def pause_document(pause: Pause, run: RunId, enough_usd: float | None) -> PauseDocument:
-    return fill(PauseDocument, pause, remedy=pause.remedy(run, enough_usd))
+    return PauseDocument(pause=pause, remedy=pause.remedy(run, enough_usd))
 
 
 def _budget(result: RunResult) -> BudgetDocument | None:
@@ -452,13 +496,27 @@ def _budget(result: RunResult) -> BudgetDocument | None:
 
 
 def regrade_result(regraded: Regraded) -> RegradeDocument:
-    return fill(
-        RegradeDocument,
-        run_result(regraded.result),
+    return RegradeDocument(
+        run=run_result(regraded.result),
         regrade_of=regraded.origin,
-        grades=fill(GradeChangesDocument, regraded, changed=len(regraded.changed)),
+        grades=GradeChangesDocument(
+            changed=len(regraded.changed),
+            unchanged=regraded.unchanged,
+            kept_reviews=regraded.kept_reviews,
+        ),
         changed=tuple(
-            fill(GradeChangeDocument, change, id=shown_assessment(change.assessment))
+            GradeChangeDocument(
+                id=shown_assessment(change.assessment),
+                task=change.task,
+                thing=change.thing,
+                trial=change.k,
+                candidate=change.candidate,
+                judge_before=change.grader_before,
+                judge=change.grader_after,
+                before=change.before,
+                after=change.after,
+                state=change.state,
+            )
             for change in regraded.changed
         ),
         conclusions=tuple(_conclusion(conclusion) for conclusion in regraded.conclusions),
@@ -469,22 +527,35 @@ def regrade_result(regraded: Regraded) -> RegradeDocument:
 
 def run_summary(summary: RunSummary, given: Approvals) -> RunSummaryDocument:
     """Return the JSON of a run; `given` counts its approvals."""
-    return fill(RunSummaryDocument, summary, **_counts(summary), approvals=given)
-
-
-def _counts(summary: RunSummary) -> dict[str, object]:
-    return {
-        "run_id": summary.id,
-        "trials": trial_counts(summary),
-        "assessments": assessment_counts(summary),
-        "tokens": summary,
-    }
+    return RunSummaryDocument(
+        run_id=summary.id,
+        suite=summary.suite,
+        state=summary.state,
+        started=summary.started,
+        finished=summary.finished,
+        batch_id=summary.batch_id,
+        candidates=summary.candidates,
+        judges=summary.judges,
+        trials=trial_counts(summary),
+        assessments=assessment_counts(summary),
+        approvals=approvals_document(given),
+        tokens=tokens_document(summary),
+        cost_usd=summary.cost_usd,
+        started_from=summary.started_from,
+    )
 
 
 def failed_trial(row: TrialRow) -> FailedTrialDocument:
-    names = ("kind", "fault", "detail", "tries")
-    failure = dict.fromkeys(names) if row.failure is None else attributes(row.failure, *names)
-    return fill(FailedTrialDocument, row, id=shown_trial(row.key), **failure)
+    failure = row.failure
+    return FailedTrialDocument(
+        id=shown_trial(row.key),
+        task=row.task,
+        trial=row.k,
+        kind=None if failure is None else failure.kind,
+        fault=None if failure is None else failure.fault,
+        detail=None if failure is None else failure.detail,
+        tries=None if failure is None else failure.tries,
+    )
 
 
 def _conclusion(conclusion: Conclusion) -> ConclusionDocument:
@@ -499,4 +570,11 @@ def _conclusion(conclusion: Conclusion) -> ConclusionDocument:
 
 
 def _side(comparison: Comparison, verdict: str) -> ConclusionSideDocument:
-    return fill(ConclusionSideDocument, comparison, verdict=verdict)
+    return ConclusionSideDocument(
+        decision=comparison.decision,
+        difference=comparison.difference,
+        ci95=comparison.ci95,
+        p_value=comparison.p_value,
+        reason=comparison.reason,
+        verdict=verdict,
+    )

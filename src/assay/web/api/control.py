@@ -10,9 +10,8 @@ from pydantic import Field
 
 from assay.app.registry import removal, runs
 from assay.app.runs import batch, control, extension, regrade as regrading
-from assay.app.runs.run_documents import CostEstimateDocument
+from assay.app.runs.run_documents import cost_estimate
 from assay.app.suites import model_candidate
-from assay.app.wire import fill
 from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.selection import Selection
 from assay.web.context import Services, services_of
@@ -170,7 +169,7 @@ def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
     # If another process executes the run, it picks up the new trials itself.
     if not body.only_look and not services.workspace.journal.is_carried_out(plan.id):
         services.runner.begin(plan)
-    estimate = fill(CostEstimateDocument, estimates[0])
+    estimate = cost_estimate(estimates[0])
     return Answer({"estimate": estimate, "replaces": replaced, "run": row_of(services, plan.id)})
 
 
@@ -181,7 +180,7 @@ def regrade(request: Request, run_id: str, body: RegradeBody) -> Response:
     if not body.only_look:
         services.runner.check_room()
     ahead = regrading.planned(services.workspace, run_id, judge=body.judge)
-    answer = {"estimate": fill(CostEstimateDocument, ahead.estimate), "notes": list(ahead.notes)}
+    answer = {"estimate": cost_estimate(ahead.estimate), "notes": list(ahead.notes)}
     if body.only_look:
         return Answer(answer)
     services.workspace.journal.open_run(ahead.plan, ahead.tasks)

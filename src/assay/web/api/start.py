@@ -11,8 +11,8 @@ from assay.app.review import protocol as protocols
 from assay.app.runs import batch, demo, start as starting, suite_files
 from assay.app.runs.pasted_texts import PLACE, grade_pasted
 from assay.app.runs.rubric_choices import rubric_for_texts
-from assay.app.runs.run_documents import CostEstimateDocument
-from assay.app.wire import attributes, fill
+from assay.app.runs.run_documents import cost_estimate
+from assay.app.wire import attributes
 from assay.domain.errors import InputError, Refused, SuiteError
 from assay.domain.lifecycle import Policy
 from assay.web.api.control import row_of
@@ -106,7 +106,7 @@ def look(request: Request, body: StartBody) -> Response:
         {
             "tasks": ahead.tasks,
             "trials": ahead.trials,
-            "estimate": fill(CostEstimateDocument, ahead.estimate),
+            "estimate": cost_estimate(ahead.estimate),
             "review": protocols.cost(suite.protocol, load),
             "reviews": {"n": ahead.reviews, "at_most": ahead.plan.policy is Policy.FLAGGED},
             "models": {"batched": batched, "called": called},

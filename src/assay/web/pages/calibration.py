@@ -13,9 +13,9 @@ from pydantic import Field
 from assay.app.calibration import records as verbs
 from assay.app.calibration.calibration_documents import record_document
 from assay.app.runs import start, suite_files
-from assay.app.runs.run_documents import CostEstimateDocument
+from assay.app.runs.run_documents import cost_estimate
 from assay.app.statistics import charts
-from assay.app.wire import attributes, fill
+from assay.app.wire import attributes
 from assay.domain.amounts import money
 from assay.domain.errors import InputError, Refused, SettingsError
 from assay.web.context import services_of
@@ -223,11 +223,11 @@ def look(request: Request, body: MeasureBody) -> Response:
                     "settings_of": verbs.shown_source(plan.setting.source, waiting),
                     "references": len(plan.references),
                     "taken_over": plan.taken_over,
-                    "estimate": fill(CostEstimateDocument, plan.estimate),
+                    "estimate": cost_estimate(plan.estimate),
                 }
                 for plan in plans
             ],
-            "estimate": fill(CostEstimateDocument, verbs.together(plans)),
+            "estimate": cost_estimate(verbs.together(plans)),
         }
     )
 
