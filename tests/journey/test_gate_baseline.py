@@ -275,6 +275,8 @@ def test_diff_calls_no_candidate_worse_if_the_scorer_changed(
         f"The runs differ in the scorer (regex in {main_run}; exact in {worse}), so a change"
         in shown.out,
     ) == (0, True)
+    assert "shared tasks), measured differently\n" in shown.out
+    assert "shared tasks), worse" not in shown.out
 
 
 def test_diff_exit_code_reports_a_shown_loss(assay: Command, project: Path, main_run: str) -> None:

@@ -236,6 +236,21 @@ def test_trend_names_the_scorer_at_the_run_that_changed_it(
         ]
 
 
+def test_trend_names_the_candidates_whose_run_before_differs(
+    assay: Command, corrected: tuple[str, str], project: Path
+) -> None:
+    old, new = corrected
+    (project / "qa.json").write_text(suite_text(TOO_STRICT), "utf-8")
+    part = assay("run", project / "qa.json", "--candidate", "long", "--json").document["run_id"]
+    (project / "qa.json").write_text(suite_text(CORRECTED), "utf-8")
+    last = assay("run", project / "qa.json", "--json").document["run_id"]
+    printed = assay("trend", "qa").out
+    words = f"the scorer (exact in {part}; numeric in {last})"
+    assert f"{last} differs from the run before of long in {words}, so" in printed
+    assert f"{part} differs from the run before in" in printed
+    assert f"{new} differs from the run before in the scorer (exact in {old};" in printed
+
+
 def test_the_first_line_says_that_an_older_run_holds_more_trials(
     assay: Command, project: Path
 ) -> None:
@@ -522,6 +537,21 @@ def test_pages_of_candidates_and_batches_do_not_pool(assay: Command, project: Pa
         matrix = client.get("/batches/night.json").json()["matrix"]
         assert matrix["differences"] == ""
         assert {task["candidates"]["long"]["n_trials"] for task in matrix["tasks"]} == {4}
+
+
+def test_results_name_their_run_in_python_words(corrected: tuple[str, str]) -> None:
+    old, new = corrected
+    for result in (
+        assay_bench.compare("terse", "long"),
+        assay_bench.gate("terse", "long", margin="3pts"),
+    ):
+        assert result.verdict in repr(result)
+        assert f"Run {new} of qa, 20" in repr(result)
+        assert "24 trials count" in repr(result)
+        assert 'runs="ID" reads another, all_runs=True pools them' in repr(result)
+        assert "--" not in repr(result)
+    only = assay_bench.compare("terse", "long", assay_bench.Selection(runs=old))
+    assert f"Run {old} of qa" in repr(only)
 
 
 @pytest.mark.slow

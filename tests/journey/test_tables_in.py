@@ -239,6 +239,23 @@ def test_long_references_are_left_to_people(assay: Command, project: Path) -> No
     assert "1 assessment awaits review" in assay("run", "rows.yaml").out
 
 
+def test_references_of_several_lines_are_left_to_people(assay: Command, project: Path) -> None:
+    (project / "rows.csv").write_text(
+        'question,answer\nWrite f.,"def f(x):\n  return x"\nWrite g.,"def g():\n  pass"\n', "utf-8"
+    )
+    made = assay("init", "--from", "rows.csv", "--model", "echo")
+    assert "2 of 2 references are longer than 5 words or one line." in made.out
+    assert "score: contains" not in (project / "rows.yaml").read_text("utf-8")
+
+
+def test_an_empty_column_of_references_is_left_out(assay: Command, project: Path) -> None:
+    (project / "rows.csv").write_text("question,answer\nWhy?,\nWhen?,\n", "utf-8")
+    made = assay("init", "--from", "rows.csv", "--model", "echo")
+    assert made.code == 0, made.err
+    assert "answer is empty in every row, so nothing can be scored by a rule." in made.err
+    assert "expected" not in (project / "rows.yaml").read_text("utf-8")
+
+
 def test_objects_are_references_too(assay: Command, project: Path) -> None:
     row = {"prompt": "Extract.", "expected": {"a": 1}, "answer_ann": 'Here: {"a": 1.0}'}
     (project / "rows.jsonl").write_text(json.dumps(row) + "\n", "utf-8")

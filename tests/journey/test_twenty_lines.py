@@ -125,7 +125,9 @@ def test_script_works_in_a_notebook_kernel(assay: Command, rows: Path) -> None:
     verdict = assay("compare", "terse", "long", "--suite", "two prompts", "--json").document[
         "verdict"
     ]
-    assert compared["text/plain"] == f"ComparisonResult({verdict})"
+    plain = compared["text/plain"]
+    assert plain.startswith(f"ComparisonResult({verdict} Run 2")
+    assert plain.endswith(f"{ROWS} trials count ({ROWS} approved: {ROWS} by script))")
     assert "<svg" in compared["text/html"]
     assert verdict.split(" (")[0] in compared["text/html"]
     assert f"{ROWS} of {ROWS} trials done" in shown[1][-1]["text/plain"]

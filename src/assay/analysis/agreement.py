@@ -29,8 +29,8 @@ TOLERANCE = 0.05
 class JudgeAgainstPeople:
     """A judge's scores compared with the scores after review.
 
-    Rejected assessments are left out because they have no score from a person. Reviewers saw the
-    judge's score first, so this figure overestimates the true agreement.
+    Rejected assessments are left out because they have no score from a person. Approving keeps the
+    judge's score, so this figure overestimates the true agreement.
 
     Attributes:
         calibration: compares scores.

@@ -3,7 +3,7 @@
 
 Messages are worded once, for the command line. Python and the web server respell them on the way
 out. Whole commands, such as `assay doctor --check-store`, stay as they are, because they are typed
-in a terminal.
+in a terminal. So do texts in quotation marks, because they are the user's.
 """
 
 from __future__ import annotations
@@ -53,12 +53,14 @@ _HTTP: Final[Mapping[str, str]] = {"budget": "budget", "candidate": "candidates"
 _COMMAND: Final = (
     r"`assay [^`]*`|\bassay [a-z][\w-]* .*?(?=[.;]? [A-Z(]|[.;]?\s*$)|`(?!--)[^`]* --[^`]*`"
 )
+# An apostrophe follows a letter, so it opens no quotation.
+_QUOTED: Final = r"(?<![\w=])(?:'[^'\n]*'|\"[^\"\n]*\")(?!\w)"
 _VALUE: Final = (
     r"(?:[ =](?P<value>'[^']*'|\"[^\"]*\"|(?:vetted|verdict|latest|every|flagged|none|contains)\b"
     r"|(?=[^\s`]*[A-Z0-9/=])[^\s`,;()]*[^\s`,;().:]))?"
 )
 _OPTION: Final = re.compile(
-    rf"(?P<command>{_COMMAND})|(?P<before>`?)(?<![\w/'\"-])--(?P<name>[a-z][a-z0-9-]*){_VALUE}(?P<after>`?)",
+    rf"(?P<kept>{_COMMAND}|{_QUOTED})|(?P<before>`?)(?<![\w/'\"-])--(?P<name>[a-z][a-z0-9-]*){_VALUE}(?P<after>`?)",
     re.MULTILINE,
 )
 _NUMBER: Final = re.compile(r"(?:-?\d+(?:\.\d+)?|N)$")
@@ -80,8 +82,8 @@ def respell_for_python(error: AssayError) -> None:
 
 
 def _python(match: re.Match[str]) -> str:
-    if match["command"] is not None:
-        return match["command"]
+    if match["kept"] is not None:
+        return match["kept"]
     option, value = match["name"], match["value"]
     name = _PYTHON.get(option, option.replace("-", "_"))
     if option in _FLAGS:
@@ -95,8 +97,8 @@ def _python(match: re.Match[str]) -> str:
 
 
 def _http(match: re.Match[str]) -> str:
-    if match["command"] is not None:
-        return match["command"]
+    if match["kept"] is not None:
+        return match["kept"]
     option, value = match["name"], match["value"]
     name = _HTTP.get(option, option.replace("-", "_"))
     if option in _FLAGS:

@@ -306,7 +306,11 @@ def propose(
             _advice(references, rows, str(reference), asked=_asked(rows, mapping, prompts))
         )
         return _with_options(replace(proposal, advice=advice), references, rows, unused)
-    if judge is None and unused and not reference:
+    if reference:
+        note = f"{reference} is empty in every row, so nothing can be scored by a rule."
+        filled = {key: column for key, column in mapping.items() if column != reference}
+        return replace(proposal, mapping=filled, notes=(note,))
+    if judge is None and unused:
         line = _map_line(table, rows, columns, mapping) + _typed(prompts, models, judge)
         note = f"no column looks like references, so nothing can be scored by a rule. If {_listed(unused)} holds them: {line}"
         return replace(proposal, notes=(note,))

@@ -280,10 +280,10 @@ def in_words(differences: Iterable[RunDifference]) -> str:
     return "".join(texts) if len(texts) < 2 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
-def listed(runs: Sequence[str]) -> str:
-    """List the first run ids and the number of the others."""
-    return ", ".join(runs[:_RUNS_SHOWN]) + (
-        f" and {len(runs) - _RUNS_SHOWN} more" if len(runs) > _RUNS_SHOWN else ""
+def listed(names: Sequence[str]) -> str:
+    """List the first run ids or candidates and the number of the others."""
+    return ", ".join(names[:_RUNS_SHOWN]) + (
+        f" and {len(names) - _RUNS_SHOWN} more" if len(names) > _RUNS_SHOWN else ""
     )
 
 

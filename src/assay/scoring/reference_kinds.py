@@ -177,7 +177,7 @@ def _is_list_of_texts(text: str) -> bool:
 
 
 def _is_long(text: str) -> bool:
-    return len(text.split()) > SHORT_WORDS or len(text) > SHORT_CHARACTERS
+    return len(text.split()) > SHORT_WORDS or len(text) > SHORT_CHARACTERS or "\n" in text
 
 
 def _as_first_written(texts: Sequence[str], word: str) -> str:
@@ -221,8 +221,8 @@ def _words(texts: Sequence[str]) -> ScorerAdvice:
         return ScorerAdvice(
             method="judge",
             kind="long texts",
-            reason=f"{long} of {_counted(texts)} {'is' if long == 1 else 'are'} longer than {SHORT_WORDS} words. A right answer "
-            "can use other words, so no rule can tell right from wrong: a judge or a person has to grade.",
+            reason=f"{long} of {_counted(texts)} {'is' if long == 1 else 'are'} longer than {SHORT_WORDS} words or one line. "
+            "A right answer can use other words, so no rule can tell right from wrong: a judge or a person has to grade.",
         )
     also = (
         f" {long} {'is' if long == 1 else 'are'} longer: read the answers to {'it' if long == 1 else 'them'}."

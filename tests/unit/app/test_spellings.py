@@ -56,6 +56,11 @@ CASES = [
         "For example: score=contains",
     ),
     ("--judge: is 'gpt'.", "judge: is 'gpt'.", "judge: is 'gpt'."),
+    (
+        "Tell the runs' owners to use --run latest in the suites' folder.",
+        "Tell the runs' owners to use runs=\"latest\" in the suites' folder.",
+        "Tell the runs' owners to use run=latest in the suites' folder.",
+    ),
     ("Use --suite FILE.", 'Use suite="FILE".', "Use suite=FILE."),
     ("Use --output FILE.svg.", 'Use output="FILE.svg".', "Use output=FILE.svg."),
 ]
@@ -74,6 +79,8 @@ def test_options_are_spelled_as_the_caller_writes_them(option: str, python: str,
         "`inspect log convert --to json` writes one.",
         "/data/--run/results.json",
         "there is no candidate '--run'.",
+        "there is no candidate 'bot --run latest'. Did you mean 'bot --margin 3pts'?",
+        'command "python3 app.py --budget 5": ended with exit code 2.',
         "a well--known word",
     ],
 )

@@ -346,3 +346,19 @@ def test_a_run_whose_judge_gave_nothing_asks_for_a_retry(tmp_path: Path) -> None
     assert f'4 × <span class="mono">{kind["kind"]}</span>' in page
     assert 'data-run-state="finished" data-failed' in page
     assert ">Retry failed</button>" in page
+
+
+def test_latest_leads_to_the_newest_run(tmp_path: Path) -> None:
+    with (
+        Workspace.open(tmp_path, environment={}) as workspace,
+        TestClient(create_app(workspace), follow_redirects=False) as client,
+    ):
+        client.headers["host"] = "127.0.0.1"
+        assert client.get("/runs/latest").status_code == 404
+        for answer in ("5", "4"):
+            assay(tmp_path, "run", str(suite(tmp_path, "sums", answer=answer, trials=1)))
+        newest = client.get("/runs.json").json()["runs"][0]["id"]
+        for ending in ("", ".json"):
+            answered = client.get(f"/runs/latest{ending}")
+            assert answered.status_code == 307
+            assert answered.headers["location"] == f"/runs/{newest}{ending}"

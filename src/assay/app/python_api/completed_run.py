@@ -144,7 +144,11 @@ class CompletedRun(RunResult):
         return notebooks.html_of(
             [f"{self.summary.suite}: {self._in_words()}", *([verdict] if verdict else [])],
             picture=notebooks.drawing(marks) if ranking.basis.n_trials else "",
-            notes=[*failures, *([f"and {more} more failures"] if more > 0 else []), self.id],
+            notes=[
+                *failures,
+                *([f"and {more} more failures"] if more > 0 else []),
+                results.counted(ranking.basis),
+            ],
         )
 
     @property

@@ -80,12 +80,14 @@ class TaskChange:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateChange:
     """A candidate's change between two runs, over tasks that did not change; `comparison` compares
-    after with before.
+    after with before. `measured_differently`: the change may come from another scorer, rubric or
+    judge, so it is not called better or worse.
     """
 
     candidate: str
     comparison: Comparison
     by_task: tuple[TaskChange, ...]
+    measured_differently: bool
 
     @property
     def sentence(self) -> str:
@@ -100,8 +102,15 @@ class CandidateChange:
         return (
             f"{self.candidate}: {wording.number(comparison.mean_b)} → {wording.number(comparison.mean_a)}, "
             f"{wording.signed(comparison.difference)} points ({ranged}; {wording.count(comparison.n_tasks, 'shared task')}), "
-            f"{comparison.decision.replace('_', ' ')}"
+            f"{self._decision}"
         )
+
+    @property
+    def _decision(self) -> str:
+        # A new scorer moved a score from 0 to 100, and the candidate was called better.
+        if self.measured_differently:
+            return "measured differently"
+        return self.comparison.decision.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,14 +162,17 @@ def diff(workspace: Workspace, before: str, after: str) -> RunDiff:
         for name, (task, _) in tasks[0].items()
         if name in tasks[1] and tasks[1][name][0].digest == task.digest
     ]
+    differences = in_words(measured_differently(workspace, before_run.id, other.id))
     return RunDiff(
         before=before_run.id,
         after=other.id,
         set_up=set_up,
         same=tuple(kind for kind in _KINDS if kind not in {change.kind for change in set_up}),
-        changes=tuple(_changes(workspace, before_run.id, other.id)),
+        changes=tuple(
+            _changes(workspace, before_run.id, other.id, measured_differently=bool(differences))
+        ),
         shared_tasks=len(shared),
-        measured_differently=in_words(measured_differently(workspace, before_run.id, other.id)),
+        measured_differently=differences,
     )
 
 
@@ -327,7 +339,9 @@ def _text(kind: str, name: str, before: str, after: str) -> Iterator[SetUp]:
         yield SetUp(kind=kind, name=name, before=before, after=after, lines=lines)
 
 
-def _changes(workspace: Workspace, before: str, after: str) -> Iterator[CandidateChange]:
+def _changes(
+    workspace: Workspace, before: str, after: str, *, measured_differently: bool
+) -> Iterator[CandidateChange]:
     columns = [workspace.archive.scores.columns(Selection(runs=(run,))) for run in (before, after)]
     known = {folded(name): name for name in columns[0].candidates}
     for name in columns[1].candidates:
@@ -340,7 +354,10 @@ def _changes(workspace: Workspace, before: str, after: str) -> Iterator[Candidat
         table = paired_table(*sides).including(("before", "after"))
         comparison = compare(table, "after", "before", None, None, rng=np.random.default_rng(_SEED))
         yield CandidateChange(
-            candidate=name, comparison=comparison, by_task=tuple(_by_task(sides, comparison))
+            candidate=name,
+            comparison=comparison,
+            by_task=tuple(_by_task(sides, comparison)),
+            measured_differently=measured_differently,
         )
 
 

@@ -12,7 +12,7 @@ from assay.app.statistics.pooling import changed_between
 from assay.app.wire import document, source
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import folded
-from assay.domain.run_choice import in_words, task_differences
+from assay.domain.run_choice import in_words, listed, task_differences
 from assay.domain.selection import Selection
 from assay.report.charts.chart import Chart
 from assay.statistics.estimates import Estimate, estimates
@@ -128,25 +128,30 @@ def _differences(
 
 
 def changes_in_words(history: Trend) -> tuple[str, ...]:
-    """State for each run what was measured differently from a candidate's run before; empty if
-    nothing was.
+    """State for each run what was measured differently from a candidate's run before, and for which
+    candidates unless it is the same for all of the run; empty if nothing was.
     """
-    sentences = {
-        f"{point.run} differs from the run before in {point.difference_words}, "
+    by_run: dict[str, dict[str, list[str]]] = {}
+    for point in history.points:
+        by_run.setdefault(point.run, {}).setdefault(point.difference_words, []).append(
+            point.candidate
+        )
+    return tuple(
+        f"{run} differs from the run before{f' of {listed(names)}' if len(groups) > 1 else ''} in {words}, "
         "so a change of scores does not show a change of a candidate."
-        for point in history.points
-        if point.differences
-    }
-    return tuple(sorted(sentences))
+        for run, groups in sorted(by_run.items())
+        for words, names in groups.items()
+        if words
+    )
 
 
 def _changes_in_short(history: Trend) -> str:
     changed = {point.run: point.changed for point in history.points if point.changed}
-    listed = [f"{run} ({', '.join(parts)})" for run, parts in list(changed.items())[:_RUNS_LISTED]]
-    rest = len(changed) - len(listed)
+    first = [f"{run} ({', '.join(parts)})" for run, parts in list(changed.items())[:_RUNS_LISTED]]
+    rest = len(changed) - len(first)
     more = f" and {rest:,} more" if rest else ""
     return (
-        f" Measured differently from the run before: {', '.join(listed)}{more}." if changed else ""
+        f" Measured differently from the run before: {', '.join(first)}{more}." if changed else ""
     )
 
 

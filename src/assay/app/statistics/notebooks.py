@@ -14,7 +14,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from assay.app.spellings import in_python
 from assay.app.wire import attributes
 from assay.domain.errors import InputError
 from assay.report import wording
@@ -62,15 +61,13 @@ def safe(text: object) -> str:
 
 
 def html_of(sentences: Sequence[str], *, picture: str = "", notes: Sequence[str] = ()) -> str:
-    """Return HTML with sentences (the first in bold), a drawing, and notes in small print; options
-    are spelled as in Python.
-    """
+    """Return HTML with sentences (the first in bold), a drawing, and notes in small print."""
     parts = [
-        f"<p>{'<b>' if place == 0 else ''}{safe(in_python(text))}{'</b>' if place == 0 else ''}</p>"
+        f"<p>{'<b>' if place == 0 else ''}{safe(text)}{'</b>' if place == 0 else ''}</p>"
         for place, text in enumerate(sentences)
     ]
     parts += [picture] if picture else []
-    parts += [f"<p><small>{safe(in_python(note))}</small></p>" for note in notes]
+    parts += [f"<p><small>{safe(note)}</small></p>" for note in notes]
     return f'<div class="assay">{"".join(parts)}</div>'
 
 

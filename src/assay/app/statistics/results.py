@@ -13,6 +13,7 @@ from assay.analysis.anytime import Anytime, Looks, anytime_difference, anytime_m
 from assay.analysis.diagnostics import VerdictDiagnostics
 from assay.analysis.partial_review import CalibratedRanking, calibrated_ranking, sampled_trials
 from assay.analysis.references import judges_against_references
+from assay.app.spellings import in_python
 from assay.app.statistics import notebooks
 from assay.app.statistics.basis import Basis, StillOpen, basis_of, looks_now
 from assay.app.statistics.review_draw import draw_of
@@ -80,18 +81,18 @@ class CandidateScores:
     on_verdicts: VerdictDiagnostics | None = None
 
     def __repr__(self) -> str:
-        return f"CandidateScores({_short(self.estimates)}; {_counted(self.basis)})"
+        return f"CandidateScores({_short(self.estimates)}; {counted(self.basis)})"
 
     def _repr_html_(self) -> str:
         sentences = [f"{e.candidate}: {wording.estimate_sentence(e)}" for e in self.estimates]
         return notebooks.html_of(
             [
                 *_rates(self.verdicts),
-                _counted(self.basis),
+                counted(self.basis),
                 *(sentences if len(sentences) == 1 else ()),
             ],
             picture=notebooks.drawing(notebooks.estimate_marks(self.estimates)),
-            notes=[caution.text for caution in self.basis.cautions],
+            notes=_cautions(self.basis),
         )
 
     @overload
@@ -124,10 +125,10 @@ class ComparisonResult:
     on_verdicts: VerdictDiagnostics | None = None
 
     def __repr__(self) -> str:
-        return f"ComparisonResult({self.verdict})"
+        return f"ComparisonResult({self.verdict} {counted(self.basis)})"
 
     def _repr_html_(self) -> str:
-        notes = [_counted(self.basis), *(caution.text for caution in self.basis.cautions)]
+        notes = [counted(self.basis), *_cautions(self.basis)]
         verdicts = () if self.verdicts is None else wording.verdict_difference_lines(self.verdicts)
         return notebooks.html_of(
             [*verdicts, self.verdict],
@@ -162,7 +163,7 @@ class RankingResult:
     verdicts: VerdictRates | None = None
 
     def __repr__(self) -> str:
-        return f"RankingResult({_short([place.estimate for place in self.ranking.candidates])}; {_counted(self.basis)})"
+        return f"RankingResult({_short([place.estimate for place in self.ranking.candidates])}; {counted(self.basis)})"
 
     def _repr_html_(self) -> str:
         places = self.ranking.candidates
@@ -177,7 +178,7 @@ class RankingResult:
             picture=notebooks.drawing(
                 notebooks.estimate_marks([place.estimate for place in places])
             ),
-            notes=[_counted(self.basis), *(caution.text for caution in self.basis.cautions)],
+            notes=[counted(self.basis), *_cautions(self.basis)],
         )
 
     @overload
@@ -253,14 +254,11 @@ class GateResult:
         return wording.labelled(verdict, self.contrast.basis.read)
 
     def __repr__(self) -> str:
-        return f"GateResult({self.verdict})"
+        return f"GateResult({self.verdict} {counted(self.contrast.basis)})"
 
     def _repr_html_(self) -> str:
         picture = notebooks.difference_drawing(self.contrast.comparison)
-        notes = [
-            _counted(self.contrast.basis),
-            *(caution.text for caution in self.contrast.basis.cautions),
-        ]
+        notes = [counted(self.contrast.basis), *_cautions(self.contrast.basis)]
         return notebooks.html_of(
             [self.verdict, self.contrast.verdict], picture=picture, notes=notes
         )
@@ -588,8 +586,14 @@ def _rates(rates: VerdictRates | None) -> tuple[str, ...]:
     return () if rates is None else wording.verdict_lines(rates)[:_MAX_SHOWN]
 
 
-def _counted(basis: Basis) -> str:
-    return f"{wording.runs_line(basis.read)}. {wording.what_counts(basis.n_trials, basis.excluded, basis.approvals)}"
+def counted(basis: Basis) -> str:
+    """Return the runs, the counted trials and their approvals as a sentence for Python."""
+    runs = in_python(wording.runs_line(basis.read))
+    return f"{runs}. {wording.what_counts(basis.n_trials, basis.excluded, basis.approvals)}"
+
+
+def _cautions(basis: Basis) -> list[str]:
+    return [in_python(caution.text) for caution in basis.cautions]
 
 
 def _looks(basis: Basis) -> Looks | None:

@@ -45,7 +45,9 @@ _SHARES: Final = (
     ("second", "double review"),
 )
 _WAYS: Final = (("blind", "blind"), ("by_two", "by two people"), ("in_order", "in the drawn order"))
-_SEEN_FIRST: Final = "The reviewer saw the judge's score first, so true agreement is at most this."
+# True of every decision: a script or a table showed its reviewer no score, and a blind item showed
+# none before the reviewer's own.
+_KEPT: Final = "Approving keeps the judge's score, so true agreement is at most this."
 _MAX_PROTOCOLS: Final = 3
 _MAX_NAMED: Final = 8
 """Maximum number of candidates that a sentence names."""
@@ -296,7 +298,7 @@ def judge_bias(judge: JudgeAgainstPeople) -> str:
         text += f" Agreement in value is {c.label} (concordance {c.concordance:.2f}, plausible range {low} to {high})."
     if c.n < c.pairs_advised:
         text += f" Fewer than {c.pairs_advised} checked scores: treat this with care."
-    return f"{text} {_SEEN_FIRST}"
+    return f"{text} {_KEPT}"
 
 
 def _judge_on_verdicts(judge: str, n_corrected: int, verdicts: VerdictAgreement) -> str:
@@ -313,7 +315,7 @@ def _judge_on_verdicts(judge: str, n_corrected: int, verdicts: VerdictAgreement)
     text += f"; {count(n_corrected, 'assessment')} corrected."
     if n < verdicts.calibration.pairs_advised:
         text += f" Fewer than {verdicts.calibration.pairs_advised} checked responses: treat this with care."
-    return f"{text} {_SEEN_FIRST}"
+    return f"{text} {_KEPT}"
 
 
 def _beyond_chance(kappa: Kappa) -> str:

@@ -388,7 +388,7 @@ def _summary(page: GradesPage, asked: GradesQuery) -> list[tuple[str, str, str]]
     if summary.accepted is not None and summary.accepted[1]:
         k, n = summary.accepted
         of = plural(n, "1 decided assessment", f"{count(n)} decided assessments")
-        remark = f"{k} of {of}. The person saw the judge's scores first, so this is acceptance, not agreement."
+        remark = f"{k} of {of}. Approving keeps the judge's scores, so this is acceptance, not agreement."
         lines.append(("Accepted unchanged", f"{100 * k / n:.0f}%", remark))
         blind = ("–", "not measured; use a review protocol with a blind-first share to measure it")
         if summary.blind is not None:

@@ -285,7 +285,9 @@ def _changes(run_diff: RunDiff) -> list[Mapping[str, object]]:
             "name": visible(change.candidate),
             "open": address_of(change.candidate),
             "sentence": visible(change.sentence.removeprefix(f"{change.candidate}: ")),
-            "decision": change.comparison.decision,
+            "decision": (
+                "not_decided" if change.measured_differently else change.comparison.decision
+            ),
             "beside": _beside(run_diff, change.candidate),
             "tasks": [
                 _task(task, change.candidate, run_diff) for task in change.by_task[:TASKS_SHOWN]

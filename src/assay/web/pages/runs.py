@@ -6,9 +6,10 @@ from dataclasses import replace
 from itertools import groupby, islice
 from statistics import mean
 from typing import TYPE_CHECKING, Annotated, Final, TypedDict
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import RedirectResponse
 
 from assay.app.registry import runs
 from assay.app.review import decisions, protocol
@@ -18,10 +19,12 @@ from assay.app.runs.causes import Cause, cause_key, causes_of, pause_of
 from assay.app.runs.remaining_cost import remaining_cost
 from assay.app.runs.rubric_choices import rubric_choices
 from assay.app.statistics.results import wording
+from assay.app.statistics.run_choice import named_run
 from assay.app.wire import attributes
 from assay.domain.identifiers import TrialKey, shown_trial
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
+from assay.domain.run_choice import LATEST
 from assay.domain.selection import RunSummary, Selection, TrialRow
 from assay.domain.suite import PERSON
 from assay.web.api.protocol import ProtocolStanding, standing
@@ -168,6 +171,15 @@ def _start_data(request: Request, path: str | None) -> StartPage:
         "models": [{"ref": ref, "from": origin} for ref, origin in models.items()],
         "suggested": protocol.numbers(SUGGESTED),
     }
+
+
+@router.get("/runs/latest")
+@router.get("/runs/latest.json")
+def newest_run(request: Request) -> Response:
+    """Redirect to the newest run, which commands call `latest` too."""
+    run = named_run(services_of(request).workspace, LATEST)
+    ending = ".json" if request.url.path.endswith(".json") else ""
+    return RedirectResponse(f"/runs/{quote(run, safe='')}{ending}", status_code=307)
 
 
 @router.get("/runs/{run_id}.json")
