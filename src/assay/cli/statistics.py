@@ -35,9 +35,9 @@ if TYPE_CHECKING:
         GateDocument,
         RankingDocument,
         StrengthsDocument,
-        WarningDocument,
     )
     from assay.statistics.ranking import RankedPair
+    from assay.statistics.warnings import Caution
 
 EXIT_GATE_CLOSED = 3
 EXIT_GATE_UNDECIDED = 4
@@ -261,7 +261,7 @@ def _say_gate(outcome: GateResult, document: GateDocument) -> None:
         _say_counts(outcome.contrast.basis)
     elif words := wording.approvals(outcome.contrast.basis.approvals):
         say(words)
-    _say_warnings(document.warnings)
+    _say_warnings(document.comparison.warnings)
 
 
 def say_standing(
@@ -514,7 +514,7 @@ def _say_plan(power_plan: PowerPlan) -> None:
     say(
         f"\none trial of all candidates: {price}{reviews}; {100 * cost.kept:.0f}% of decided trials count"
     )
-    _say_warnings(statistics_documents.warning_documents(power_plan.basis))
+    _say_warnings(statistics_documents.warnings_of(power_plan.basis))
 
 
 def _sample_size(size: SampleSize | None) -> str:
@@ -570,6 +570,6 @@ def _say_counts(basis: Basis) -> None:
         say(line)
 
 
-def _say_warnings(warnings: Sequence[WarningDocument]) -> None:
+def _say_warnings(warnings: Sequence[Caution]) -> None:
     for warning in warnings:
         say(f"! {warning.text}", colour="yellow")

@@ -30,16 +30,13 @@ from assay.app.runs.run_documents import (
     tokens_document,
 )
 from assay.app.statistics import results, statistics_documents
-from assay.app.statistics.statistics_documents import (
-    ExcludedDocument,
-    MeanDocument,
-    WarningDocument,
-)
+from assay.app.statistics.statistics_documents import MeanDocument
 from assay.app.wire import Json, attributes, document, fill, source
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment, shown_trial
 from assay.domain.lifecycle import COUNTS, AssessmentState, RunState, TrialState
-from assay.domain.selection import AssessmentRow, RunSummary, Selection
+from assay.domain.selection import AssessmentRow, Excluded, RunSummary, Selection
+from assay.statistics.warnings import Caution
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
@@ -96,9 +93,9 @@ class EvaluationDocument:
     assessments: dict[str, int]
     waiting: int
     results: tuple[MeanDocument, ...]
-    excluded: ExcludedDocument
+    excluded: Excluded
     approvals: ApprovalsDocument
-    warnings: tuple[WarningDocument, ...]
+    warnings: tuple[Caution, ...]
     evaluations: tuple[EvaluatedTrialDocument, ...]
     answers: tuple[GradedAnswerDocument, ...]
     """each answer with a grade that counts, as a line of `assay export evaluations`; as many as
@@ -212,8 +209,8 @@ def evaluation(
         assessments=assessment_counts(summary),
         waiting=waiting,
         results=scores.candidates,
-        excluded=scores.excluded,
-        approvals=scores.approvals,
+        excluded=scores.counted.excluded,
+        approvals=scores.counted.approvals,
         warnings=scores.warnings,
         evaluations=tuple(_evaluated_trial(row) for row in rows),
         answers=tuple(answer.document for answer in graded if answer.detail.row.key in shown),

@@ -15,10 +15,7 @@ from assay.app.review.review_documents import (
 )
 from assay.app.runs.causes import Cause, Pause
 from assay.app.runs.counts import trial_counts
-from assay.app.statistics.diagnostic_documents import (
-    ReferenceAgreementDocument,
-    reference_agreement,
-)
+from assay.app.statistics.reference_documents import ReferenceAgreementDocument, reference_agreement
 from assay.app.wire import document, inlined
 from assay.domain.first_look import SampleAnswer, Sign
 from assay.domain.identifiers import shown_assessment, shown_trial

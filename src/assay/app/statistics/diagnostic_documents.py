@@ -6,22 +6,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from assay.app.wire import Absent, attributes, document, fill, source
-from assay.domain.verdicts import Verdict
+from assay.analysis.partial_review import CalibratedRank
+from assay.analysis.positions import JudgePositions
+from assay.app.statistics.reference_documents import ReferenceAgreementDocument, reference_agreement
+from assay.app.wire import Absent, document, inlined
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from assay.analysis.agreement import JudgeAgainstPeople
+    from assay.analysis.agreement import JudgeAgainstPeople, JudgesAmongThemselves
     from assay.analysis.diagnostics import (
         ComparisonDiagnostics,
         ScoreDiagnostics,
         VerdictDiagnostics,
     )
-    from assay.analysis.fair_play import FairPlay, ReviewRates
+    from assay.analysis.fair_play import FairPlay, PairRejection, ReviewRates
     from assay.analysis.partial_review import CalibratedPair, CalibratedRanking, PartlyReviewed
-    from assay.analysis.references import JudgeAgainstReferences
     from assay.analysis.verdict_agreement import VerdictAgreement
+    from assay.statistics.bounds import Coverage
+    from assay.statistics.comparisons import Comparison
+    from assay.statistics.estimates import Estimate
+    from assay.statistics.fair_play import RateTest
+    from assay.statistics.partly_reviewed import PartialMean
+    from assay.statistics.planning import DesignVariances
+    from assay.statistics.variances import VarianceComponents
 
 Range: TypeAlias = tuple[float, float]
 
@@ -37,7 +45,7 @@ class ReviewRatesDocument:
     corrected: int
     rejected: int
     rerun: int
-    graded_by_person: int = source("by_person")
+    graded_by_person: int
     approval_rate: float | None
     rejection_rate: float | None
     rerun_rate: float | None
@@ -58,14 +66,14 @@ class SelectiveRejectionDocument:
 
     a: str
     b: str
-    excess: float | None = source("test.excess")
-    p_value: float | None = source("test.p_value")
+    excess: float | None
+    p_value: float | None
     p_holm: float | None
-    n_rejected: int = source("test.n_rejected")
-    n_counted: int = source("test.n_counted")
-    n_tasks: int = source("test.n_tasks")
-    method: str | None = source("test.method")
-    reason: str | None = source("test.reason")
+    n_rejected: int
+    n_counted: int
+    n_tasks: int
+    method: str | None
+    reason: str | None
 
 
 @document
@@ -73,9 +81,9 @@ class FairPlayDocument:
     """JSON of the rates and tests that show whether review treated all candidates equally."""
 
     rates: tuple[ReviewRatesDocument, ...]
-    approval_test: RateTestDocument | None = source("approval")
-    rerun_test: RateTestDocument | None = source("rerun")
-    selective_rejection: tuple[SelectiveRejectionDocument, ...] = source("joint")
+    approval_test: RateTestDocument | None
+    rerun_test: RateTestDocument | None
+    selective_rejection: tuple[SelectiveRejectionDocument, ...]
 
 
 @document
@@ -95,15 +103,16 @@ class ScoreDocument:
 class ScoreListDocument:
     """JSON of all candidates' means under a different rule for counting."""
 
-    scores: tuple[ScoreDocument, ...] = source("estimates")
+    scores: tuple[ScoreDocument, ...]
 
 
 @document
-class PutBackDocument(ScoreListDocument):
+class PutBackDocument:
     """JSON of the means if rejected assessments counted with the judge's scores; `put_back` is
     their number.
     """
 
+    scores: tuple[ScoreDocument, ...]
     put_back: int
 
 
@@ -151,48 +160,29 @@ class CoverageDocument:
 
 
 @document
-class CriterionScoresDocument(ScoreListDocument):
+class CriterionScoresDocument:
     """JSON of all candidates' means on one criterion."""
 
-    criterion: str = source("name")
+    scores: tuple[ScoreDocument, ...]
+    criterion: str
 
 
 @document
-class JudgeScoresDocument(ScoreListDocument):
+class JudgeScoresDocument:
     """JSON of all candidates' means according to one judge."""
 
-    judge: str = source("name")
+    scores: tuple[ScoreDocument, ...]
+    judge: str
 
 
 @document
-class TrialScoresDocument(ScoreListDocument):
+class TrialScoresDocument:
     """JSON of all candidates' means over trials with one trial number, such as the first trial of
     each task.
     """
 
+    scores: tuple[ScoreDocument, ...]
     trial: int
-
-
-@document
-class PositionEffectDocument:
-    """JSON of the effect of one position (from 1) in a joint prompt, relative to the mean over all
-    positions.
-    """
-
-    position: int
-    effect: float | None
-    ci95: Range | None
-    n_scores: int
-    n_tasks: int
-    reason: str | None
-
-
-@document
-class JudgePositionsDocument:
-    """JSON of the effect of position on one judge's scores."""
-
-    judge: str
-    effects: tuple[PositionEffectDocument, ...]
 
 
 @document
@@ -228,7 +218,7 @@ class JudgeAccuracyDocument:
     mae: float | None
     max_error: float | None
     tolerance: float
-    within_tolerance: float | None = source("pass_rate")
+    within_tolerance: float | None
     pearson: float | None
     concordance: float | None
     concordance_ci95: Range | None
@@ -240,42 +230,19 @@ class JudgeAccuracyDocument:
 
 
 @document
-class ReferenceAgreementDocument:
-    """JSON of a judge's agreement with imported human grades; `confusion` counts the judge's grades
-    for each human verdict.
-    """
-
-    judge: str
-    agreement: float | None
-    ci95: Range | None
-    n: int
-    n_tasks: int
-    kappa: float | None
-    kappa_ci95: Range | None
-    bias: float | None
-    bias_ci95: Range | None
-    on_verdicts: bool
-    people_rates: dict[str, float]
-    judge_rates: dict[str, float]
-    confusion: dict[str, dict[str, int]]
-    by_candidate: dict[str, float | None]
-    reason: str | None
-
-
-@document
 class JudgeAgreementDocument:
     """JSON of the agreement between judges that graded the same trials."""
 
     judges: tuple[str, ...]
-    alpha: float | None = source("alpha.alpha")
-    alpha_ci95: Range | None = source("alpha.ci95")
-    reading: str | None = source("alpha.reading")
-    agreement: float | None = source("alpha.agreement")
-    tolerance: float | None = source("alpha.tolerance")
-    icc_a1: float | None = source("icc.icc_a1")
-    icc_a1_ci95: Range | None = source("icc.icc_a1_ci95")
-    n_units: int = source("alpha.n_units")
-    reason: str | None = source("alpha.reason")
+    alpha: float | None
+    alpha_ci95: Range | None
+    reading: str | None
+    agreement: float | None
+    tolerance: float | None
+    icc_a1: float | None
+    icc_a1_ci95: Range | None
+    n_units: int
+    reason: str | None
 
 
 @document
@@ -308,11 +275,12 @@ class PartialMeanDocument:
 
 
 @document
-class CalibratedMeanDocument(PartialMeanDocument):
+class CalibratedMeanDocument:
     """JSON of a mean estimated from a review sample: method, weight of the judge, and number of
     reviewed trials.
     """
 
+    mean: PartialMeanDocument = inlined()
     method: str | None
     lam: float | None
     n_reviewed: int | None
@@ -357,21 +325,10 @@ class CalibratedPairDocument:
 
 
 @document
-class CalibratedRankDocument:
-    """JSON of a candidate's rank, estimated from a review sample."""
-
-    candidate: str
-    mean: float | None
-    rank: int | None
-    rank_low: int | None
-    rank_high: int | None
-
-
-@document
 class CalibratedRankingDocument:
     """JSON of ranks and pairs, estimated from a review sample. They are never the result."""
 
-    candidates: tuple[CalibratedRankDocument, ...]
+    candidates: tuple[CalibratedRank, ...]
     pairs: tuple[CalibratedPairDocument, ...]
     reason: str | None
 
@@ -392,7 +349,7 @@ class ScoreDiagnosticsDocument:
     by_criterion: tuple[CriterionScoresDocument, ...]
     by_judge: tuple[JudgeScoresDocument, ...]
     by_trial: tuple[TrialScoresDocument, ...]
-    by_position: tuple[JudgePositionsDocument, ...] = source("positions")
+    by_position: tuple[JudgePositions, ...]
     judge_against_people: tuple[JudgeAccuracyDocument, ...]
     judge_against_references: tuple[ReferenceAgreementDocument, ...]
     judges_among_themselves: JudgeAgreementDocument | None
@@ -415,19 +372,20 @@ class VerdictDiagnosticsDocument:
 class OtherResultDocument:
     """JSON of a comparison under a different rule for counting."""
 
-    a_minus_b: float | None = source("difference")
+    a_minus_b: float | None
     ci95: Range | None
     p_value: float | None
-    would_be: str = source("decision")
+    would_be: str
     reason: str | None
 
 
 @document
-class OtherResultWithRejectedDocument(OtherResultDocument):
+class OtherResultWithRejectedDocument:
     """JSON of a comparison if rejected assessments counted; `changes` is True if this changes the
     decision.
     """
 
+    result: OtherResultDocument = inlined()
     put_back: int
     changes: bool
 
@@ -474,15 +432,10 @@ class ComparisonDiagnosticsDocument:
 def score_diagnostics(diagnostics: ScoreDiagnostics) -> ScoreDiagnosticsDocument:
     bounds = zip(diagnostics.rejected_worst, diagnostics.rejected_best, strict=True)
     attempts = zip(diagnostics.first_attempts, diagnostics.final_attempts, strict=True)
-    return fill(
-        ScoreDiagnosticsDocument,
-        diagnostics,
+    return ScoreDiagnosticsDocument(
         fair_play=_fair_play(diagnostics.fair_play),
-        with_rejected=fill(
-            PutBackDocument,
-            diagnostics,
-            put_back=diagnostics.n_put_back,
-            scores=diagnostics.with_rejected,
+        with_rejected=PutBackDocument(
+            scores=_scores(diagnostics.with_rejected), put_back=diagnostics.n_put_back
         ),
         rejected_bounds=tuple(
             BoundsDocument(candidate=str(low.candidate), lowest=low.mean, highest=high.mean)
@@ -491,22 +444,102 @@ def score_diagnostics(diagnostics: ScoreDiagnostics) -> ScoreDiagnosticsDocument
         first_attempts=FirstAttemptsDocument(
             rerun=diagnostics.n_rerun,
             scores=tuple(
-                fill(FirstAttemptDocument, first, first=first.mean, final=final.mean)
+                FirstAttemptDocument(
+                    candidate=str(first.candidate),
+                    first=first.mean,
+                    final=final.mean,
+                    n_trials=first.n_trials,
+                )
                 for first, final in attempts
             ),
         ),
-        judge_as_it_is=fill(ScoreListDocument, diagnostics, scores=diagnostics.as_judged),
+        judge_as_it_is=ScoreListDocument(scores=_scores(diagnostics.as_judged)),
+        coverage=_coverage(diagnostics.coverage),
+        by_criterion=tuple(
+            CriterionScoresDocument(scores=_scores(split.estimates), criterion=split.name)
+            for split in diagnostics.by_criterion
+        ),
+        by_judge=tuple(
+            JudgeScoresDocument(scores=_scores(split.estimates), judge=split.name)
+            for split in diagnostics.by_judge
+        ),
         by_trial=tuple(
-            fill(TrialScoresDocument, split, trial=int(split.name))
+            TrialScoresDocument(scores=_scores(split.estimates), trial=int(split.name))
             for split in diagnostics.by_trial
         ),
+        by_position=diagnostics.positions,
         judge_against_people=_accuracies(diagnostics.against_people),
         judge_against_references=tuple(map(reference_agreement, diagnostics.against_references)),
-        judges_among_themselves=diagnostics.among_judges,
+        judges_among_themselves=None
+        if diagnostics.among_judges is None
+        else _judge_agreement(diagnostics.among_judges),
+        variance=tuple(map(_variance, diagnostics.variance)),
         partial_review=tuple(_partial_review(partial) for partial in diagnostics.partly),
         calibrated=None
         if diagnostics.calibrated is None
         else calibrated_ranking(diagnostics.calibrated),
+    )
+
+
+def _scores(estimates: Iterable[Estimate]) -> tuple[ScoreDocument, ...]:
+    return tuple(
+        ScoreDocument(
+            candidate=str(estimate.candidate),
+            mean=estimate.mean,
+            ci95=estimate.ci95,
+            n_trials=estimate.n_trials,
+            n_tasks=estimate.n_tasks,
+            scope=estimate.scope,
+            reason=estimate.reason,
+        )
+        for estimate in estimates
+    )
+
+
+def _coverage(shares: Iterable[Coverage]) -> tuple[CoverageDocument, ...]:
+    return tuple(
+        CoverageDocument(
+            candidate=str(coverage.candidate),
+            n_counted=coverage.n_counted,
+            n_planned=coverage.n_planned,
+            rate=coverage.rate,
+            missing_as_zero=coverage.missing_as_zero,
+            missing_as_one=coverage.missing_as_one,
+            missing_left_out=coverage.missing_left_out,
+            reason=coverage.reason,
+        )
+        for coverage in shares
+    )
+
+
+def _variance(components: VarianceComponents) -> VarianceDocument:
+    return VarianceDocument(
+        candidate=str(components.candidate),
+        var_task=components.var_task,
+        var_trial=components.var_trial,
+        var_judge=components.var_judge,
+        icc1=components.icc1,
+        icc1_ci95=components.icc1_ci95,
+        reliability=components.reliability,
+        n_tasks=components.n_tasks,
+        n_trials=components.n_trials,
+        reason=components.reason,
+    )
+
+
+def _judge_agreement(judges: JudgesAmongThemselves) -> JudgeAgreementDocument:
+    alpha = judges.alpha
+    return JudgeAgreementDocument(
+        judges=judges.judges,
+        alpha=alpha.alpha,
+        alpha_ci95=alpha.ci95,
+        reading=alpha.reading,
+        agreement=alpha.agreement,
+        tolerance=alpha.tolerance,
+        icc_a1=judges.icc.icc_a1,
+        icc_a1_ci95=judges.icc.icc_a1_ci95,
+        n_units=alpha.n_units,
+        reason=alpha.reason,
     )
 
 
@@ -519,13 +552,10 @@ def verdict_diagnostics(diagnostics: VerdictDiagnostics) -> VerdictDiagnosticsDo
 
 def comparison_diagnostics(diagnostics: ComparisonDiagnostics) -> ComparisonDiagnosticsDocument:
     first, final = diagnostics.first_attempts, diagnostics.final_attempts
-    return fill(
-        ComparisonDiagnosticsDocument,
-        diagnostics,
+    return ComparisonDiagnosticsDocument(
         fair_play=_fair_play(diagnostics.fair_play),
-        with_rejected=fill(
-            OtherResultWithRejectedDocument,
-            diagnostics.with_rejected,
+        with_rejected=OtherResultWithRejectedDocument(
+            result=_other_result(diagnostics.with_rejected),
             put_back=diagnostics.n_put_back,
             changes=diagnostics.changes,
         ),
@@ -535,37 +565,108 @@ def comparison_diagnostics(diagnostics: ComparisonDiagnostics) -> ComparisonDiag
             a_minus_b_final=final.difference,
             would_be=first.decision,
         ),
-        judge_as_it_is=diagnostics.as_judged,
+        judge_as_it_is=_other_result(diagnostics.as_judged),
+        coverage=_coverage(diagnostics.coverage),
         judge_against_people=_accuracies(diagnostics.against_people),
+        variance=None if diagnostics.variance is None else _design_variance(diagnostics.variance),
         calibrated=None
         if diagnostics.calibrated is None
         else _calibrated_pair(diagnostics.calibrated),
     )
 
 
+def _other_result(comparison: Comparison) -> OtherResultDocument:
+    return OtherResultDocument(
+        a_minus_b=comparison.difference,
+        ci95=comparison.ci95,
+        p_value=comparison.p_value,
+        would_be=comparison.decision,
+        reason=comparison.reason,
+    )
+
+
+def _design_variance(variances: DesignVariances) -> DesignVarianceDocument:
+    return DesignVarianceDocument(
+        interaction=variances.interaction,
+        trial=variances.trial,
+        n_tasks=variances.n_tasks,
+        n_trials=variances.n_trials,
+        paired=variances.paired,
+        split_known=variances.split_known,
+    )
+
+
 def calibrated_ranking(ranking: CalibratedRanking) -> CalibratedRankingDocument:
-    return fill(
-        CalibratedRankingDocument,
-        ranking,
+    return CalibratedRankingDocument(
+        candidates=ranking.candidates,
         pairs=tuple(_calibrated_pair(pair) for pair in ranking.pairs),
+        reason=ranking.reason,
     )
 
 
 def _calibrated_pair(pair: CalibratedPair) -> CalibratedPairDocument:
-    own = attributes(pair, "a", "b", "more_reviews")
-    return fill(CalibratedPairDocument, pair.result, scope="tasks_like_these", **own)
+    result = pair.result
+    return CalibratedPairDocument(
+        a=pair.a,
+        b=pair.b,
+        difference=result.difference,
+        ci95=result.ci95,
+        p_value=result.p_value,
+        p_holm=result.p_holm,
+        decision=result.decision,
+        scope="tasks_like_these",
+        method=result.method,
+        lam=result.lam,
+        n_tasks=result.n_tasks,
+        n_reviewed=result.n_reviewed,
+        n_trials=result.n_trials,
+        more_reviews=pair.more_reviews,
+        assumes=result.assumes,
+        reason=result.reason,
+    )
 
 
 def _fair_play(fair_play: FairPlay) -> FairPlayDocument:
-    return fill(
-        FairPlayDocument, fair_play, rates=tuple(_rates(rates) for rates in fair_play.rates)
+    return FairPlayDocument(
+        rates=tuple(_rates(rates) for rates in fair_play.rates),
+        approval_test=_rate_test(fair_play.approval),
+        rerun_test=_rate_test(fair_play.rerun),
+        selective_rejection=tuple(map(_selective_rejection, fair_play.joint)),
+    )
+
+
+def _rate_test(test: RateTest | None) -> RateTestDocument | None:
+    if test is None:
+        return None
+    return RateTestDocument(p_value=test.p_value, method=test.method, reason=test.reason)
+
+
+def _selective_rejection(pair: PairRejection) -> SelectiveRejectionDocument:
+    test = pair.test
+    return SelectiveRejectionDocument(
+        a=pair.a,
+        b=pair.b,
+        excess=test.excess,
+        p_value=test.p_value,
+        p_holm=pair.p_holm,
+        n_rejected=test.n_rejected,
+        n_counted=test.n_counted,
+        n_tasks=test.n_tasks,
+        method=test.method,
+        reason=test.reason,
     )
 
 
 def _rates(rates: ReviewRates) -> ReviewRatesDocument:
-    return fill(
-        ReviewRatesDocument,
-        rates,
+    return ReviewRatesDocument(
+        candidate=rates.candidate,
+        n_judged=rates.n_judged,
+        n_decided=rates.n_decided,
+        approved=rates.approved,
+        corrected=rates.corrected,
+        rejected=rates.rejected,
+        rerun=rates.rerun,
+        graded_by_person=rates.by_person,
         # A corrected assessment was also kept, and fairness concerns only the rejected ones.
         approval_rate=_share(rates.approved + rates.corrected, rates.n_decided),
         rejection_rate=_share(rates.rejected, rates.n_decided),
@@ -574,15 +675,29 @@ def _rates(rates: ReviewRates) -> ReviewRatesDocument:
 
 
 def _accuracies(judges: Sequence[JudgeAgainstPeople]) -> tuple[JudgeAccuracyDocument, ...]:
-    return tuple(
-        fill(
-            JudgeAccuracyDocument,
-            judge.calibration,
-            judge=judge.judge,
-            n_corrected=judge.n_corrected,
-            verdicts=None if judge.verdicts is None else _verdict_agreement(judge.verdicts),
-        )
-        for judge in judges
+    return tuple(map(_accuracy, judges))
+
+
+def _accuracy(judge: JudgeAgainstPeople) -> JudgeAccuracyDocument:
+    calibration = judge.calibration
+    return JudgeAccuracyDocument(
+        judge=judge.judge,
+        n=calibration.n,
+        n_corrected=judge.n_corrected,
+        bias=calibration.bias,
+        bias_ci95=calibration.bias_ci95,
+        mae=calibration.mae,
+        max_error=calibration.max_error,
+        tolerance=calibration.tolerance,
+        within_tolerance=calibration.pass_rate,
+        pearson=calibration.pearson,
+        concordance=calibration.concordance,
+        concordance_ci95=calibration.concordance_ci95,
+        limits_of_agreement=calibration.limits_of_agreement,
+        label=calibration.label,
+        pairs_advised=calibration.pairs_advised,
+        reason=calibration.reason,
+        verdicts=None if judge.verdicts is None else _verdict_agreement(judge.verdicts),
     )
 
 
@@ -608,38 +723,41 @@ def _verdict_agreement(verdicts: VerdictAgreement) -> VerdictAgreementDocument:
     )
 
 
-def reference_agreement(judge: JudgeAgainstReferences) -> ReferenceAgreementDocument:
-    agreement = judge.agreement
-    return fill(
-        ReferenceAgreementDocument,
-        judge.calibration,
-        judge=judge.judge,
-        agreement=agreement.mean,
-        **attributes(agreement, "ci95", "n_tasks", "reason"),
-        kappa=judge.kappa.kappa,
-        kappa_ci95=judge.kappa.ci95,
-        on_verdicts=judge.on_verdicts,
-        people_rates={str(verdict): rate for verdict, rate in judge.people_rates.items()},
-        judge_rates={str(verdict): rate for verdict, rate in judge.judge_rates.items()},
-        confusion={
-            str(people): {
-                str(verdict): judge.confusion.get((people, verdict), 0) for verdict in Verdict
-            }
-            for people in Verdict
-        },
-        by_candidate={str(each.candidate): each.mean for each in judge.by_candidate},
+def _partial_review(partial: PartlyReviewed) -> PartialReviewDocument:
+    vetted = partial.vetted
+    calibrated = partial.review.calibrated
+    return PartialReviewDocument(
+        candidate=str(vetted.candidate),
+        n_waiting=partial.n_waiting,
+        n_left_out=partial.n_left_out,
+        vetted_only=PartialMeanDocument(
+            mean=vetted.mean,
+            ci95=vetted.ci95,
+            scope=vetted.scope,
+            n_trials=vetted.n_trials,
+            n_tasks=vetted.n_tasks,
+            assumes="nothing",
+            reason=vetted.reason,
+        ),
+        judge_as_it_is=_partial_mean(partial.review.judge_as_it_is),
+        calibrated=CalibratedMeanDocument(
+            mean=_partial_mean(calibrated),
+            method=calibrated.method,
+            lam=calibrated.lam,
+            n_reviewed=calibrated.n_reviewed,
+        ),
     )
 
 
-def _partial_review(partial: PartlyReviewed) -> PartialReviewDocument:
-    review = partial.review
-    return PartialReviewDocument(
-        candidate=str(partial.vetted.candidate),
-        n_waiting=partial.n_waiting,
-        n_left_out=partial.n_left_out,
-        vetted_only=fill(PartialMeanDocument, partial.vetted, assumes="nothing"),
-        judge_as_it_is=fill(PartialMeanDocument, review.judge_as_it_is, scope="tasks_like_these"),
-        calibrated=fill(CalibratedMeanDocument, review.calibrated, scope="tasks_like_these"),
+def _partial_mean(mean: PartialMean) -> PartialMeanDocument:
+    return PartialMeanDocument(
+        mean=mean.mean,
+        ci95=mean.ci95,
+        scope="tasks_like_these",
+        n_trials=mean.n_trials,
+        n_tasks=mean.n_tasks,
+        assumes=mean.assumes,
+        reason=mean.reason,
     )
 
 

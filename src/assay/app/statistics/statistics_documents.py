@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+from assay.analysis.anytime import Anytime, Looks
+from assay.analysis.verdict_rates import RateDifference, VerdictRates
 from assay.app.review.attention import AttentionDocument, attention_document
-from assay.app.review.review_documents import ApprovalsDocument
+from assay.app.review.review_documents import ApprovalsDocument, approvals_document
 from assay.app.statistics.diagnostic_documents import (
     CalibratedRankingDocument,
     ComparisonDiagnosticsDocument,
@@ -17,13 +19,19 @@ from assay.app.statistics.diagnostic_documents import (
     score_diagnostics,
     verdict_diagnostics,
 )
-from assay.app.wire import Json, attributes, document, fill, source
+from assay.app.wire import Json, document, inlined
+from assay.domain.run_choice import RunRead
+from assay.domain.selection import Excluded
 from assay.report import wording as wording  # re-exported for surfaces
+from assay.statistics.equivalence import NonInferiority
+from assay.statistics.superiority import WinProbability
+from assay.statistics.warnings import Caution
 
 if TYPE_CHECKING:
     from assay.analysis.diagnostics import VerdictDiagnostics
+    from assay.analysis.verdict_rates import VerdictComparison
     from assay.app.statistics.basis import Basis
-    from assay.app.statistics.power import PairPlan, PowerPlan
+    from assay.app.statistics.power import PairPlan, PowerPlan, SampleSize
     from assay.app.statistics.results import (
         CandidateScores,
         ComparisonResult,
@@ -31,52 +39,13 @@ if TYPE_CHECKING:
         OnUndecided,
         RankingResult,
     )
+    from assay.domain.run_choice import RunsRead
+    from assay.statistics.equivalence import Equivalence
+    from assay.statistics.estimates import Estimate
     from assay.statistics.preferences import BradleyTerry
-    from assay.statistics.warnings import Caution
+    from assay.statistics.ranking import RankedPair
 
 Range: TypeAlias = tuple[float, float]
-
-
-@document
-class WarningDocument:
-    """JSON of a warning: a code for programs and a sentence for people."""
-
-    code: str
-    text: str
-
-
-@document
-class ExcludedDocument:
-    """JSON of the number of trials that do not count, by reason.
-
-    `superseded` counts attempts. `partly` counts trials that count although some of their
-    assessments are pending. `pending` includes `not_started` and `under_way`; its other trials
-    await review.
-    """
-
-    pending: int
-    rejected: int
-    failed: int
-    superseded: int
-    not_graded: int
-    partly: int
-    left_out: int
-    not_started: int
-    under_way: int
-
-
-@document
-class RunReadDocument:
-    """JSON of a run behind a result.
-
-    `n_trials` counts its counted trials; null if they were not counted by run.
-    """
-
-    run_id: str
-    suite: str
-    started: str
-    imported: bool
-    n_trials: int | None
 
 
 @document
@@ -89,7 +58,7 @@ class RunsReadDocument:
     """
 
     choice: str
-    runs: tuple[RunReadDocument, ...]
+    runs: tuple[RunRead, ...]
     n_trials: int
     of: int | None
     other_suites: tuple[str, ...]
@@ -145,96 +114,21 @@ class MeanDocument:
 
 
 @document
-class AnytimeDocument:
-    """JSON of anytime-valid evidence: it stays valid while more trials may come."""
-
-    e_value: float | None
-    p: float | None
-    ci95: Range | None
-    n: int
-    unit: str
-    reason: str | None
-
-
-@document
-class CandidateAnytimeDocument(AnytimeDocument):
+class CandidateAnytimeDocument:
     """JSON of anytime-valid evidence about one candidate."""
 
+    anytime: Anytime = inlined()
     candidate: str
 
 
 @document
-class LooksDocument:
-    """JSON of the number of planned looks, and the number of looks reached."""
-
-    planned: int
-    reached: int
-    p_to_beat: float | None
-
-
-@document
-class ComparisonAnytimeDocument(AnytimeDocument):
+class ComparisonAnytimeDocument:
     """JSON of anytime-valid evidence about two candidates; `looks` is null without planned
     looks.
     """
 
-    looks: LooksDocument | None
-
-
-@document
-class VerdictRateDocument:
-    """JSON of the rate of one verdict; `interval` has the `level` of all rates and is null if it
-    cannot be computed.
-    """
-
-    verdict: str
-    rate: float
-    interval: Range | None
-
-
-@document
-class CandidateVerdictsDocument:
-    """JSON of one candidate's rates, best verdict first."""
-
-    candidate: str
-    rates: tuple[VerdictRateDocument, ...]
-    n_trials: int
-    n_tasks: int
-
-
-@document
-class VerdictRatesDocument:
-    """JSON of the rates of all verdicts.
-
-    All intervals of one candidate hold at once in 95%, so each has the level `level`.
-    """
-
-    labels: tuple[str, ...]
-    level: float
-    candidates: tuple[CandidateVerdictsDocument, ...]
-
-
-@document
-class RateDifferenceDocument:
-    """JSON of the difference of one verdict's rates on shared tasks."""
-
-    verdict: str
-    rate_a: float
-    rate_b: float
-    difference: float
-    interval: Range | None
-
-
-@document
-class WinProbabilityDocument:
-    """JSON of the probability that a random answer of A gets the better verdict; ties count
-    half.
-    """
-
-    value: float
-    ci95: Range | None
-    p_value: float | None
-    odds: float | None
+    anytime: Anytime = inlined()
+    looks: Looks | None
 
 
 @document
@@ -243,27 +137,43 @@ class VerdictComparisonDocument:
 
     labels: tuple[str, ...]
     level: float
-    differences: tuple[RateDifferenceDocument, ...]
-    win: WinProbabilityDocument | None
+    differences: tuple[RateDifference, ...]
+    win: WinProbability | None
+
+
+@document
+class RunsUsedDocument:
+    """JSON of the runs behind a result, and the number of runs that are pooled."""
+
+    runs: tuple[str, ...]
+    pooled: int
+    read: RunsReadDocument
+
+
+@document
+class CountedDocument:
+    """JSON of the trials that do not count, of the approvals, and of the signs of careless
+    reviewing.
+    """
+
+    excluded: Excluded
+    approvals: ApprovalsDocument
+    attention: AttentionDocument
 
 
 @document
 class ScoresDocument:
     """JSON of `assay stats`."""
 
-    runs: tuple[str, ...]
-    pooled: int
-    read: RunsReadDocument
+    used: RunsUsedDocument = inlined()
     protocol: tuple[Mapping[str, Json], ...]
     candidates: tuple[MeanDocument, ...]
-    excluded: ExcludedDocument
-    approvals: ApprovalsDocument
-    attention: AttentionDocument
-    warnings: tuple[WarningDocument, ...]
+    counted: CountedDocument = inlined()
+    warnings: tuple[Caution, ...]
     diagnostics: ScoreDiagnosticsDocument | VerdictDiagnosticsDocument | dict[str, Json]
     anytime: tuple[CandidateAnytimeDocument, ...] | None
-    looks: LooksDocument | None
-    verdicts: VerdictRatesDocument | None
+    looks: Looks | None
+    verdicts: VerdictRates | None
 
 
 @document
@@ -273,13 +183,6 @@ class EquivalenceDocument:
     margin: float
     p_value: float
     holds: bool
-
-
-@document
-class NonInferiorityDocument(EquivalenceDocument):
-    """JSON of a non-inferiority test: a one-sided test against the margin."""
-
-    lower95: float
 
 
 @document
@@ -332,7 +235,7 @@ class ComparisonDocument:
     significant: bool
     decision: str
     equivalence: EquivalenceDocument | None
-    non_inferiority: NonInferiorityDocument | None
+    non_inferiority: NonInferiority | None
     prob_superiority: float | None
     d_total: float | None
     effect_label: str | None
@@ -347,17 +250,13 @@ class ComparisonDocument:
     scope: str
     method: str | None
     reason: str | None
-    warnings: tuple[WarningDocument, ...]
+    warnings: tuple[Caution, ...]
     diagnostics: ComparisonDiagnosticsDocument | VerdictDiagnosticsDocument | dict[str, Json]
     anytime: ComparisonAnytimeDocument | None
     verdict: str
-    runs: tuple[str, ...]
-    pooled: int
-    read: RunsReadDocument
+    used: RunsUsedDocument = inlined()
     protocol: tuple[Mapping[str, Json], ...]
-    excluded: ExcludedDocument
-    approvals: ApprovalsDocument
-    attention: AttentionDocument
+    counted: CountedDocument = inlined()
     other_scope: OtherDifferenceDocument | None
     second_opinion: SecondOpinionDocument | None
     by_task: tuple[TaskDifferenceDocument, ...]
@@ -365,7 +264,7 @@ class ComparisonDocument:
 
 
 @document
-class GateDocument(ComparisonDocument):
+class GateDocument:
     """JSON of `assay gate`: the comparison and its outcome.
 
     `baseline` lists the earlier runs of `--baseline`.
@@ -374,6 +273,7 @@ class GateDocument(ComparisonDocument):
     `tasks_needed`: number of tasks in all that would decide an undecided gate.
     """
 
+    comparison: ComparisonDocument = inlined()
     passed: bool
     outcome: str
     on_undecided: str
@@ -389,7 +289,7 @@ class RankDocument:
 
     candidate: str
     mean: float | None
-    ci95: Range | None = source("estimate.ci95")
+    ci95: Range | None
     rank: int | None
     rank_low: int | None
     rank_high: int | None
@@ -438,21 +338,17 @@ class RankingDocument:
     """JSON of `assay rank`."""
 
     protocol: tuple[Mapping[str, Json], ...]
-    runs: tuple[str, ...]
-    pooled: int
-    read: RunsReadDocument
+    used: RunsUsedDocument = inlined()
     scope: str
     candidates: tuple[RankDocument, ...]
     pairs: tuple[RankedPairDocument, ...]
-    comparisons: int = source("n_tested")
+    comparisons: int
     groups: tuple[tuple[str, ...], ...]
     preferences: StrengthsDocument | None
     calibrated: CalibratedRankingDocument | None
-    verdicts: VerdictRatesDocument | None
-    excluded: ExcludedDocument
-    approvals: ApprovalsDocument
-    attention: AttentionDocument
-    warnings: tuple[WarningDocument, ...]
+    verdicts: VerdictRates | None
+    counted: CountedDocument = inlined()
+    warnings: tuple[Caution, ...]
 
 
 @document
@@ -462,9 +358,9 @@ class SampleSizeDocument:
     """
 
     needed: int
-    new_trials: int = source("trials")
+    new_trials: int
     reviews: int | None
-    cost_usd: float | None = source("usd")
+    cost_usd: float | None
 
 
 @document
@@ -514,32 +410,30 @@ class PlanSummaryDocument:
 class PowerPlanDocument:
     """JSON of `assay plan`."""
 
-    runs: tuple[str, ...]
-    pooled: int
-    read: RunsReadDocument
+    used: RunsUsedDocument = inlined()
     detect: float
     power: float
     scope: str | None
     pairs: tuple[PairPlanDocument, ...]
     summary: PlanSummaryDocument
-    cost_per_trial_usd: float | None = source("cost.usd")
-    cost_reason: str | None = source("cost.reason")
-    reviews_per_trial: float | None = source("cost.reviews")
-    kept_share: float = source("cost.kept")
-    excluded: ExcludedDocument
+    cost_per_trial_usd: float | None
+    cost_reason: str | None
+    reviews_per_trial: float | None
+    kept_share: float
+    excluded: Excluded
     approvals: ApprovalsDocument
-    warnings: tuple[WarningDocument, ...]
+    warnings: tuple[Caution, ...]
 
 
 def scores_document(scores: CandidateScores) -> ScoresDocument:
     diagnostics = scores.diagnostics
     cautions = () if diagnostics is None else diagnostics.cautions
-    return fill(
-        ScoresDocument,
-        scores,
-        **_of_basis(scores.basis),
-        candidates=scores.estimates,
-        warnings=warning_documents(
+    return ScoresDocument(
+        used=runs_used(scores.basis),
+        protocol=scores.basis.protocols,
+        candidates=tuple(map(mean_document, scores.estimates)),
+        counted=_counted(scores.basis),
+        warnings=warnings_of(
             scores.basis, *(estimate.warnings for estimate in scores.estimates), cautions
         ),
         diagnostics=_of_verdicts(scores.on_verdicts)
@@ -548,8 +442,46 @@ def scores_document(scores: CandidateScores) -> ScoresDocument:
         anytime=None
         if scores.anytime is None
         else tuple(
-            fill(CandidateAnytimeDocument, anytime, candidate=estimate.candidate)
+            CandidateAnytimeDocument(anytime=anytime, candidate=str(estimate.candidate))
             for estimate, anytime in zip(scores.estimates, scores.anytime, strict=True)
+        ),
+        looks=scores.looks,
+        verdicts=scores.verdicts,
+    )
+
+
+def mean_document(estimate: Estimate) -> MeanDocument:
+    # A property that is computed each time it is read.
+    other_scope = estimate.other_scope
+    return MeanDocument(
+        candidate=str(estimate.candidate),
+        mean=estimate.mean,
+        sd=estimate.sd,
+        min=estimate.min,
+        max=estimate.max,
+        ci95=estimate.ci95,
+        n_trials=estimate.n_trials,
+        n_tasks=estimate.n_tasks,
+        n_families=estimate.n_families,
+        n_eff=estimate.n_eff,
+        scope=estimate.scope,
+        method=estimate.method,
+        reason=estimate.reason,
+        by_task=tuple(
+            TaskMeanDocument(
+                task=str(mean.task),
+                mean=mean.mean,
+                ci95=mean.ci95,
+                n_trials=mean.n_trials,
+                weight=mean.weight,
+                reason=mean.reason,
+            )
+            for mean in estimate.by_task
+        ),
+        other_scope=None
+        if other_scope is None
+        else OtherMeanDocument(
+            scope=other_scope.scope, ci95=other_scope.ci95, reason=other_scope.reason
         ),
     )
 
@@ -561,28 +493,101 @@ def _of_verdicts(
 
 
 def comparison_document(result: ComparisonResult) -> ComparisonDocument:
+    comparison = result.comparison
     diagnostics = result.diagnostics
     cautions = () if diagnostics is None else diagnostics.cautions
-    return fill(
-        ComparisonDocument,
-        result.comparison,
-        warnings=warning_documents(result.basis, result.comparison.warnings, cautions),
+    other_scope = comparison.other_scope
+    opinion = comparison.second_opinion
+    return ComparisonDocument(
+        a=str(comparison.a),
+        b=str(comparison.b),
+        mean_a=comparison.mean_a,
+        mean_b=comparison.mean_b,
+        difference=comparison.difference,
+        points=comparison.points,
+        ci95=comparison.ci95,
+        std_err=comparison.std_err,
+        t=comparison.t,
+        df=comparison.df,
+        p_value=comparison.p_value,
+        significant=comparison.significant,
+        decision=comparison.decision,
+        equivalence=_equivalence(comparison.equivalence),
+        non_inferiority=comparison.non_inferiority,
+        prob_superiority=comparison.prob_superiority,
+        d_total=comparison.d_total,
+        effect_label=comparison.effect_label,
+        tasks_won=comparison.tasks_won,
+        tasks_lost=comparison.tasks_lost,
+        tasks_tied=comparison.tasks_tied,
+        n_tasks=comparison.n_tasks,
+        n_families=comparison.n_families,
+        n_eff=comparison.n_eff,
+        n_trials_a=comparison.n_trials_a,
+        n_trials_b=comparison.n_trials_b,
+        scope=comparison.scope,
+        method=comparison.method,
+        reason=comparison.reason,
+        warnings=warnings_of(result.basis, comparison.warnings, cautions),
         diagnostics=_of_verdicts(result.on_verdicts)
         if diagnostics is None
         else comparison_diagnostics(diagnostics),
         anytime=None
         if result.anytime is None
-        else fill(ComparisonAnytimeDocument, result.anytime, looks=result.looks),
+        else ComparisonAnytimeDocument(anytime=result.anytime, looks=result.looks),
         verdict=result.verdict,
-        verdicts=result.verdicts,
-        **_of_basis(result.basis),
+        used=runs_used(result.basis),
+        protocol=result.basis.protocols,
+        counted=_counted(result.basis),
+        other_scope=None
+        if other_scope is None
+        else OtherDifferenceDocument(
+            scope=other_scope.scope,
+            ci95=other_scope.ci95,
+            p_value=other_scope.p_value,
+            reason=other_scope.reason,
+        ),
+        second_opinion=None
+        if opinion is None
+        else SecondOpinionDocument(
+            method=opinion.method, p_value=opinion.p_value, reason=opinion.reason
+        ),
+        by_task=tuple(
+            TaskDifferenceDocument(
+                task=str(row.task),
+                mean_a=row.mean_a,
+                mean_b=row.mean_b,
+                difference=row.difference,
+                n_trials_a=row.n_trials_a,
+                n_trials_b=row.n_trials_b,
+                weight=row.weight,
+            )
+            for row in comparison.by_task
+        ),
+        verdicts=_verdict_comparison(result.verdicts),
+    )
+
+
+def _equivalence(test: Equivalence | None) -> EquivalenceDocument | None:
+    if test is None:
+        return None
+    return EquivalenceDocument(margin=test.margin, p_value=test.p_value, holds=test.holds)
+
+
+def _verdict_comparison(comparison: VerdictComparison | None) -> VerdictComparisonDocument | None:
+    if comparison is None:
+        return None
+    return VerdictComparisonDocument(
+        labels=comparison.labels,
+        level=comparison.level,
+        differences=comparison.differences,
+        win=comparison.win,
     )
 
 
 def gate_document(gate: GateResult, on_undecided: OnUndecided = "pass") -> GateDocument:
-    return fill(
-        GateDocument,
-        comparison_document(gate.contrast),
+    return GateDocument(
+        comparison=comparison_document(gate.contrast),
         passed=gate.passed,
         outcome=gate.outcome,
         on_undecided=on_undecided,
@@ -594,53 +599,107 @@ def gate_document(gate: GateResult, on_undecided: OnUndecided = "pass") -> GateD
 
 
 def ranking_document(result: RankingResult) -> RankingDocument:
-    return fill(
-        RankingDocument,
-        result.ranking,
-        **_of_basis(result.basis),
+    ranking = result.ranking
+    return RankingDocument(
+        protocol=result.basis.protocols,
+        used=runs_used(result.basis),
+        scope=ranking.scope,
+        candidates=tuple(
+            RankDocument(
+                candidate=str(place.candidate),
+                mean=place.mean,
+                ci95=place.estimate.ci95,
+                rank=place.rank,
+                rank_low=place.rank_low,
+                rank_high=place.rank_high,
+            )
+            for place in ranking.candidates
+        ),
+        pairs=tuple(map(_ranked_pair, ranking.pairs)),
+        comparisons=ranking.n_tested,
+        groups=tuple(tuple(map(str, group)) for group in ranking.groups),
         preferences=None if result.preferences is None else _strengths_document(result.preferences),
         calibrated=None if result.calibrated is None else calibrated_ranking(result.calibrated),
-        warnings=warning_documents(result.basis, result.ranking.warnings),
         verdicts=result.verdicts,
+        counted=_counted(result.basis),
+        warnings=warnings_of(result.basis, ranking.warnings),
+    )
+
+
+def _ranked_pair(pair: RankedPair) -> RankedPairDocument:
+    return RankedPairDocument(
+        a=str(pair.a),
+        b=str(pair.b),
+        difference=pair.difference,
+        ci95=pair.ci95,
+        p_value=pair.p_value,
+        p_holm=pair.p_holm,
+        p_bh=pair.p_bh,
+        decision=pair.decision,
+        decision_alone=pair.decision_alone,
+        n_tasks=pair.n_tasks,
+        reason=pair.reason,
     )
 
 
 def power_plan_document(plan: PowerPlan) -> PowerPlanDocument:
-    return fill(
-        PowerPlanDocument,
-        plan,
-        **attributes(plan.basis, "runs", "read"),
-        pooled=plan.basis.read.pooled,
+    basis = plan.basis
+    return PowerPlanDocument(
+        used=runs_used(basis),
+        detect=plan.detect,
+        power=plan.power,
+        scope=plan.scope,
         pairs=tuple(_pair_plan_document(pair) for pair in plan.pairs),
-        summary=fill(
-            PlanSummaryDocument,
-            plan,
-            hardest=None if plan.hardest is None else plan.hardest.pair,
-            closest_undecided=None if plan.closest is None else plan.closest.pair,
+        summary=PlanSummaryDocument(
+            hardest=_named_pair(plan.hardest),
+            closest_undecided=_named_pair(plan.closest),
+            words=plan.words,
         ),
-        **attributes(plan.basis, "excluded", "approvals"),
-        warnings=warning_documents(plan.basis),
+        cost_per_trial_usd=plan.cost.usd,
+        cost_reason=plan.cost.reason,
+        reviews_per_trial=plan.cost.reviews,
+        kept_share=plan.cost.kept,
+        excluded=basis.excluded,
+        approvals=approvals_document(basis.approvals),
+        warnings=warnings_of(basis),
     )
 
 
-def _of_basis(basis: Basis) -> dict[str, object]:
-    given = attributes(basis, "runs", "excluded", "approvals", "read")
-    return given | {
-        "protocol": basis.protocols,
-        "pooled": basis.read.pooled,
-        "attention": attention_document(basis.attention),
-    }
+def _named_pair(plan: PairPlan | None) -> NamedPairDocument | None:
+    return None if plan is None else NamedPairDocument(a=str(plan.pair.a), b=str(plan.pair.b))
 
 
-def warning_documents(basis: Basis, *groups: tuple[Caution, ...]) -> tuple[WarningDocument, ...]:
-    """Return each distinct warning as JSON; warnings of the basis come first."""
+def runs_used(basis: Basis) -> RunsUsedDocument:
+    return RunsUsedDocument(
+        runs=basis.runs, pooled=basis.read.pooled, read=runs_read_document(basis.read)
+    )
+
+
+def runs_read_document(read: RunsRead) -> RunsReadDocument:
+    return RunsReadDocument(
+        choice=read.choice,
+        runs=read.runs,
+        n_trials=read.n_trials,
+        of=read.of,
+        other_suites=read.other_suites,
+        newer=read.newer,
+        counted_before=read.counted_before,
+        differences=read.differences,
+    )
+
+
+def _counted(basis: Basis) -> CountedDocument:
+    return CountedDocument(
+        excluded=basis.excluded,
+        approvals=approvals_document(basis.approvals),
+        attention=attention_document(basis.attention),
+    )
+
+
+def warnings_of(basis: Basis, *groups: tuple[Caution, ...]) -> tuple[Caution, ...]:
+    """Return each distinct warning; warnings of the basis come first."""
     # Estimates of several candidates can carry the same warning.
-    distinct = {
-        (caution.code, caution.text): caution
-        for group in (basis.cautions, *groups)
-        for caution in group
-    }
-    return tuple(fill(WarningDocument, caution) for caution in distinct.values())
+    return tuple(dict.fromkeys(caution for group in (basis.cautions, *groups) for caution in group))
 
 
 def _strengths_document(strengths: BradleyTerry) -> StrengthsDocument:
@@ -649,23 +708,44 @@ def _strengths_document(strengths: BradleyTerry) -> StrengthsDocument:
         StrengthDocument(candidate=str(item), strength=strength, elo=elo, share_won=share)
         for item, strength, elo, share in rows
     ]
-    return fill(
-        StrengthsDocument,
-        strengths,
+    return StrengthsDocument(
+        method=strengths.method,
         comparisons=strengths.n_comparisons,
+        n_tasks=strengths.n_tasks,
+        reason=strengths.reason,
         # Sorted by the share won, because a candidate that never lost has no finite strength.
         candidates=tuple(sorted(candidates, key=lambda row: -(row.share_won or 0.0))),
     )
 
 
 def _pair_plan_document(pair: PairPlan) -> PairPlanDocument:
-    plan, ranked = pair.plan, pair.pair
-    needs = ("tasks_needed", "families_needed", "trials_needed")
-    names = ("n_trials", "mde", "floor_mde", "more_trials_can_decide", *needs)
-    return fill(
-        PairPlanDocument,
-        ranked,
-        **{name: getattr(plan, name, None) for name in names},
-        **attributes(pair, "more_tasks", "more_trials", "more_reviews", "words"),
+    plan = pair.plan
+    ranked = pair.pair
+    return PairPlanDocument(
+        a=str(ranked.a),
+        b=str(ranked.b),
+        difference=ranked.difference,
+        decision=ranked.decision,
+        scope=ranked.scope,
+        n_tasks=ranked.n_tasks,
+        n_trials=None if plan is None else plan.n_trials,
+        mde=None if plan is None else plan.mde,
+        floor_mde=None if plan is None else plan.floor_mde,
+        more_trials_can_decide=None if plan is None else plan.more_trials_can_decide,
+        tasks_needed=None if plan is None else plan.tasks_needed,
+        families_needed=None if plan is None else plan.families_needed,
+        trials_needed=None if plan is None else plan.trials_needed,
+        more_tasks=_sample_size(pair.more_tasks),
+        more_trials=_sample_size(pair.more_trials),
+        more_reviews=pair.more_reviews,
         reason=ranked.reason if plan is None else plan.reason,
+        words=pair.words,
+    )
+
+
+def _sample_size(size: SampleSize | None) -> SampleSizeDocument | None:
+    if size is None:
+        return None
+    return SampleSizeDocument(
+        needed=size.needed, new_trials=size.trials, reviews=size.reviews, cost_usd=size.usd
     )

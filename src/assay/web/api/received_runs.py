@@ -15,14 +15,11 @@ from assay.app.integrations import received_runs
 from assay.app.registry import removal, runs
 from assay.app.review.review_documents import ApprovalsDocument
 from assay.app.runs.scenario_runs import count_runs
-from assay.app.statistics.statistics_documents import (
-    ExcludedDocument,
-    MeanDocument,
-    WarningDocument,
-)
+from assay.app.statistics.statistics_documents import MeanDocument, mean_document
 from assay.app.wire import Json, document, fill
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
-from assay.domain.selection import RunSummary, Selection
+from assay.domain.selection import Excluded, RunSummary, Selection
+from assay.statistics.warnings import Caution
 from assay.web.api.schemas import examples_of, problems
 from assay.web.context import services_of
 from assay.web.responses import Answer
@@ -92,8 +89,8 @@ class BatchDocument(ListedBatchDocument):
     assessments: dict[str, int]
     approvals: ApprovalsDocument
     candidates: tuple[MeanDocument, ...]
-    excluded: ExcludedDocument | dict[str, int]
-    warnings: tuple[WarningDocument, ...]
+    excluded: Excluded | dict[str, int]
+    warnings: tuple[Caution, ...]
     telemetry: TelemetryDocument
     agentRuns: tuple[Json, ...]
     removedRuns: tuple[RemovedRunDocument, ...] = ()
@@ -287,9 +284,9 @@ def _document(
             **{str(state): trials.get(str(state), 0) for state in TrialState},
         },
         assessments={str(state): assessments.get(str(state), 0) for state in AssessmentState},
-        candidates=tuple(fill(MeanDocument, estimate) for estimate in estimates),
-        excluded=fill(ExcludedDocument, overview.excluded),
-        warnings=tuple(fill(WarningDocument, caution) for caution in overview.cautions),
+        candidates=tuple(map(mean_document, estimates)),
+        excluded=overview.excluded,
+        warnings=overview.cautions,
         telemetry=telemetry(summaries),
         agentRuns=tuple(
             islice((row for run in summaries for row in agent_runs(workspace, run)), limit)
