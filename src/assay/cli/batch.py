@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from assay.app.runs.batch import BatchResult
+    from assay.app.runs.run_request import RunRequest
     from assay.app.workspace import Workspace
     from assay.domain.jobs import BatchJob
     from assay.domain.run import PlannedTask, RunPlan
@@ -37,15 +38,6 @@ _TO_FILE = click.option(
     metavar="FILE",
     help="Write the requests of models without a batch API to FILE, for a program such as vLLM's run-batch.",
 )
-
-
-_PLAIN = {
-    **dict.fromkeys(("trials", "judge", "review", "batch_id", "limit", "rubric")),
-    "candidates": (),
-    "benchmark": False,
-}
-"""Values for run options that `assay batch exec` does not have, so that the suite's settings apply.
-"""
 
 
 @click.group()
@@ -70,10 +62,11 @@ def batch() -> None:
 def submit(
     suite: Path | None,
     run_id: str | None,
+    request: RunRequest,
     to_file: Path | None,
+    stage: str | None,
     store: str | None,
     as_json: bool,
-    **options: Any,
 ) -> int:
     """Store a run of SUITE and send its first requests as a batch.
 
@@ -83,29 +76,34 @@ def submit(
         raise click.UsageError(
             "Give a SUITE, or a stored run with --run.", click.get_current_context()
         )
-    with workspace(store, budget=options["budget"]) as opened, progress_on(sys.stderr) as listener:
+    with workspace(store, budget=request.budget) as opened, progress_on(sys.stderr) as listener:
         from assay.app.runs import batch as batches
 
         _collect_garbage_rarely()
-        how: Any = {
-            "to_file": to_file,
-            "only_structure": options["stage"] is not None,
-            "listener": listener,
-        }
+        only = stage is not None
         if suite is None:
             done = [
-                batches.submit_stored(opened, run_id or "", budget_usd=options["budget"], **how)
+                batches.submit_stored(
+                    opened,
+                    run_id or "",
+                    to_file=to_file,
+                    only_structure=only,
+                    budget_usd=request.budget,
+                    listener=listener,
+                )
             ]
         else:
             done = [
-                batches.submit(opened, plan, tasks, **how)
-                for plan, tasks in _planned(opened, suite, options)
+                batches.submit(
+                    opened, plan, tasks, to_file=to_file, only_structure=only, listener=listener
+                )
+                for plan, tasks in _planned(opened, suite, request)
             ]
     return _show(done, as_json=as_json, single=len(done) == 1)
 
 
 def _planned(
-    opened: Workspace, suite: Path, options: dict[str, Any]
+    opened: Workspace, suite: Path, request: RunRequest
 ) -> Iterator[tuple[RunPlan, Iterable[PlannedTask]]]:
     """Yield the plan of a suite's run, or the plan of each run that grades a file of answers with a
     rubric.
@@ -115,27 +113,25 @@ def _planned(
     from assay.app.runs.start import tasks_of
     from assay.app.suites import default_rubric, rubric_of_file
     from assay.cli.run import import_answers, looked_ahead
-    from assay.domain.review_sample import parsed_rule
 
-    rubric = None if options["rubric"] is None else rubric_of_file(opened, options["rubric"])
+    rubric = None if request.rubric is None else rubric_of_file(opened, request.rubric)
     of_answers = default_rubric(opened) if rubric is None else rubric
     if of_answers is None or not is_raw(suite):
-        loaded, chosen, ahead = looked_ahead(opened, suite, options, rubric)
+        loaded, chosen, ahead = looked_ahead(opened, suite, request, rubric)
         for note in ahead.notes:
             tell(f"note: {note}")
         yield ahead.plan, tasks_of(loaded, chosen, ahead.plan)
         return
-    judge = options["judge"] or opened.settings.values["judge"]
-    review = None if options["review"] is None else parsed_rule(options["review"], where="--review")
-    for run in import_answers(opened, [suite], options):
+    judge = request.judge or opened.settings.values["judge"]
+    for run in import_answers(opened, [suite], request):
         budget = opened.settings.values["budget"]
-        gradings = 1 if options["trials"] is None else options["trials"]
+        gradings = 1 if request.trials is None else request.trials
         regraded = regrading.planned(
             opened,
             run,
             judge=judge,
             rubric=of_answers,
-            review=review,
+            review=request.review_rule,
             gradings=gradings,
             budget_usd=budget,
         )
@@ -171,6 +167,7 @@ def execute(
     COMMAND gets -i and -o.
     """
     from assay.app.runs import batch as batches
+    from assay.app.runs.run_request import RunRequest
 
     with workspace(store) as opened, progress_on(sys.stderr) as listener:
         if run_id is not None:
@@ -179,7 +176,7 @@ def execute(
             if not batches.waits(opened.archive.runs.matching(Selection(runs=(run_id,)))[0]):
                 batches.submit_stored(opened, run_id, by_files=True, listener=listener)
         elif suite is not None:
-            for plan, tasks in _planned(opened, suite, _PLAIN):
+            for plan, tasks in _planned(opened, suite, RunRequest()):
                 run_id = batches.submit(
                     opened, plan, tasks, by_files=True, listener=listener
                 ).result.summary.id
@@ -223,10 +220,12 @@ def status(run_id: str | None, store: str | None, as_json: bool) -> int:
 @common
 def collect(
     run_ids: tuple[str, ...],
+    watch: bool,
+    every_s: float | None,
     results: tuple[Path, ...],
+    to_file: Path | None,
     store: str | None,
     as_json: bool,
-    **how: Any,
 ) -> int:
     """Store the answers of finished jobs and send the next requests, for each RUN or for all
     waiting runs.
@@ -238,7 +237,13 @@ def collect(
     _collect_garbage_rarely()
     with workspace(store) as opened:
         done = batches.collect_all(
-            opened, run_ids, results=results, listening=lambda: progress_on(sys.stderr), **how
+            opened,
+            run_ids,
+            watch=watch,
+            every_s=every_s,
+            to_file=to_file,
+            results=results,
+            listening=lambda: progress_on(sys.stderr),
         )
     return _show(done, as_json=as_json)
 

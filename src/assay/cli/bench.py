@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from statistics import mean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -107,7 +107,6 @@ def bench(
     mint_output: str,
     store: str | None,
     as_json: bool,
-    **_: Any,
 ) -> int:
     """Let agents work on each SCENARIO of SUITE in sandboxed copies of its repository, and grade
     the results.

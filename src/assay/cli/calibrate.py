@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -55,12 +56,15 @@ _WHY_NOT = {
 @common
 def calibrate(
     model: str | None,
+    samples: Path | None,
+    with_built_in: bool,
+    suite: Path | None,
+    repeat: int,
     budget: float | None,
     dry_run: bool,
     as_list: bool,
     store: str | None,
     as_json: bool,
-    **how: Any,
 ) -> int:
     """Measure the judge MODEL against references with known scores, and against people's
     corrections.
@@ -70,7 +74,7 @@ def calibrate(
     """
     from assay.app.calibration import calibration_documents, measure
 
-    if how["with_built_in"] and how["samples"] is None:
+    if with_built_in and samples is None:
         raise click.UsageError("--built-in needs --samples.", click.get_current_context())
     with workspace(store, budget=budget) as opened:
         if as_list:
@@ -84,11 +88,26 @@ def calibrate(
             raise click.UsageError(usage, click.get_current_context())
         cap = opened.settings.values["budget"]
         if dry_run:
-            return _say_estimate(
-                measure.foreseen(opened, model, **how, budget_usd=cap), cap, as_json=as_json
+            ahead = measure.foreseen(
+                opened,
+                model,
+                samples=samples,
+                with_built_in=with_built_in,
+                suite=suite,
+                repeat=repeat,
+                budget_usd=cap,
             )
+            return _say_estimate(ahead, cap, as_json=as_json)
         try:
-            done = measure.calibrate(opened, model, **how, budget_usd=cap)
+            done = measure.calibrate(
+                opened,
+                model,
+                samples=samples,
+                with_built_in=with_built_in,
+                suite=suite,
+                repeat=repeat,
+                budget_usd=cap,
+            )
         except Unanswered as error:
             complain(str(error), as_json=as_json)
             return 1

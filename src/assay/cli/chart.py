@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from assay.cli.options import chart_file, common, filters, selection, workspace
+from assay.cli.options import chart_file, common, filters, workspace
 from assay.cli.output import answer
 from assay.domain.errors import InputError
+
+if TYPE_CHECKING:
+    from assay.domain.selection import Selection
 
 
 @click.command()
@@ -23,14 +26,14 @@ from assay.domain.errors import InputError
 @filters
 @common
 def chart(
-    kind: str, output: str, dark: bool, store: str | None, as_json: bool, **chosen: Any
+    kind: str, output: str, dark: bool, selection: Selection, store: str | None, as_json: bool
 ) -> int:
     """Draw approved results: scores with intervals, ranks, all pairs, or single trials."""
     from assay.app.statistics import charts, results
 
     path = chart_file(output)
     with workspace(store) as opened:
-        ranking = results.rank(opened, selection(chosen))
+        ranking = results.rank(opened, selection)
     drawing = charts.chart_of(ranking, kind)
     if not drawing.rows:
         read = results.wording.runs_line(ranking.basis.read)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
 
 import click
 
-from assay.cli.options import Command, common, event_options, workspace
+from assay.cli.options import REASON, REVIEWER, common, workspace
 from assay.cli.output import counted, print_json, say
+from assay.cli.requests import record_of
 from assay.domain.lifecycle import DECIDED
 
 if TYPE_CHECKING:
@@ -16,76 +18,92 @@ if TYPE_CHECKING:
     from assay.domain.selection import RunSummary
 
 
-def _taking_out(command: Command) -> Command:
-    """Add the options shared by `assay delete` and `assay archive`."""
-    for name, target, about in (
-        ("--list", "listed", "List the runs that were removed and restored."),
-        ("--undo", "undo", "Bring runs back as they were."),
-        ("--yes", "yes", "Do not ask for confirmation."),
-    ):
-        command = click.option(name, target, is_flag=True, help=about)(command)
-    return click.argument("runs", metavar="RUN…", nargs=-1)(event_options(command))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Removal:
+    """Options of `assay delete` and `assay archive`."""
+
+    runs: tuple[str, ...]
+    yes: bool
+    undo: bool
+    listed: bool
+    reason: str
+    reviewer: str | None
+
+
+_taking_out: Final = record_of(
+    _Removal,
+    click.argument("runs", metavar="RUN…", nargs=-1),
+    REASON,
+    REVIEWER,
+    click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
+    click.option("--undo", is_flag=True, help="Bring runs back as they were."),
+    click.option(
+        "--list", "listed", is_flag=True, help="List the runs that were removed and restored."
+    ),
+    into="wanted",
+)
 
 
 @click.command()
 @_taking_out
 @common
-def delete(runs: tuple[str, ...], store: str | None, as_json: bool, **how: Any) -> int:
+def delete(wanted: _Removal, store: str | None, as_json: bool) -> int:
     """Take runs out of every list, statistic and export.
 
     Their results and reviews stay in the store, and their files in the results folder move to
     `_assay/deleted`. `--undo` brings a run back, even one that a later import replaced. The audit
     log records who deleted it, when and why.
     """
-    return _take_out("delete", runs, store, as_json=as_json, **how)
+    return _take_out("delete", wanted, store, as_json=as_json)
 
 
 @click.command()
 @_taking_out
 @common
-def archive(runs: tuple[str, ...], store: str | None, as_json: bool, **how: Any) -> int:
+def archive(wanted: _Removal, store: str | None, as_json: bool) -> int:
     """Take runs out of lists and statistics, but keep them readable by id.
 
     Commands still read an archived run if you give its id, such as `assay show RUN` and `assay
     stats --run RUN`; nothing can change it. `--undo` brings a run back. The audit log records who
     archived it, when and why.
     """
-    return _take_out("archive", runs, store, as_json=as_json, **how)
+    return _take_out("archive", wanted, store, as_json=as_json)
 
 
 def _take_out(
-    verb: str,
-    runs: tuple[str, ...],
-    store: str | None,
-    *,
-    as_json: bool,
-    yes: bool,
-    undo: bool,
-    listed: bool,
-    **event: Any,
+    verb: Literal["delete", "archive"], wanted: _Removal, store: str | None, *, as_json: bool
 ) -> int:
     from assay.app.registry import removal
 
     archived = verb == "archive"
-    if bool(runs) == listed:
+    if bool(wanted.runs) == wanted.listed:
         raise click.UsageError(
             f"give the ids of the runs to {verb}, or list the {verb}d runs with --list."
         )
     with workspace(store) as opened:
-        if listed:
+        if wanted.listed:
             events = tuple(
                 each
                 for each in removal.events(opened)
                 if not archived or each.verb in ("archive", "restore")
             )
-        elif undo:
-            events = tuple(removal.restore(opened, run, **event, archived=archived) for run in runs)
+        elif wanted.undo:
+            events = tuple(
+                removal.restore(
+                    opened, run, reason=wanted.reason, reviewer=wanted.reviewer, archived=archived
+                )
+                for run in wanted.runs
+            )
         else:
-            leaving = removal.runs_to_take_out(opened, runs)
-            if not yes:
+            leaving = removal.runs_to_take_out(opened, wanted.runs)
+            if not wanted.yes:
                 _ask(verb, leaving)
             events = removal.take_out(
-                opened, [run.id for run in leaving], **event, archived=archived
+                opened,
+                [run.id for run in leaving],
+                reason=wanted.reason,
+                reviewer=wanted.reviewer,
+                archived=archived,
             )
     if as_json:
         print_json(removal.events_document(events))

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from assay.cli.format_list import ListsExporters
-from assay.cli.options import (
-    common,
-    filters,
-    margin_option,
-    require_vetted_option,
-    selection,
-    workspace,
-)
+from assay.cli.options import common, filters, margin_option, require_vetted_option, workspace
 from assay.cli.output import counted, print_json, tell, visible
 
 if TYPE_CHECKING:
     from assay.app.exports.exporters import Exported
+    from assay.domain.selection import Selection
 
 
 @click.command(cls=ListsExporters)
@@ -51,10 +45,16 @@ if TYPE_CHECKING:
 def export(
     format: str,  # noqa: A002 # the contract's word for it
     output: str | None,
+    everything: bool,
+    anonymise: bool,
+    threshold: float | None,
+    against: str | None,
+    margin: float | None,
+    force: bool,
     require: str | None,
+    selection: Selection,
     store: str | None,
     as_json: bool,
-    **chosen: Any,
 ) -> int:
     """Write approved results in one of the formats that are listed below."""
     from assay.app.exports import export as exporting
@@ -68,11 +68,16 @@ def export(
         request = ExportRequest(
             workspace=opened,
             format=format,
-            selection=selection(chosen),
+            selection=selection,
+            everything=everything,
+            anonymise=anonymise,
+            threshold=threshold,
+            against=against,
+            margin=margin,
+            force=force,
             output=None if output is None else Path(output),
             write=texts.append if in_field else _to_stdout,
             vetted=require is not None,
-            **chosen,  # without the filters, which `selection` removed
         )
         exported = exporting.export(request)
     if as_json and (output is not None or format == "results"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -60,11 +60,21 @@ _EVERY_S = 2.0
 @common
 def import_command(
     paths: tuple[Path, ...],
+    format: str,  # noqa: A002 # the contract's word for it
+    mapping: Path | None,
+    run_name: str | None,
+    candidate: str | None,
+    dataset: str | None,
+    inputs: tuple[Path, ...],
+    logs: tuple[Path, ...],
+    criteria: Path | None,
+    model_info: Path | None,
+    fields: Path | None,
     no_copy: bool,
+    move: bool,
     rebuild: bool,
     store: str | None,
     as_json: bool,
-    **given: Any,
 ) -> int:
     """Import results made elsewhere: batch output, score tables, sets, other harnesses' logs.
 
@@ -76,7 +86,20 @@ def import_command(
     from assay.app.imports.importer import import_paths
     from assay.app.imports.options import ImportOptions, import_document
 
-    options = ImportOptions(copy=not no_copy, **given)
+    options = ImportOptions(
+        format=format,
+        mapping=mapping,
+        run_name=run_name,
+        candidate=candidate,
+        dataset=dataset,
+        inputs=inputs,
+        logs=logs,
+        criteria=criteria,
+        model_info=model_info,
+        fields=fields,
+        copy=not no_copy,
+        move=move,
+    )
     if rebuild:
         if len(paths) != 1 or options != ImportOptions():
             raise click.UsageError(

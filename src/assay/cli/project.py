@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -74,11 +74,17 @@ if TYPE_CHECKING:
 def init(
     folder: Path,
     rubric: str | None,
+    scenario: str | None,
+    example: str | None,
+    specialist: str | None,
     rows: Path | None,
+    prompts: tuple[str, ...],
+    models: tuple[str, ...],
+    judge: str | None,
+    mapped: tuple[str, ...],
     yes: bool,
     store: str | None,
     as_json: bool,
-    **candidates: Any,
 ) -> int:  # every command takes --store
     """Create a project in DIR with a suite that runs without a key, or a suite for a table, a
     scenario or a specialist.
@@ -87,11 +93,9 @@ def init(
     from assay.app.scaffold import start_project, start_scenario, start_specialist
 
     go = "" if folder == Path() else f"cd {folder} && "
-    scenario, example, specialist = (
-        candidates.pop(name) for name in ("scenario", "example", "specialist")
-    )
+    of_table = bool(prompts or models or judge or mapped)
     if specialist is not None:
-        if rubric or rows is not None or scenario or example or any(candidates.values()):
+        if rubric or rows is not None or scenario or example or of_table:
             raise InputError(
                 "--specialist", "creates one template.", remedy="Leave the other options out."
             )
@@ -103,7 +107,7 @@ def init(
             as_json=as_json,
         )
     if scenario is not None:
-        if rubric or rows is not None or any(candidates.values()):
+        if rubric or rows is not None or of_table:
             raise InputError(
                 "--scenario", "creates one scenario.", remedy="Use no other option than --example."
             )
@@ -125,11 +129,13 @@ def init(
                 "writes a single suite next to FILE.",
                 remedy="Leave DIR and --rubric out.",
             )
-        proposal = table_suite.propose(rows, **candidates)
+        proposal = table_suite.propose(
+            rows, prompts=prompts, models=models, judge=judge, mapped=mapped
+        )
         return _write_suite(
             proposal, ask=not (yes or as_json) and sys.stdin.isatty(), store=store, as_json=as_json
         )
-    if any(candidates.values()):
+    if of_table:
         raise InputError(
             "--prompt, --model, --judge and --map",
             "need --from.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,11 +13,10 @@ from assay.cli.output import asked, counted, exit_of, print_json, say, say_resul
 from assay.cli.progress import progress_on
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from assay.app.runs.regrade import Regraded, RegradePlan
     from assay.app.runs.run_documents import RegradeDocument, RegradePlanDocument
     from assay.app.workspace import Workspace
+    from assay.domain.review_sample import ReviewRule
     from assay.domain.suite import Rubric
 
 _SHOWN = 30
@@ -43,12 +42,15 @@ _SHOWN = 30
 @common
 def regrade(
     run_id: str,
+    judge: str | None,
     suite: Path | None,
+    score: str | None,
     rubric: Path | None,
+    stage: str | None,
     budget: float | None,
+    dry_run: bool,
     store: str | None,
     as_json: bool,
-    **options: Any,
 ) -> int:
     """Grade the stored responses of RUN again; no candidate is called again.
 
@@ -59,7 +61,17 @@ def regrade(
 
     with workspace(store, budget=budget) as opened:
         wanted = None if rubric is None else rubric_of_file(opened, rubric)
-        document = grade_again(opened, run_id, wanted, options, suite=suite, as_json=as_json)
+        document = grade_again(
+            opened,
+            run_id,
+            wanted,
+            judge=judge,
+            suite=suite,
+            score=score,
+            dry_run=dry_run,
+            stage=stage,
+            as_json=as_json,
+        )
     if as_json:
         print_json(document)
     return exit_of(document)
@@ -69,25 +81,23 @@ def grade_again(
     opened: Workspace,
     run_id: str,
     rubric: Rubric | None,
-    options: Mapping[str, Any],
     *,
+    judge: str | None,
     suite: Path | None = None,
+    score: str | None = None,
+    review: ReviewRule | None = None,
+    trials: int | None = None,
+    dry_run: bool,
+    stage: str | None,
     as_json: bool,
 ) -> RegradeDocument | RegradePlanDocument:
     """Grade a run's responses again and print the result.
 
-    `judge`, `stage`, `review` and `dry_run` are options of the command. `trials`: times that each
-    judge grades an answer.
+    `trials`: times that each judge grades an answer.
     """
     from assay.app.runs import regrade as regrading, run_documents
-    from assay.domain.review_sample import parsed_rule
 
     cap = opened.settings.values["budget"]
-    score = options.get("score")
-    judge = options["judge"]
-    review = (
-        None if options.get("review") is None else parsed_rule(options["review"], where="--review")
-    )
     ahead = regrading.planned(
         opened,
         run_id,
@@ -96,13 +106,13 @@ def grade_again(
         rubric=rubric,
         score=score,
         review=review,
-        gradings=1 if options.get("trials") is None else options["trials"],
+        gradings=1 if trials is None else trials,
         budget_usd=cap,
     )
-    if options["dry_run"]:
+    if dry_run:
         return _estimated(ahead, as_json=as_json)
     with progress_on(sys.stderr) as listener:
-        only = options["stage"] is not None
+        only = stage is not None
         regraded = regrading.regrade(
             opened, run_id, ahead=ahead, only_structure=only, listener=listener
         )

@@ -23,6 +23,8 @@ from assay.domain.suite import PERSON
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
+    from assay.domain.failure import Failure
+    from assay.domain.identifiers import TrialKey
     from assay.domain.review import ReviewEvent
 
 
@@ -205,7 +207,14 @@ def correct(
 @_reviewer
 @common
 def rerun(
-    assessment_id: str, force: bool, responses: bool, store: str | None, as_json: bool, **how: Any
+    assessment_id: str,
+    note: str,
+    reason: str,
+    force: bool,
+    responses: bool,
+    reviewer: str | None,
+    store: str | None,
+    as_json: bool,
 ) -> int:
     """Judge a trial again from its stored responses, and wait for the result.
 
@@ -216,16 +225,24 @@ def rerun(
 
     with workspace(store) as opened:
         trial = decisions.trial_key(assessment_id)
-        reason = how["reason"] or how["note"]
-        if force and not reason.strip():
+        why = reason or note
+        if force and not why.strip():
             raise InputError(
                 "--force", "needs a reason.", remedy="Add --reason TEXT or --note TEXT."
             )
         if trial is not None or responses:
-            return _rerun_trial(opened, assessment_id, as_json=as_json, responses=responses, **how)
+            if trial is None:
+                key = decisions.assessment_key(assessment_id)
+                trial = decisions.assessment(opened, key).row.trial
+            failure = asyncio.run(
+                rerun_.rerun_trial(
+                    opened, trial, note=note, reason=reason, responses=responses, reviewer=reviewer
+                )
+            )
+            return _say_trial(opened, trial, failure, as_json=as_json)
         key = decisions.assessment_key(assessment_id)
         new, failure = rerun_.rerun_now(
-            opened, key, force=force, **{**how, "reason": reason or "rerun requested"}
+            opened, key, note=note, reason=why or "rerun requested", force=force, reviewer=reviewer
         )
         try:
             new_row = decisions.assessment(opened, new if new is not None else key).row
@@ -240,8 +257,8 @@ def rerun(
     if as_json:
         print_json(row)
     elif failure is not None:
-        why = f"{failure.kind} ({failure.fault}): {failure.detail}"
-        tell(f"the judge failed: {why} {shown_assessment(key)} is unchanged.")
+        problem = f"{failure.kind} ({failure.fault}): {failure.detail}"
+        tell(f"the judge failed: {problem} {shown_assessment(key)} is unchanged.")
     else:
         say(
             f"attempt {row.attempt} is {row.id}, {row.state}; {shown_assessment(key)} is superseded"
@@ -249,13 +266,12 @@ def rerun(
     return int(failure is not None)
 
 
-def _rerun_trial(opened: Workspace, text: str, *, as_json: bool, **how: Any) -> int:
-    from assay.app.review import decisions, rerun as rerun_, review_documents
+def _say_trial(
+    opened: Workspace, trial: TrialKey, failure: Failure | None, *, as_json: bool
+) -> int:
+    """Print the assessments of a trial that was run again, or its failure."""
+    from assay.app.review import decisions, review_documents
 
-    trial = decisions.trial_key(text)
-    if trial is None:
-        trial = decisions.assessment(opened, decisions.assessment_key(text)).row.trial
-    failure = asyncio.run(rerun_.rerun_trial(opened, trial, **how))
     rows = [
         review_documents.assessment_row(row)
         for row in decisions.assessments(opened, Selection(), trial=trial)

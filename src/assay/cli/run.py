@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from assay.app.runs.execution import RunResult
     from assay.app.runs.preflight import LookAhead
     from assay.app.runs.run_documents import DryRunDocument, RunResultDocument
+    from assay.app.runs.run_request import RunRequest
     from assay.app.workspace import Workspace
     from assay.domain.review import Approvals
+    from assay.domain.run import RunOptions
     from assay.domain.selection import RunSummary
-    from assay.domain.suite import Rubric
+    from assay.domain.suite import Rubric, Suite
 
 _BUDGET = click.option(
     "--budget",
@@ -57,36 +59,44 @@ _BUDGET = click.option(
 @keys_over_http
 @without_sandbox
 @common
-def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: Any) -> int:
+def run(
+    suites: tuple[Path, ...],
+    request: RunRequest,
+    concurrency: int | None,
+    dry_run: bool,
+    show_prompt: bool,
+    stage: str | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
     """Run each SUITE: ask every candidate, grade every trial, and store the results.
 
     A set file is a suite too; its judge comes from --judge or from assay.yaml. Each call creates a
     new run.
     """
-    show_prompt, dry_run = options.pop("show_prompt"), options.pop("dry_run")
     if show_prompt and not dry_run:
         raise click.UsageError("--show-prompt needs --dry-run.", click.get_current_context())
     documents: list[Any] = []
     code = 0
-    with workspace(store, concurrency=options["concurrency"], budget=options["budget"]) as opened:
+    with workspace(store, concurrency=concurrency, budget=request.budget) as opened:
         # All suites are checked before the first call, so that no suite fails its checks after
         # others have cost money.
         from assay.app.suites import default_rubric, rubric_of_file
 
         others = tuple(suites)
-        rubric = None if options["rubric"] is None else rubric_of_file(opened, options["rubric"])
+        rubric = None if request.rubric is None else rubric_of_file(opened, request.rubric)
         of_answers = default_rubric(opened) if rubric is None else rubric
         if of_answers is not None:
-            wanted = {**options, "dry_run": dry_run}
-            others, documents = _judge_raw(opened, suites, of_answers, wanted, as_json=as_json)
+            others, documents = _judge_raw(
+                opened, suites, of_answers, request, dry_run=dry_run, stage=stage, as_json=as_json
+            )
             code = max((exit_of(document) for document in documents), default=0)
-        aheads = [looked_ahead(opened, path, options, rubric) for path in others]
+        aheads = [looked_ahead(opened, path, request, rubric) for path in others]
         for suite, chosen, ahead in aheads:
             if dry_run:
                 documents.append(_dry_run(ahead, show_prompt=show_prompt, as_json=as_json))
                 continue
             try:
-                stage = options["stage"]
                 documents.append(
                     _run_one(opened, suite, chosen, ahead, stage=stage, as_json=as_json)
                 )
@@ -212,12 +222,14 @@ def _steered(summary: RunSummary, given: Approvals, *, as_json: bool, message: s
 @common
 def extend(
     run_id: str,
+    more_trials: int,
+    until_approved: int | None,
     candidates: tuple[str, ...],
+    review: str | None,
     budget: float | None,
     yes: bool,
     store: str | None,
     as_json: bool,
-    **additions: Any,
 ) -> int:
     """Add trials or candidates to RUN, or enlarge its review sample.
 
@@ -233,12 +245,14 @@ def extend(
             result = extension.extend(
                 opened,
                 run_id,
+                more_trials=more_trials,
+                until_approved=until_approved,
                 candidates=tuple(model_candidate(opened, name) for name in candidates),
+                review=review,
                 budget_usd=budget,
                 discard_reviews=True,
                 listener=listener,
                 announce=lambda estimate: tell(f"{run_id}: {asked(estimate)}"),
-                **additions,
             )
     return _show(result, as_json=as_json)
 
@@ -256,8 +270,10 @@ def _judge_raw(
     opened: Workspace,
     paths: Sequence[Path],
     rubric: Rubric,
-    options: dict[str, Any],
+    request: RunRequest,
     *,
+    dry_run: bool,
+    stage: str | None,
     as_json: bool,
 ) -> tuple[tuple[Path, ...], list[Any]]:
     """Import files of answers and grade each imported run; return the other files and the
@@ -267,23 +283,38 @@ def _judge_raw(
     from assay.cli.regrade import grade_again
 
     raw = [path for path in paths if is_raw(path)]
-    runs = import_answers(opened, raw, options) if raw else ()
-    wanted = {**options, "judge": options["judge"] or opened.settings.values["judge"]}
+    runs = import_answers(opened, raw, request) if raw else ()
     others = tuple(path for path in paths if path not in raw)
-    return others, [grade_again(opened, run, rubric, wanted, as_json=as_json) for run in runs]
+    documents = [
+        grade_again(
+            opened,
+            run,
+            rubric,
+            judge=request.judge or opened.settings.values["judge"],
+            review=request.review_rule,
+            trials=request.trials,
+            dry_run=dry_run,
+            stage=stage,
+            as_json=as_json,
+        )
+        for run in runs
+    ]
+    return others, documents
 
 
-def import_answers(
-    opened: Workspace, paths: Sequence[Path], options: dict[str, Any]
-) -> Sequence[str]:
+def import_answers(opened: Workspace, paths: Sequence[Path], request: RunRequest) -> Sequence[str]:
     """Import files of answers and return the ids of their runs; raises UsageError for options that
     do not apply.
     """
     from assay.app.imports.raw_answers import import_raw
 
-    unfit = [name for name in ("candidates", "benchmark", "batch_id", "limit") if options[name]]
-    if unfit:
-        option = "--candidate" if unfit[0] == "candidates" else "--" + unfit[0].replace("_", "-")
+    unfit = {
+        "--candidate": request.candidates,
+        "--benchmark": request.benchmark,
+        "--batch-id": request.batch_id,
+        "--limit": request.limit,
+    }
+    for option in (option for option, value in unfit.items() if value):
         raise click.UsageError(
             f"{option} does not apply to {paths[0]}, which already holds the answers. Leave the option out."
         )
@@ -294,14 +325,13 @@ def import_answers(
 
 
 def looked_ahead(
-    opened: Workspace, path: Path, options: dict[str, Any], rubric: Rubric | None
-) -> tuple[Any, Any, LookAhead]:
+    opened: Workspace, path: Path, request: RunRequest, rubric: Rubric | None
+) -> tuple[Suite, RunOptions, LookAhead]:
     """Return a suite, its run options, and the planned calls with their cost."""
     from assay.app.runs import preflight
-    from assay.domain.review_sample import parsed_rule
     from assay.domain.run import RunOptions
 
-    suite = preflight.load(opened, path, judge=options["judge"])
+    suite = preflight.load(opened, path, judge=request.judge)
     if rubric is not None:
         suite = replace(suite, rubric=rubric, review=rubric.review or suite.review)
     values = opened.settings.values
@@ -309,25 +339,23 @@ def looked_ahead(
         opened,
         suite,
         RunOptions(
-            trials=options["trials"],
+            trials=request.trials,
             concurrency=values["concurrency"],
-            benchmark=options["benchmark"],
-            batch_id=options["batch_id"],
+            benchmark=request.benchmark,
+            batch_id=request.batch_id,
             budget_usd=values["budget"],
-            limit=options["limit"],
-            review=None
-            if options["review"] is None
-            else parsed_rule(options["review"], where="--review"),
+            limit=request.limit,
+            review=request.review_rule,
         ),
-        candidates=options["candidates"],
+        candidates=request.candidates,
     )
     return suite, chosen, preflight.look_ahead(opened, suite, chosen)
 
 
 def _run_one(
     opened: Workspace,
-    suite: Any,
-    chosen: Any,
+    suite: Suite,
+    chosen: RunOptions,
     ahead: LookAhead,
     *,
     stage: str | None,

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
-from assay.cli.options import (
-    common,
-    filters,
-    margin_option,
-    require_vetted_option,
-    selection,
-    workspace,
-)
+from assay.cli.options import common, filters, margin_option, require_vetted_option, workspace
 from assay.cli.output import answer, print_json, say, say_table
 from assay.domain.amounts import money
 
@@ -36,6 +29,7 @@ if TYPE_CHECKING:
         RankingDocument,
         StrengthsDocument,
     )
+    from assay.domain.selection import Selection
     from assay.statistics.ranking import RankedPair
     from assay.statistics.warnings import Caution
 
@@ -61,20 +55,19 @@ _MARGIN: Final = margin_option(
 @click.option("--by-task", is_flag=True, help="Also list the score of each candidate on each task.")
 @filters
 @common
-def stats(by_task: bool, store: str | None, as_json: bool, **chosen: Any) -> int:
+def stats(selection: Selection, by_task: bool, store: str | None, as_json: bool) -> int:
     """Show each candidate's mean over tasks with its interval, from the trials that count."""
     from assay.app.review.double_review import what_waits
     from assay.app.statistics import results, statistics_documents
     from assay.app.statistics.basis import basis_of
 
-    filtered = selection(chosen)
     with workspace(store) as opened:
-        basis = basis_of(opened, filtered)
-        scores = results.stats(opened, filtered, basis=basis)
+        basis = basis_of(opened, selection)
+        scores = results.stats(opened, selection, basis=basis)
         if as_json:
             print_json(statistics_documents.scores_document(scores))
         else:
-            ranking = results.rank(opened, filtered, basis=basis)
+            ranking = results.rank(opened, selection, basis=basis)
             waits = (
                 what_waits(opened, basis.chosen.selection)
                 if basis.excluded.awaiting_review and not basis.n_trials
@@ -100,18 +93,18 @@ def stats(by_task: bool, store: str | None, as_json: bool, **chosen: Any) -> int
 def compare(
     a: str,
     b: str,
+    selection: Selection,
     scope: str,
     margin: float | None,
     store: str | None,
     as_json: bool,
-    **chosen: Any,
 ) -> int:
     """Compare A and B: which is better, by how much, and how certain that is."""
     from assay.app.statistics import results, statistics_documents
 
     with workspace(store) as opened:
         compared = results.compare(
-            opened, selection(chosen), a, b, scope=results.SCOPES[scope], margin=margin
+            opened, selection, a, b, scope=results.SCOPES[scope], margin=margin
         )
     document = statistics_documents.comparison_document(compared)
     return answer(document, lambda: _say_contrast(compared, document), as_json=as_json)
@@ -122,16 +115,16 @@ def compare(
 @_MARGIN
 @filters
 @common
-def rank(scope: str, margin: float | None, store: str | None, as_json: bool, **chosen: Any) -> int:
+def rank(
+    selection: Selection, scope: str, margin: float | None, store: str | None, as_json: bool
+) -> int:
     """Rank all candidates with the ranks that the data support, and compare all pairs with Holm's
     correction.
     """
     from assay.app.statistics import results, statistics_documents
 
     with workspace(store) as opened:
-        ranking = results.rank(
-            opened, selection(chosen), scope=results.SCOPES[scope], margin=margin
-        )
+        ranking = results.rank(opened, selection, scope=results.SCOPES[scope], margin=margin)
     document = statistics_documents.ranking_document(ranking)
     return answer(document, lambda: _say_ranks(ranking, document), as_json=as_json)
 
@@ -145,7 +138,7 @@ def rank(scope: str, margin: float | None, store: str | None, as_json: bool, **c
 @filters
 @common
 def plan(
-    detect: float, power: str, scope: str, store: str | None, as_json: bool, **chosen: Any
+    selection: Selection, detect: float, power: str, scope: str, store: str | None, as_json: bool
 ) -> int:
     """Estimate how many more tasks or trials would show a difference of D, with their cost and
     reviews.
@@ -155,7 +148,7 @@ def plan(
     surely = planning.parsed_power(power)
     with workspace(store) as opened:
         needed = planning.plan(
-            opened, selection(chosen), detect=detect, power=surely, scope=results.SCOPES[scope]
+            opened, selection, detect=detect, power=surely, scope=results.SCOPES[scope]
         )
     return answer(
         statistics_documents.power_plan_document(needed), lambda: _say_plan(needed), as_json=as_json
@@ -189,9 +182,9 @@ def gate(
     on_undecided: Literal["pass", "fail"],
     margin: float | None,
     require: str | None,
+    selection: Selection,
     store: str | None,
     as_json: bool,
-    **chosen: Any,
 ) -> int:
     """Exit 0 if A is shown to be at most D worse than B, or than A in earlier runs, and 3 if A is
     shown to be worse.
@@ -211,12 +204,10 @@ def gate(
     with workspace(store) as opened:
         if baseline is not None:
             outcome = earlier.gate_baseline(
-                opened, selection(chosen), a, baseline=baseline, margin=margin, vetted=vetted
+                opened, selection, a, baseline=baseline, margin=margin, vetted=vetted
             )
         else:
-            outcome = results.gate(
-                opened, selection(chosen), a, str(b), margin=margin, vetted=vetted
-            )
+            outcome = results.gate(opened, selection, a, str(b), margin=margin, vetted=vetted)
     document = statistics_documents.gate_document(outcome, on_undecided)
     answer(document, lambda: _say_gate(outcome, document), as_json=as_json)
     if outcome.outcome == "undecided" and os.environ.get("GITHUB_ACTIONS") == "true":

@@ -142,11 +142,13 @@ def calibrate(
     workspace: Workspace,
     model: str,
     *,
+    samples: Path | None = None,
+    with_built_in: bool = False,
+    suite: Path | None = None,
     repeat: int = 1,
     budget_usd: float | None = None,
     stopper: stopper_.Stopper | None = None,
     answered: Callable[[int, int], None] | None = None,
-    **wanted: Any,
 ) -> Calibrated:
     """Calibrate a judge and store the result.
 
@@ -169,7 +171,15 @@ def calibrate(
         Unanswered: the judge scored no reference. The calibration is not stored, because corrected
             grades alone do not show how the judge grades with its current settings.
     """
-    ahead = foreseen(workspace, model, repeat=repeat, budget_usd=budget_usd, **wanted)
+    ahead = foreseen(
+        workspace,
+        model,
+        samples=samples,
+        with_built_in=with_built_in,
+        suite=suite,
+        repeat=repeat,
+        budget_usd=budget_usd,
+    )
     setting, references = ahead.setting, ahead.references
     paid = _paid(workspace, setting, references, repeat=repeat)
     replies = ReferenceReplies(

@@ -79,15 +79,25 @@ def run(
     options: RunOptions,
     *,
     ahead: LookAhead | None = None,
-    **how: Any,
+    listener: Listener = nobody,
+    stopper: Stopper | None = None,
+    only_structure: bool = False,
 ) -> RunResult:
-    """Plan, store and execute a run with the arguments of `carry_out`.
+    """Plan, store and execute a run; the other arguments as in `carry_out`.
 
     Each call creates a new run, even for the same suite.
     """
     ahead = ahead or look_ahead(workspace, suite, options)
     plan = write_down(workspace, suite, options, ahead)
-    return carry_out(workspace, plan, retry_failed=False, ahead=ahead.estimate.ahead, **how)
+    return carry_out(
+        workspace,
+        plan,
+        retry_failed=False,
+        listener=listener,
+        stopper=stopper,
+        only_structure=only_structure,
+        ahead=ahead.estimate.ahead,
+    )
 
 
 def write_down(
@@ -98,7 +108,12 @@ def write_down(
 
 
 def resume(
-    workspace: Workspace, run_id: str, *, budget_usd: float | None = None, **how: Any
+    workspace: Workspace,
+    run_id: str,
+    *,
+    budget_usd: float | None = None,
+    listener: Listener = nobody,
+    stopper: Stopper | None = None,
 ) -> RunResult:
     """Execute a run's unfinished and failed trials; `budget_usd` replaces its budget and includes
     its cost so far.
@@ -107,7 +122,7 @@ def resume(
     if budget_usd is not None:
         plan = with_budget(workspace, plan, result_of(workspace, plan.id).summary, budget_usd)
         workspace.journal.extend_run(plan, ())
-    result = carry_out(workspace, plan, retry_failed=True, **how)
+    result = carry_out(workspace, plan, retry_failed=True, listener=listener, stopper=stopper)
     if plan.regrade_of is not None and keep_reviews(workspace, plan):
         return replace(
             result_of(workspace, plan.id),

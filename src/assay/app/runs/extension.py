@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from assay.app.review.lottery import stored_lottery
 from assay.app.runs.budget import with_budget
@@ -37,20 +37,33 @@ def extend(
     run_id: str,
     *,
     candidates: tuple[CandidateSpec, ...] = (),
+    more_trials: int = 0,
+    until_approved: int | None = None,
+    budget_usd: float | None = None,
+    review: str | None = None,
+    announce: Callable[[CostEstimate], None] | None = None,
     discard_reviews: bool = False,
     listener: Listener = nobody,
-    **additions: Any,
 ) -> RunResult:
     """Add trials or candidates to a run. Candidates are not called again for stored responses.
 
-    `discard_reviews`: True to accept that a new candidate discards the reviews of joint grades.
-    `additions`: see `add_to`. Raises Refused if the extension would discard reviews and
+    `discard_reviews`: True to accept that a new candidate discards the reviews of joint grades. The
+    other arguments as in `add_to`. Raises Refused if the extension would discard reviews and
     `discard_reviews` is False.
     """
     if candidates and not discard_reviews and (replaced := decisions_replaced(workspace, run_id)):
         remedy = "Pass discard_reviews=True to accept this; on the command line, add --yes."
         raise Refused(run_id, discarding(replaced), remedy=remedy)
-    plan = add_to(workspace, run_id, candidates=candidates, **additions)
+    plan = add_to(
+        workspace,
+        run_id,
+        more_trials=more_trials,
+        until_approved=until_approved,
+        candidates=candidates,
+        budget_usd=budget_usd,
+        review=review,
+        announce=announce,
+    )
     return carry_out(workspace, plan, retry_failed=False, listener=listener)
 
 

@@ -175,27 +175,42 @@ class LiveReports:
         self._kept: LRUCache[Selection, _Kept] = LRUCache(maxsize=SCORES_KEPT, getsizeof=_scores_of)
         self._details = _Details()
 
-    def of(self, selection: Selection | ChosenRuns, **pair: Any) -> StatisticsOverview:
-        """Return the overview of a selection.
-
-        `pair`: `a`, `b`, `scope` and `margin` as in `results.compare`.
+    def of(
+        self,
+        selection: Selection | ChosenRuns,
+        *,
+        a: str | None = None,
+        b: str | None = None,
+        scope: str | None = None,
+        margin: float | None = None,
+    ) -> StatisticsOverview:
+        """Return the overview of a selection; the other arguments as in `results.compare`.
 
         Raises `UnknownName` for an unknown run or candidate, and `InputError` for a candidate
         against itself, an invalid margin or runs that may not be pooled.
         """
-        chosen = choose(self._workspace, selection, pair.get("a"), pair.get("b"))
+        chosen = choose(self._workspace, selection, a, b)
         kept = self._at(chosen.selection)
         with kept.lock:
-            overview = kept.overview(chosen, **pair)
+            overview = kept.overview(chosen, a=a, b=b, scope=scope, margin=margin)
         self._keep(chosen.selection, kept)
         return overview
 
-    def behind(self, selection: Selection | ChosenRuns, **pair: Any) -> StatisticsDetails:
+    def behind(
+        self,
+        selection: Selection | ChosenRuns,
+        *,
+        a: str | None = None,
+        b: str | None = None,
+        scope: str | None = None,
+        margin: float | None = None,
+    ) -> StatisticsDetails:
         """Return a selection's details; reads them again if that is quick or the cached details are
         old.
         """
-        chosen = choose(self._workspace, selection, pair.get("a"), pair.get("b"))
-        return self._at(chosen.selection).behind(chosen, **pair)
+        chosen = choose(self._workspace, selection, a, b)
+        kept = self._at(chosen.selection)
+        return kept.behind(chosen, a=a, b=b, scope=scope, margin=margin)
 
     def _at(self, selection: Selection) -> _Kept:
         with self._lock:
