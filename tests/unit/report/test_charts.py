@@ -146,3 +146,12 @@ def test_standard_charts_begin_with_scores() -> None:
         task=["a", "b"], candidate=["ann"] * 2, trial=[1, 1], score=[0.5, 0.7]
     )
     assert [chart.kind for chart in kinds.standard(rank(alone), alone)] == ["forest", "scores"]
+
+
+def test_candidates_of_equal_mean_are_drawn_in_the_order_of_the_table() -> None:
+    names = [f"candidate {n}" for n in range(12)]
+    table = ScoreTable.from_columns(
+        task=["t"] * 12, candidate=names, trial=names, score=[0.7] * 12
+    ).including(names)
+    order = scores.scores(table).settings["order"]
+    assert order == [str(name) for name in table.candidates]

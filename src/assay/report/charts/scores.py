@@ -45,7 +45,8 @@ def scores(table: ScoreTable, *, trials: Callable[[int], str] | None = None) -> 
         if len(rows) == len(table.score)
         else _shown_of(len(rows), len(table.score))
     )
-    order = sorted({str(row["candidate"]) for row in rows}, key=lambda name: -_mean_of(rows, name))
+    names = dict.fromkeys(str(row["candidate"]) for row in rows)
+    order = sorted(names, key=lambda name: -_mean_of(rows, name))
     return Chart(
         kind="scores",
         title="Scores of single trials",
