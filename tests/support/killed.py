@@ -25,9 +25,9 @@ def arm(step: int) -> None:
     write: Callable[..., Any] = Writer._write
     send: Callable[..., Any] = HttpSession.send
 
-    def writing(self: Writer, what: Any) -> Any:
+    def writing(self: Writer, what: Any, *, counts: bool = True) -> Any:
         take()
-        result = write(self, what)
+        result = write(self, what, counts=counts)
         take()
         return result
 

@@ -26,6 +26,7 @@ from assay.store.checking import StoreCheck
 from assay.store.claims.claims import Claims
 from assay.store.claims.process_locks import AdvisoryLocks, FileLocks, OwnerLocks, alone
 from assay.store.database import schema
+from assay.store.database.change_counter import number_of_changes
 from assay.store.database.connections import WAIT_S, Database
 from assay.store.database.identity import identity_of
 from assay.store.database.name_keys import NameKeys
@@ -82,6 +83,11 @@ class Store:
     def identity(self) -> str:
         """Return the store's id: 16 hexadecimal digits."""
         return identity_of(self.database)
+
+    def changes(self) -> int:
+        """Return the number of changes of results that any process has committed."""
+        with self.database.asking() as connection:
+            return number_of_changes(connection)
 
     def close(self) -> None:
         """Release claims, finish writing and close the database; safe to call twice."""
@@ -302,7 +308,7 @@ def _bring_up_to_date(database: Database, *, create: bool) -> None:
         )
     # Migrations write tables anew, to which other tables refer; `staging` turns SQLite's foreign
     # keys off.
-    with database.writing() if version is None else database.staging() as connection:
+    with database.writing_uncounted() if version is None else database.staging() as connection:
         # again: another process may have created or upgraded the store since
         version = _version(connection)
         if version is None:

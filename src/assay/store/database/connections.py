@@ -43,6 +43,7 @@ from assay.domain.errors import (
     StoreError,
 )
 from assay.store.database import schema
+from assay.store.database.change_counter import count_change
 
 T = TypeVar("T")
 
@@ -172,6 +173,16 @@ class Database:
 
         Raises StoreError if the store's file was deleted or replaced since it was opened.
         """
+        with self.writing_uncounted() as connection:
+            # First, so that a copy of a store, which replaces all rows, equals its original.
+            count_change(connection)
+            yield connection
+
+    @contextmanager
+    def writing_uncounted(self) -> Iterator[Connection]:
+        """Yield a transaction of `writing` that is no change of a result (`change_counter`): the
+        creation of the tables, or rows that only review itself reads.
+        """
         self._check_writable()
         with self.translated(), self._writer.begin() as connection:
             self._check_file(connection)
@@ -214,6 +225,7 @@ class Database:
                 connection = plain.execution_options(assay_begin="BEGIN IMMEDIATE")
                 with connection.begin():
                     self._check_file(connection)
+                    count_change(connection)
                     yield connection
             finally:
                 for pragma in _AS_USUAL:
@@ -223,6 +235,8 @@ class Database:
     def writing_lightly(self) -> Iterator[Connection]:
         """Yield a write transaction that a power failure may undo; other connections see its rows
         at once.
+
+        It is for leases, and so does not count as a change (`change_counter`).
         """
         self._check_writable()
         with self.translated(), self._writer.connect() as connection:

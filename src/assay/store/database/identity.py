@@ -11,7 +11,7 @@ from assay.store.database import schema
 from assay.store.database.connections import Database
 
 _NAME: Final = "store"
-"""Row of `key_source` that contains the store's id; the other rows are the tables' key counters."""
+"""Row of `key_source` that contains the store's id; the other rows are counters."""
 
 
 def identity_of(database: Database) -> str:

@@ -97,7 +97,9 @@ key_source = Table(
     Column("name", String(20), primary_key=True),
     Column("next", Key, nullable=False),
 )
-"""Next key of each table; the row `store` contains the store's id."""
+"""Next key of each table; the row `store` contains the store's id, and the row `changes` the number
+of changes (`change_counter`).
+"""
 
 UNFINISHED_COPY: Final = "unfinished copy"
 """Name of the row of `key_source` that stands in a store only until another store has been copied

@@ -47,6 +47,7 @@ class _Alone(Generic[T]):
     waiter: Future[T]
     staging: bool = False
     once: bool = False
+    counts: bool = True
 
 
 class Writer:
@@ -68,18 +69,26 @@ class Writer:
     def after_rollback(self, forget: Callable[[], None]) -> None:
         self._forget.append(forget)
 
-    def call(self, what: Callable[[Connection], T], *, once: bool = False) -> T:
+    def call(
+        self, what: Callable[[Connection], T], *, once: bool = False, counts: bool = True
+    ) -> T:
         """Run a function in a separate write transaction and wait for the commit.
 
         With `once`, a lost connection is an error, because the function can read its input only
-        once. A nested call joins the outer call's transaction.
+        once. Without `counts`, the rows are none that a result is computed from. A nested call
+        joins the outer call's transaction.
         """
         if self._joined is not None and threading.current_thread() is self._thread:
             return what(self._joined)
-        return self.begin(what, once=once).result()
+        return self.begin(what, once=once, counts=counts).result()
 
     def begin(
-        self, what: Callable[[Connection], T], *, staging: bool = False, once: bool = False
+        self,
+        what: Callable[[Connection], T],
+        *,
+        staging: bool = False,
+        once: bool = False,
+        counts: bool = True,
     ) -> Future[T]:
         """Start a function in a separate write transaction, and return without waiting for the
         commit.
@@ -88,7 +97,7 @@ class Writer:
         yet; it is not repeated.
         """
         waiter: Future[T] = Future()
-        self._put(_Alone(what, waiter, staging, once))
+        self._put(_Alone(what, waiter, staging, once, counts))
         return waiter
 
     async def share(self, what: Sequence[Entry] | Callable[[Connection], T]) -> T | None:
@@ -159,7 +168,7 @@ class Writer:
                     self._joined = connection
                     result = item.what(connection)
             else:
-                result = self._write(item.what)
+                result = self._write(item.what, counts=item.counts)
         except BaseException as error:
             self._rolled_back()
             item.waiter.set_exception(error)
@@ -216,15 +225,16 @@ class Writer:
             recorded.committed()
         return results
 
-    def _write(self, what: Callable[[Connection], T]) -> T:
+    def _write(self, what: Callable[[Connection], T], *, counts: bool = True) -> T:
         """Run a function in a write transaction; if the connection is lost before the commit,
         repeat it once.
         """
         unsure: tuple[int | None, T] | None = None
+        writing = self._database.writing if counts else self._database.writing_uncounted
 
         def attempt() -> T:
             nonlocal unsure
-            with self._database.writing() as connection:
+            with writing() as connection:
                 # This process has the write lock again, so the lost transaction has ended.
                 if unsure is not None and self._database.was_committed(connection, unsure[0]):
                     return unsure[1]

@@ -38,8 +38,10 @@ class StoreObservations:
         """
         if not observations:
             return ()
+        # Every opened item stores that it was shown, which only the rules of its decision read.
         return self._writer.call(
-            lambda connection: tuple(note_in(connection, given) for given in observations)
+            lambda connection: tuple(note_in(connection, given) for given in observations),
+            counts=any(given.kind is not ObservationKind.SHOWN for given in observations),
         )
 
     def read(
