@@ -23,7 +23,7 @@ from assay.store.event_chain import event_of
 from assay.store.queries.assessments import AssessmentReader
 from assay.store.queries.exact_means import weighted
 from assay.store.queries.filters import Scope, scope_of
-from assay.store.queries.score_columns import COUNTING, labels_of
+from assay.store.queries.score_columns import COUNTING, labels_without_texts
 from assay.store.queries.snapshots import Queries, snapshot, streamed
 
 _ROWS_AT_ONCE: Final = 2000
@@ -52,7 +52,7 @@ def score_rows(
         raise InputError(
             "--criterion", "is verdict, which this export does not contain.", remedy=remedy
         )
-    labels, task_keys = labels_of(connection, scope)
+    labels, task_keys = labels_without_texts(connection, scope)
     tasks = {
         key: (label, name)
         for key, label, name in zip(task_keys, labels, names_of_tasks(labels), strict=True)

@@ -6,6 +6,7 @@ Reading the first column imports NumPy, so commands without statistics start fas
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from itertools import chain
 from statistics import mean
 from typing import TYPE_CHECKING, Any, Final
@@ -124,7 +125,7 @@ def criterion_moments(
     import numpy as np
 
     scope = scope_of(connection, selection)
-    _, task_keys = labels_of(connection, scope)
+    _, task_keys = labels_without_texts(connection, scope)
     variants = scope.variants(connection)
     candidates = tuple(candidates_of(connection, scope, variants))
     criterion = schema.criterion
@@ -382,6 +383,21 @@ def labels_of(
     """Return labels and keys of a scope's planned tasks, in plan order; `tasks` limits them to some
     tasks.
     """
+    labels, keys = labels_without_texts(connection, scope, tasks)
+    copies = copies_of(
+        connection, {key: label.digest for key, label in zip(keys, labels, strict=True)}
+    )
+    if not copies:
+        return labels, keys
+    return tuple(
+        replace(label, content=copies.get(key, "")) for key, label in zip(keys, labels, strict=True)
+    ), keys
+
+
+def labels_without_texts(
+    connection: Connection, scope: Scope, tasks: Collection[int] | None = None
+) -> tuple[tuple[TaskLabel, ...], tuple[int, ...]]:
+    """Return the result of `labels_of` without `content`, for which it reads the texts of tasks."""
     planned, task, suite, run = schema.run_task, schema.task, schema.suite, schema.run
     rows = connection.execute(
         select(
@@ -403,9 +419,6 @@ def labels_of(
     # Later runs overwrite earlier ones, so that Thing and weight come from the newest plan.
     newest = {key: rest for key, *rest in rows}
     ruled = None if scope.family_rule is None else families_of(connection, scope, scope.family_rule)
-    copies = copies_of(
-        connection, {key: task_digest for key, (_, _, task_digest, *_) in newest.items()}
-    )
     versions: dict[tuple[str, str], int] = {}
     for suite_name, task_id, *_ in newest.values():
         versions[suite_name, task_id] = versions.get((suite_name, task_id), 0) + 1
@@ -418,7 +431,6 @@ def labels_of(
             weight=weight,
             changed=versions[suite_name, task_id] > 1,
             family=family if ruled is None else ruled.get(key, ""),
-            content=copies.get(key, ""),
         )
         for key, (suite_name, task_id, task_digest, thing, weight, family) in newest.items()
     )
