@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import socket
+import sys
 import threading
 import webbrowser
 from contextlib import asynccontextmanager, suppress
@@ -76,6 +77,13 @@ FOREVER: Final = "public, max-age=31536000, immutable"
 RESULTS_IDLE_S: Final = 2.0
 """Seconds from a decision to the update of the results folder, which includes all decisions made by
 then.
+"""
+
+SWITCH_S: Final = 0.0005
+"""Seconds after which a busy thread lets another one run.
+
+SQLite's driver releases the interpreter for each row that it reads. Beside two busy threads, a
+report of 25,000 trials took 6 s alone, 23 s with Python's 5 ms, and 11 s with this.
 """
 
 _TICKS_BETWEEN_TRIMS: Final = 50  # Uvicorn's ticks of 0.1 s
@@ -232,6 +240,7 @@ def serve(
     app = create_app(workspace, host=host, token=secret, code=known)
     threading.Thread(target=_prepare_results_page, daemon=True).start()
     bound_allocator()
+    sys.setswitchinterval(SWITCH_S)
     listening = _listening(host, port)
     shown = host if is_loopback(host) or host not in {"0.0.0.0", "::"} else socket.gethostname()
     workspace.notices.base = (

@@ -216,5 +216,14 @@ def exported_file(workspace: Workspace, form: str, selection: Selection) -> Bina
         return file.open("rb")
 
 
+def text_file(text: str) -> BinaryIO:
+    """Return an open file without a name that holds the text as an export would write it."""
+    with TemporaryDirectory(prefix="assay-") as folder:
+        path = Path(folder) / "export"
+        with AtomicFile(path, lasting=False) as file:
+            file.write(text)
+        return path.open("rb")
+
+
 def _discard(_: str) -> None:
     """Ignore the text."""

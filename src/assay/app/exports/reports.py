@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -31,7 +31,7 @@ from assay.statistics.estimates import Estimate, estimates
 from assay.statistics.ranking import Ranking, rank
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from assay.analysis.diagnostics import ScoreDiagnostics
     from assay.analysis.verdict_rates import VerdictRates
@@ -63,12 +63,56 @@ def written(
 
     `threshold`, `against` and `margin` set the JUnit rule (see `report.junit`).
     """
+    graded = _graded_runs(workspace, selection, anonymise=anonymise)
+    if format == "junit":
+        return _junit(
+            workspace,
+            graded.basis,
+            _verdict_rates(workspace, graded.selection, graded.names),
+            threshold=threshold,
+            against=against,
+            margin=margin,
+            names=graded.names,
+        )
+    return _RENDERERS[format](_report(workspace, graded))
+
+
+def written_together(
+    workspace: Workspace, formats: Iterable[str], selection: Selection | ChosenRuns
+) -> dict[str, str]:
+    """Return one report in several of `FORMATS` except JUnit, for the time of one: nearly all of it
+    goes into the statistics.
+    """
+    report = _report(workspace, _graded_runs(workspace, selection))
+    return {format: _RENDERERS[format](report) for format in formats}  # noqa: A001
+
+
+_RENDERERS: Final[dict[str, Callable[[ReportContents], str]]] = {
+    "html": page.html,
+    "markdown": text_tables.markdown,
+    "latex": text_tables.latex,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _GradedRuns:
+    """The chosen runs of a report, with their counted scores under the names that it shows."""
+
+    selection: Selection
+    summaries: tuple[RunSummary, ...]
+    plans: list[RunPlan]
+    names: Anonymiser
+    basis: Basis
+
+
+def _graded_runs(
+    workspace: Workspace, selection: Selection | ChosenRuns, *, anonymise: bool = False
+) -> _GradedRuns:
     chosen = choose(workspace, selection)
-    selection = chosen.selection
-    summaries = workspace.archive.runs.matching(selection)
+    summaries = workspace.archive.runs.matching(chosen.selection)
     plans = [workspace.journal.plan_of(summary.id) for summary in summaries]
     names = names_for(plans, summaries) if anonymise else Anonymiser()
-    columns = workspace.archive.scores.columns(selection)
+    columns = workspace.archive.scores.columns(chosen.selection)
     # Renamed before anything is computed, so that no sentence or drawing below can contain a real
     # name.
     columns = replace(
@@ -78,32 +122,18 @@ def written(
             (names.candidate(name), names.candidate(label)) for name, label in columns.kept_apart
         ),
     )
-    basis = basis_from(workspace, chosen, columns)
-    if format == "junit":
-        rates = _verdict_rates(workspace, selection, names)
-        return _junit(
-            workspace,
-            basis,
-            rates,
-            threshold=threshold,
-            against=against,
-            margin=margin,
-            names=names,
-        )
-    report = _report(workspace, selection, basis, summaries, plans, names)
-    return {"html": page.html, "markdown": text_tables.markdown, "latex": text_tables.latex}[
-        format
-    ](report)
+    return _GradedRuns(
+        selection=chosen.selection,
+        summaries=summaries,
+        plans=plans,
+        names=names,
+        basis=basis_from(workspace, chosen, columns),
+    )
 
 
-def _report(
-    workspace: Workspace,
-    selection: Selection,
-    basis: Basis,
-    summaries: tuple[RunSummary, ...],
-    plans: list[RunPlan],
-    names: Anonymiser,
-) -> ReportContents:
+def _report(workspace: Workspace, graded: _GradedRuns) -> ReportContents:
+    selection, basis, names = graded.selection, graded.basis, graded.names
+    summaries = graded.summaries
     candidates = estimates(basis.table)
     ranking = rank(basis.table, None, basis.margin)
     columns = workspace.archive.scores.review_columns(selection)
@@ -140,7 +170,7 @@ def _report(
         ranking=ranking,
         rates=rates,
         verdicts=(*_in_words(rates), *_verdicts(basis, ranking)),
-        criteria=_criteria(plans, candidates, beside),
+        criteria=_criteria(graded.plans, candidates, beside),
         behind=tuple(standing_lines(beside)),
         counted=basis.n_trials,
         approvals=basis.approvals,
