@@ -96,6 +96,7 @@ NO_PAGES = {
     "/runs/{run_id}/trials/{trial_id}",
     "/statistics/trials/{trial_id}",  # these lead on to an assessment
     "/docs",  # described in the HTTP reference
+    "/pages/{name}",  # the page of a package, in tests/journey/test_plugin_package.py
 }
 """Addresses of things that are not pages of ours."""
 
