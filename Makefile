@@ -6,7 +6,7 @@ SERVE ?= 1
 # Without compiled files, each worker of the tests takes 10 s longer to start, and each process of `assay` 1 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-slow check bench pictures lock clean
+.PHONY: help demo test test-slow check bench pictures tokens lock clean
 
 help: ## List these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -34,6 +34,9 @@ bench: .venv/installed-test ## Benchmarks and long simulations; minutes, not sec
 
 pictures: .venv/installed-test ## Renew the pictures of every page in docs/pictures/pages
 	@ASSAY_PICTURES=docs/pictures/pages $(BIN)/python -m pytest -q -n 2 tests/web/pages/test_every_page.py -k whole
+
+tokens: .venv/installed-test ## Count the tokens of each package into ARCHITECTURE.md
+	@$(BIN)/python tools/count_tokens.py --write
 
 lock: ## Pin every dependency with hashes (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
