@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.statistics.arrays import NO_SPREAD
+from assay.statistics.arrays import NO_SPREAD, Interval
 from assay.statistics.distributions import t_quantile
 from assay.statistics.intervals import plain_interval, proportion, wilson_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from assay.statistics.arrays import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,12 @@ that grades are about.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlsplit
 
+from assay.app.wire import Json, to_json
 from assay.domain.lifecycle import RunState
 from assay.domain.model import Parameters
 from assay.domain.prompts import prompts_of
@@ -26,10 +28,26 @@ if TYPE_CHECKING:
 _ENDED: Final = frozenset({RunState.FINISHED, RunState.CANCELLED})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedSettings:
+    """The settings of a run that determine questions and grading."""
+
+    regrade_of: str | None
+    system_prompt: str
+    prompt_version: str | None
+    seeds: Mapping[str, Json]
+    asked_with: Mapping[str, Json]
+    judged_with: Mapping[str, Json]
+    rubric_digest: str
+    suite_digest: str
+
+
 def record_document(plan: RunPlan) -> dict[str, JsonValue]:
-    """Return the settings that determine questions and grading, with the parameters that requests
-    contain.
-    """
+    return _json(recorded_settings(plan))
+
+
+def recorded_settings(plan: RunPlan) -> RecordedSettings:
+    """Return the settings, with the parameters that requests contain."""
     return _settings(
         plan, sent_parameters if plan.regrade_of is None else _nothing_sent, sent_parameters
     )
@@ -40,7 +58,11 @@ def planned_settings(plan: RunPlan) -> dict[str, JsonValue]:
     of settings are built on it.
     """
     # Not `record_document`: equal settings must keep the digest that they had in earlier versions.
-    return _settings(plan, _all_planned, _all_planned)
+    return _json(_settings(plan, _all_planned, _all_planned))
+
+
+def _json(settings: RecordedSettings) -> dict[str, JsonValue]:
+    return cast("dict[str, JsonValue]", to_json(settings))
 
 
 def run_parameters(plan: RunPlan) -> Parameters:
@@ -89,13 +111,13 @@ def _settings(
     plan: RunPlan,
     of_candidate: Callable[[ModelSpec, Parameters], Parameters],
     of_judge: Callable[[ModelSpec, Parameters], Parameters],
-) -> dict[str, JsonValue]:
-    return {
-        "regrade_of": plan.regrade_of,
-        "system_prompt": plan.system_prompt,
-        "prompt_version": plan.prompt_version or None,
-        "seeds": {"run": plan.seed, "sent": "derived from run seed, task, trial and attempt"},
-        "asked_with": {
+) -> RecordedSettings:
+    return RecordedSettings(
+        regrade_of=plan.regrade_of,
+        system_prompt=plan.system_prompt,
+        prompt_version=plan.prompt_version or None,
+        seeds={"run": plan.seed, "sent": "derived from run seed, task, trial and attempt"},
+        asked_with={
             candidate.name: {
                 "model": candidate.model.ref,
                 "base_url": _bare(candidate.model.base_url),
@@ -107,7 +129,7 @@ def _settings(
             for candidate in plan.candidates
             if candidate.model is not None
         },
-        "judged_with": {
+        judged_with={
             judge.name: {
                 "model": judge.model.ref,
                 "base_url": _bare(judge.model.base_url),
@@ -123,9 +145,9 @@ def _settings(
             }
             for judge in plan.judges
         },
-        "rubric_digest": plan.rubric.digest,
-        "suite_digest": plan.copy.digest,
-    }
+        rubric_digest=plan.rubric.digest,
+        suite_digest=plan.copy.digest,
+    )
 
 
 def _all_planned(model: ModelSpec, parameters: Parameters) -> Parameters:

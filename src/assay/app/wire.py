@@ -1,9 +1,10 @@
 """JSON documents as frozen dataclasses; each class defines both the written JSON and the published
 schema.
 
-A document class lists its fields in the order of the JSON. `fill` copies the fields from the
-attributes with the same names in a record, so only computed values need code. Three rules apply to
-every document:
+A document class lists its fields in the order of the JSON. If the published shape is that of a
+record, the record itself is the document. A document that adds fields to another document or to a
+record holds it as an `inlined` field. Everything else is constructed with its fields, so that the
+type checker sees every name. Three rules apply to every document:
 
 * A value that is unknown or does not apply is null. A field may be left out only if its type
   includes `| Absent`.
@@ -17,19 +18,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass
 from enum import Enum
-from functools import cache, partial
+from functools import cache
 from operator import attrgetter
-from types import UnionType
 from typing import (
     TYPE_CHECKING,
     Any,
     Final,
     TypeAlias,
     TypeVar,
-    Union,
     dataclass_transform,
-    get_args,
-    get_origin,
     get_type_hints,
 )
 
@@ -72,13 +69,6 @@ def _absent() -> Absent:
     return ABSENT
 
 
-def source(path: str) -> Any:
-    """Declare that `fill` reads this field from another attribute of the record: `trial: int =
-    source("k")`.
-    """
-    return field(metadata={"source": path})
-
-
 def inlined() -> Any:
     """Declare that the keys of this field's document or record are written in its place, among
     those of the outer document.
@@ -92,7 +82,7 @@ def optional() -> Any:
 
 
 @dataclass_transform(
-    frozen_default=True, kw_only_default=True, field_specifiers=(field, source, inlined, optional)
+    frozen_default=True, kw_only_default=True, field_specifiers=(field, inlined, optional)
 )
 def document(cls: type[Document]) -> type[Document]:
     """Turn a class into a document: a keyword-only dataclass without comparison, hashing and repr,
@@ -132,32 +122,6 @@ def _flat_fields(cls: type[object]) -> Iterator[tuple[str, Any, Any]]:
             yield from _flat_fields(hints[part.name])
         else:
             yield part.name, hints[part.name], field(default_factory=part.default_factory)
-
-
-def fill(cls: type[Document], record: object, /, **given: object) -> Document:
-    """Create a document from the attributes of a record; arguments in `given` add or replace
-    fields.
-
-    A field whose type is a document is converted too, even in `given`. A missing attribute raises
-    AttributeError, and an unknown name in `given` raises TypeError.
-    """
-    kind = type(record)
-    plan = _filling(cls, kind if _is_document(kind) else None)  # type: ignore[arg-type] # every class is hashable
-    if given:
-        values = {
-            name: get(record) for name, get in plan.getters.items() if name not in given
-        } | given
-    else:  # the usual case of a nested document, and twice as fast
-        values = dict(zip(plan.getters, plan.get_all(record), strict=True))
-    for name, convert in plan.converters:
-        if name in values:
-            values[name] = convert(values[name])
-    return cls(**values)
-
-
-def attributes(record: object, *names: str) -> dict[str, Any]:
-    """Return attributes of a record by name, as keyword arguments for `fill`."""
-    return {name: getattr(record, name) for name in names}
 
 
 def to_json(value: object) -> dict[str, object]:
@@ -204,45 +168,6 @@ def schema(cls: type[object]) -> dict[str, object]:
     return TypeAdapter(cls).json_schema(mode="serialization")
 
 
-@dataclass(frozen=True, slots=True)
-class _Filling:
-    """Functions that fill a document class: one getter per field, one getter for all fields, and
-    value converters.
-    """
-
-    getters: dict[str, _Get]
-    get_all: _Get
-    converters: tuple[tuple[str, _Get], ...]
-
-
-@cache
-def _filling(cls: type[object], smaller: type[object] | None) -> _Filling:
-    """Return the functions that fill a document from a record or, if `smaller` is given, from a
-    document with fewer fields.
-    """
-    hints = get_type_hints(cls)
-    parts = fields(cls)  # type: ignore[arg-type] # every document is a dataclass
-    if smaller is None:
-        paths = {
-            part.name: part.metadata.get("source", part.name)
-            for part in parts
-            if part.default_factory is not _absent
-        }
-    else:
-        known = {part.name for part in fields(smaller)}  # type: ignore[arg-type] # every document is a dataclass
-        paths = {
-            part.name: part.name
-            for part in parts
-            if part.name in known or part.default_factory is not _absent
-        }
-    converters = [(part.name, _converter(hints[part.name])) for part in parts]
-    return _Filling(
-        getters={name: attrgetter(path) for name, path in paths.items()},
-        get_all=_get_all(*paths.values()),
-        converters=tuple((name, convert) for name, convert in converters if convert is not None),
-    )
-
-
 @cache
 def _writing(cls: type[object]) -> tuple[tuple[str, ...], _Get, frozenset[str], bool]:
     """Return the keys of a class, a function that reads their values, the keys of inlined fields,
@@ -266,50 +191,3 @@ def _get_all(*paths: str) -> _Get:
 
 def _is_document(cls: object) -> bool:
     return isinstance(cls, type) and hasattr(cls, "__pydantic_config__")
-
-
-def _converter(hint: Any) -> _Get | None:
-    """Return a function that converts a record's value to the type in the hint; None if the value
-    needs no conversion.
-    """
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        converters = [made for part in arguments if (made := _converter(part)) is not None]
-        if not converters:
-            return None
-        documents = tuple(part for part in arguments if _is_document(part))
-        # Of several documents, the caller fills the one that fits.
-        return (
-            partial(_unless_none, converters[0])
-            if len(documents) < 2
-            else partial(_unless_document, documents, converters[0])
-        )
-    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
-        each = _converter(arguments[0])
-        return None if each is None else partial(_each, each)
-    if origin in (dict, Mapping) and (of_values := _converter(arguments[1])) is not None:
-        return partial(_each_value, of_values)
-    if _is_document(hint):
-        return partial(_filled, hint)
-    return None
-
-
-def _unless_none(convert: _Get, value: object) -> object:
-    return value if value is None or value is ABSENT else convert(value)
-
-
-def _unless_document(documents: tuple[type[object], ...], convert: _Get, value: object) -> object:
-    return value if isinstance(value, documents) else _unless_none(convert, value)
-
-
-def _each(convert: _Get, values: Any) -> tuple[object, ...]:
-    return tuple(map(convert, values))
-
-
-def _each_value(convert: _Get, values: Mapping[str, object]) -> dict[str, object]:
-    return {key: convert(value) for key, value in values.items()}
-
-
-def _filled(cls: type[object], value: object) -> object:
-    # a mapping is JSON already
-    return value if isinstance(value, cls | Mapping) else fill(cls, value)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.app.wire import fill
 from assay.cli.options import chart_file, common, workspace
 from assay.cli.output import answer, counted, print_json, say, say_table
 from assay.cli.statistics import EXIT_GATE_CLOSED
@@ -44,9 +43,7 @@ def diff(before: str, after: str, exit_code: bool, store: str | None, as_json: b
             problem,
             remedy="Run or regrade the suite, so that both runs are graded in the same way.",
         )
-    answer(
-        fill(run_diff.RunDiffDocument, difference), lambda: _say_diff(difference), as_json=as_json
-    )
+    answer(run_diff.diff_document(difference), lambda: _say_diff(difference), as_json=as_json)
     return EXIT_GATE_CLOSED if exit_code and difference.worse else 0
 
 
@@ -79,7 +76,7 @@ def trend(
     if path is not None:
         charts.write_chart(trending.trend_chart(history), path)
     if as_json:
-        print_json(fill(trending.TrendDocument, history))
+        print_json(trending.trend_document(history))
         return 0
     rows = []
     last: dict[str, float] = {}

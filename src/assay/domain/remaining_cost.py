@@ -28,10 +28,7 @@ class RemainingCost:
     answered_calls: int
     paid_usd: float
     remaining_usd: float
-
-    @property
-    def total_usd(self) -> float:
-        return self.paid_usd + self.remaining_usd
+    total_usd: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

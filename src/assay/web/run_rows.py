@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import mean
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.review import decisions
-from assay.app.review.review_documents import ApprovalsDocument
+from assay.app.review.review_documents import ApprovalsDocument, approvals_document
 from assay.app.runs import control
 from assay.app.runs.counts import trial_counts
 from assay.app.runs.push import finished_runs
 from assay.app.runs.run_documents import TokensDocument, tokens_document
 from assay.app.runs.scenario_runs import outcomes
 from assay.app.statistics.results import wording
-from assay.app.wire import Absent, Json, document, fill, optional, source
+from assay.app.wire import ABSENT, Absent, Json, document, inlined, optional
 from assay.domain.identifiers import RunId, shown_assessment, shown_trial
 from assay.domain.lifecycle import COUNTS, AssessmentState, RunState, TrialState
 from assay.domain.selection import AssessmentRow, RunSummary, Selection, TrialRow
-from assay.domain.specialists import Specialist, specialist_of
+from assay.domain.specialists import specialist_of
 from assay.domain.suite import PERSON
 from assay.scoring.workspace_grader import EVALUATORS
 from assay.web.safe_text import visible
@@ -93,9 +93,10 @@ class RunRowDocument:
 
 
 @document
-class ListedRunDocument(RunRowDocument):
+class ListedRunDocument:
     """A run in the API's list."""
 
+    row: RunRowDocument = inlined()
     run_id: str
 
 
@@ -138,7 +139,7 @@ class LiveRunDocument(RunRowDocument):
 
 
 @document
-class AgentRunDocument(RunRowDocument):
+class AgentRunDocument:
     """A run that also has the field names of agent harnesses.
 
     For an agent's run, `totalScore` is Σ(score · weight) over its evaluators, and `weightedScore`
@@ -146,8 +147,9 @@ class AgentRunDocument(RunRowDocument):
     `isSuccessful`.
     """
 
-    candidates: tuple[str, ...] | Absent = optional()
-    judges: tuple[str, ...] | Absent = optional()
+    row: RunRowDocument = inlined()
+    candidates: tuple[str, ...]
+    judges: tuple[str, ...]
     runId: str
     batchId: str | None
     status: str
@@ -173,8 +175,8 @@ class ListedAssessmentDocument:
     trial_id: str
     task: str
     thing: str
-    trial: int = source("k")
-    trials: int = source("of")
+    trial: int
+    trials: int
     attempt: int
     state: str
     judge: str | None
@@ -252,24 +254,37 @@ def run_row(
     counts = {str(state): summary.assessments.get(state, 0) for state in AssessmentState}
     # Imports of one suite look alike in a list, so their model is named.
     named = summary.imported and len(summary.candidates) == 1
-    return fill(
-        RunRowDocument,
-        summary,
+    return RunRowDocument(
+        id=summary.id,
+        suite=summary.suite,
+        state=summary.state,
+        started=summary.started,
+        finished=summary.finished,
+        batch_id=summary.batch_id,
         trials=trials,
         assessments=counts,
-        approvals=given,
+        approvals=approvals_document(given),
         judged=trials["done"],
         waiting=counts["pending"],
         decided=sum(counts[state] for state in DECIDED),
         corrected_are=_corrected_are(summary.judges),
         failed=trials["failed"],
         shares=tuple(_shares(_tally(summary, trials))),
+        cost_usd=summary.cost_usd,
+        unpriced_calls=summary.unpriced_calls,
         tokens=tokens_document(summary),
-        under_way=under_way,
+        under_way=None
+        if under_way is None
+        else TrialUnderWayDocument(
+            task=under_way.task, thing=under_way.thing, k=under_way.k, of=under_way.of
+        ),
         left_s=_left_s(summary, trials, now),
         moves=tuple(control.moves(summary)),
+        imported=summary.imported,
         model=visible(summary.candidates[0]) if named else None,
+        not_graded=summary.not_graded,
         error=_error(failed, trouble),
+        started_from=summary.started_from,
     )
 
 
@@ -314,9 +329,32 @@ def looked_at(
     # A cancelled run is not ended while calls are still in progress.
     at_work = summary.state is RunState.CANCELLED and summary.trials.get(TrialState.RUNNING)
     ending = bool(at_work) and workspace.journal.is_carried_out(summary.id)
-    return fill(
-        LiveRunDocument,
-        row,
+    return LiveRunDocument(
+        id=row.id,
+        suite=row.suite,
+        state=row.state,
+        started=row.started,
+        batch_id=row.batch_id,
+        trials=row.trials,
+        assessments=row.assessments,
+        approvals=row.approvals,
+        judged=row.judged,
+        waiting=row.waiting,
+        decided=row.decided,
+        corrected_are=row.corrected_are,
+        failed=row.failed,
+        shares=row.shares,
+        cost_usd=row.cost_usd,
+        unpriced_calls=row.unpriced_calls,
+        tokens=row.tokens,
+        under_way=row.under_way,
+        left_s=row.left_s,
+        moves=row.moves,
+        imported=row.imported,
+        model=row.model,
+        not_graded=row.not_graded,
+        error=row.error,
+        started_from=row.started_from,
         candidates=summary.candidates,
         ending=ending,
         at_provider=_at_provider(workspace, summary),
@@ -378,16 +416,7 @@ def run_document(
     stored = plan.environment.get("agent_run")
     agent_run: Mapping[str, JsonValue] = stored if isinstance(stored, dict) else {}
     return RunWithEvaluationsDocument(
-        run=fill(
-            AgentRunDocument,
-            run_row(summary, approvals_of_runs(workspace, [summary])[summary.id]),
-            candidates=summary.candidates,
-            judges=summary.judges,
-            **_as_agent_run(
-                summary, agent_run, specialist_of(plan.candidates[0]) if agent_run else None
-            ),
-            **(_totals(summary, rows, agent_run) if agent_run else {}),
-        ),
+        run=_agent_run(workspace, summary, rows, agent_run),
         evaluations=tuple(entry for row in rows for entry in _evaluations(row)),
         telemetry=telemetry([summary], agent_run.get("telemetry")),
         agentRuns=tuple(agent_runs(workspace, summary)[:limit]),
@@ -439,51 +468,73 @@ def _seconds(summary: RunSummary) -> float | None:
     ).total_seconds()
 
 
-def _as_agent_run(
-    summary: RunSummary, agent_run: Mapping[str, JsonValue], specialist: Specialist | None
-) -> dict[str, object]:
-    """Return a run's fields with the names that agent harnesses use; `agent_run` is the harness's
-    own data.
+def _agent_run(
+    workspace: Workspace,
+    summary: RunSummary,
+    rows: Sequence[AssessmentRow],
+    agent_run: Mapping[str, JsonValue],
+) -> AgentRunDocument:
+    """Return a run with the field names of agent harnesses; `agent_run` is the harness's own data,
+    empty for any other run.
     """
-    own: dict[str, object] = {
-        name: agent_run.get(name) for name in ("scenario", "tier", "agent", "model", "metadata")
-    }
-    own |= {
-        "specialistEnabled": specialist is not None,
-        "specialistName": specialist and specialist.name,
-        "specialistVersion": specialist and specialist.version,
-    }
-    return {
-        "runId": summary.id,
-        "batchId": summary.batch_id,
-        "status": str(summary.state),
-        "startedAt": summary.started,
-        "completedAt": summary.finished,
-        **(own if agent_run else {}),
-    }
+    row = run_row(summary, approvals_of_runs(workspace, [summary])[summary.id])
+    known = bool(agent_run)
+    specialist = (
+        specialist_of(workspace.journal.plan_of(summary.id).candidates[0]) if known else None
+    )
+    totals = _totals(summary, rows, agent_run)
+    model = agent_run.get("model")
+    if known:
+        row = replace(row, model=model if isinstance(model, str) else None)
+    return AgentRunDocument(
+        row=row,
+        candidates=summary.candidates,
+        judges=summary.judges,
+        runId=summary.id,
+        batchId=summary.batch_id,
+        status=summary.state,
+        startedAt=summary.started,
+        completedAt=summary.finished,
+        scenario=agent_run.get("scenario") if known else ABSENT,
+        tier=agent_run.get("tier") if known else ABSENT,
+        agent=agent_run.get("agent") if known else ABSENT,
+        specialistEnabled=specialist is not None if known else ABSENT,
+        specialistName=specialist and specialist.name if known else ABSENT,
+        specialistVersion=specialist and specialist.version if known else ABSENT,
+        metadata=agent_run.get("metadata") if known else ABSENT,
+        totalScore=totals.total if known else ABSENT,
+        weightedScore=totals.weighted if known else ABSENT,
+        isSuccessful=totals.is_successful if known else ABSENT,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Totals:
+    """Totals of an agent's run; None while a grade of it is pending, or if none counts."""
+
+    total: float | None = None
+    weighted: float | None = None
+    is_successful: bool | None = None
 
 
 def _totals(
     summary: RunSummary, rows: Sequence[AssessmentRow], agent_run: Mapping[str, JsonValue]
-) -> dict[str, float | bool | None]:
-    """Return the totals of an agent's run; None while a grade of it is pending, or if none
-    counts.
-    """
+) -> _Totals:
     counted = [row.assessment for row in rows if row.state in COUNTS]
     scores = [score for part in counted for score in part.scores.values()]
     if not scores or None in scores or summary.assessments.get(AssessmentState.PENDING):
-        return dict.fromkeys(("totalScore", "weightedScore", "isSuccessful"))
+        return _Totals()
     weighted = mean(score or 0.0 for score in scores)
     stated = agent_run.get("isSuccessful", agent_run.get("is_successful"))
-    return {
-        "totalScore": sum(
+    return _Totals(
+        total=sum(
             part.weights.get(grade.criterion, 1.0) * (grade.score or 0.0)
             for part in counted
             for grade in part.grades
         ),
-        "weightedScore": weighted,
-        "isSuccessful": stated if isinstance(stated, bool) else weighted >= SUCCESS,
-    }
+        weighted=weighted,
+        is_successful=stated if isinstance(stated, bool) else weighted >= SUCCESS,
+    )
 
 
 def _evaluations(row: AssessmentRow) -> list[ListedAssessmentDocument]:
@@ -496,11 +547,15 @@ def _evaluations(row: AssessmentRow) -> list[ListedAssessmentDocument]:
         else row.assessment
     )
     scores = {} if assessment is None else assessment.scores
-    whole = fill(
-        ListedAssessmentDocument,
-        row,
+    whole = ListedAssessmentDocument(
         id=shown_assessment(row.key),
         trial_id=shown_trial(row.trial),
+        task=row.task,
+        thing=row.thing,
+        trial=row.k,
+        trials=row.of,
+        attempt=row.attempt,
+        state=row.state,
         judge=row.grader,
         scores=None if assessment is None else scores,
         flags=None if assessment is None else len(assessment.flags),
@@ -538,7 +593,8 @@ def matrix(
         cell = MatrixCellDocument(id=shown_trial(trial.key), k=trial.k, state=state, score=None)
         cells.setdefault(trial.task, []).append(cell)
     return tuple(
-        fill(MatrixRowDocument, trial, cells=tuple(cells[task])) for task, trial in first.items()
+        MatrixRowDocument(task=trial.task, thing=trial.thing, of=trial.of, cells=tuple(cells[task]))
+        for task, trial in first.items()
     )
 
 

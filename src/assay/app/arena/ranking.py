@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from assay.analysis.votes import (
     JudgeAgreement,
     PairVotes,
+    Strength,
     VoteFindings,
     judge_agreement,
     vote_findings,
 )
 from assay.app.arena.voting import ArenaVoting, judges_say
-from assay.app.wire import attributes
 from assay.domain.arena import Choice, Vote
 from assay.report.charts.chart import Chart
 from assay.report.charts.forest import strengths
@@ -24,23 +24,6 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.selection import RunSummary
     from assay.statistics.intervals import Proportion
-
-
-_STRENGTH: Final = (
-    *(
-        "candidate",
-        "strength",
-        "ci95",
-        "preferred",
-        "preferred_ci95",
-        "elo",
-        "wins",
-        "ties",
-        "losses",
-        "both_bad",
-    ),
-    *("rank_low", "rank_high"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +75,9 @@ def pairs_csv(ranking: ArenaRanking) -> str:
             "b_better": pair.losses,
             "both_bad": pair.both_bad,
             "a_preferred": pair.preferred,
-            **attributes(pair, "p_value", "p_holm", "decision"),
+            "p_value": pair.p_value,
+            "p_holm": pair.p_holm,
+            "decision": pair.decision,
         }
         for pair in ranking.findings.pairs
     )
@@ -106,12 +91,17 @@ def votes_csv(ranking: ArenaRanking) -> str:
     names = ranking.summary.candidates
     rows = tuple(
         {
-            **attributes(vote, "id", "at", "reviewer", "task"),
+            "id": vote.id,
+            "at": vote.at,
+            "reviewer": vote.reviewer,
+            "task": vote.task,
             "trial": vote.pairing.k,
             "left": names[vote.pairing.left],
             "right": names[vote.pairing.right],
             "choice": str(vote.choice),
-            **attributes(vote, "active_ms", "telling", "again"),
+            "active_ms": vote.active_ms,
+            "telling": vote.telling,
+            "again": vote.again,
         }
         for vote in ranking.votes
     )
@@ -123,13 +113,19 @@ def standing_document(ranking: ArenaRanking) -> dict[str, Any]:
     findings = ranking.findings
     return {
         "run": ranking.summary.id,
-        **attributes(findings, "votes", "compared", "both_bad", "reviewers", "tasks"),
+        "votes": findings.votes,
+        "compared": findings.compared,
+        "both_bad": findings.both_bad,
+        "reviewers": findings.reviewers,
+        "tasks": findings.tasks,
         "telling": {
             "votes": findings.telling,
             "share": findings.telling / findings.votes if findings.votes else None,
         },
-        **attributes(findings, "again", "method", "reason"),
-        "candidates": [attributes(strength, *_STRENGTH) for strength in findings.strengths],
+        "again": findings.again,
+        "method": findings.method,
+        "reason": findings.reason,
+        "candidates": [_strength(strength) for strength in findings.strengths],
         "pairs": [_pair(pair) for pair in findings.pairs],
         "left": None
         if findings.left is None
@@ -149,11 +145,37 @@ def standing_document(ranking: ArenaRanking) -> dict[str, Any]:
     }
 
 
+def _strength(strength: Strength) -> dict[str, Any]:
+    return {
+        "candidate": strength.candidate,
+        "strength": strength.strength,
+        "ci95": strength.ci95,
+        "preferred": strength.preferred,
+        "preferred_ci95": strength.preferred_ci95,
+        "elo": strength.elo,
+        "wins": strength.wins,
+        "ties": strength.ties,
+        "losses": strength.losses,
+        "both_bad": strength.both_bad,
+        "rank_low": strength.rank_low,
+        "rank_high": strength.rank_high,
+    }
+
+
 def _pair(pair: PairVotes) -> dict[str, Any]:
     return {
-        **attributes(pair, "a", "b", "wins", "ties", "losses", "both_bad", "preferred", "compared"),
+        "a": pair.a,
+        "b": pair.b,
+        "wins": pair.wins,
+        "ties": pair.ties,
+        "losses": pair.losses,
+        "both_bad": pair.both_bad,
+        "preferred": pair.preferred,
+        "compared": pair.compared,
         "win_probability_ci95": pair.difference_ci95,
-        **attributes(pair, "p_value", "p_holm", "decision"),
+        "p_value": pair.p_value,
+        "p_holm": pair.p_holm,
+        "decision": pair.decision,
     }
 
 

@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+from assay.analysis.figures import Figure
+from assay.analysis.judge_errors import Swap
 from assay.app.runs.run_documents import CostEstimateDocument, TokensDocument, cost_estimate
-from assay.app.wire import Absent, Json, document, inlined, optional, source
+from assay.app.wire import Absent, Json, document, inlined, optional
+from assay.domain.calibration_record import JudgeIdentity
 
 if TYPE_CHECKING:
+    from assay.analysis.judge_errors import Trust
     from assay.app.calibration.setup import Calibrated, Foreseen
     from assay.domain.calibration_record import CalibrationRecord
     from assay.domain.digest import JsonValue
 
 Range: TypeAlias = tuple[float, float]
-
-
-@document
-class FigureDocument:
-    """JSON of a figure with its interval and count, or of the reason that it is missing."""
-
-    value: float | None
-    ci95: Range | None
-    n: int
-    reason: str | None
 
 
 @document
@@ -34,29 +28,19 @@ class TrustDocument:
     tier_at_face_value: str
     n: int
     unread: int
-    pass_rate: FigureDocument
-    pass_rate_with_bypassed: FigureDocument
-    mae: FigureDocument
+    pass_rate: Figure
+    pass_rate_with_bypassed: Figure
+    mae: Figure
     max_error: float | None
-    bias: FigureDocument
-    pearson: FigureDocument
-    spearman: FigureDocument
-    position_flips: FigureDocument
-    first_place_bonus: FigureDocument
-    length_bias: FigureDocument
-    self_preference: FigureDocument
-    repeat_sd: FigureDocument
-    more_samples_advised: int = source("more_pairs")
-
-
-@document
-class IdentityDocument:
-    """JSON of the model, prompt, rubric and parameters for which a calibration is valid."""
-
-    model: str
-    prompt: str
-    rubric: str
-    parameters: str
+    bias: Figure
+    pearson: Figure
+    spearman: Figure
+    position_flips: Figure
+    first_place_bonus: Figure
+    length_bias: Figure
+    self_preference: Figure
+    repeat_sd: Figure
+    more_samples_advised: int
 
 
 @document
@@ -88,7 +72,7 @@ class JudgedReferenceDocument:
     reference_answer: str | None | Absent = optional()
     id: str
     kind: str
-    expected: float = source("reference")
+    expected: float
     judged: float | None
     error: float | None
     tolerance: float
@@ -99,29 +83,21 @@ class JudgedReferenceDocument:
 
 
 @document
-class SwapDocument:
-    """JSON of a pair of answers that was judged in both orders."""
-
-    id: str
-    lead: float | None
-    lead_swapped: float | None
-
-
-@document
-class MeasuredDocument(TrustDocument):
+class MeasuredDocument:
     """JSON of a stored calibration."""
 
+    trust: TrustDocument = inlined()
     judge: str
     settings_of: str
-    identity: IdentityDocument
+    identity: JudgeIdentity
     samples_digest: str
     repeat: int
     model_versions: tuple[str, ...]
     by_kind: Mapping[str, PassedDocument]
     corrections: CorrectionsDocument
-    by_criterion: Mapping[str, FigureDocument]
+    by_criterion: Mapping[str, Figure]
     samples: tuple[JudgedReferenceDocument, ...]
-    pairs: tuple[SwapDocument, ...]
+    pairs: tuple[Swap, ...]
     failed_tries: tuple[Json, ...]
     calls: int
     tokens: TokensDocument
@@ -147,6 +123,28 @@ def planned_calibration(foreseen: Foreseen) -> PlannedCalibrationDocument:
         settings_of=setting.source,
         references=len(foreseen.references),
         taken_over=foreseen.taken_over,
+    )
+
+
+def trust_document(measured: Trust) -> TrustDocument:
+    return TrustDocument(
+        tier=measured.tier,
+        tier_at_face_value=measured.tier_at_face_value,
+        n=measured.n,
+        unread=measured.unread,
+        pass_rate=measured.pass_rate,
+        pass_rate_with_bypassed=measured.pass_rate_with_bypassed,
+        mae=measured.mae,
+        max_error=measured.max_error,
+        bias=measured.bias,
+        pearson=measured.pearson,
+        spearman=measured.spearman,
+        position_flips=measured.position_flips,
+        first_place_bonus=measured.first_place_bonus,
+        length_bias=measured.length_bias,
+        self_preference=measured.self_preference,
+        repeat_sd=measured.repeat_sd,
+        more_samples_advised=measured.more_pairs,
     )
 
 

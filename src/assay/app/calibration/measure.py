@@ -19,6 +19,7 @@ from assay.app.calibration.calibration_documents import (
     JudgedReferenceDocument,
     MeasuredDocument,
     PassedDocument,
+    trust_document,
 )
 from assay.app.calibration.reference_replies import ReferenceReplies
 from assay.app.calibration.setup import (
@@ -34,7 +35,7 @@ from assay.app.calibration.setup import (
 from assay.app.runs import stopper as stopper_
 from assay.app.runs.cost_estimate import Tally, check_cap
 from assay.app.runs.run_documents import tokens_document
-from assay.app.wire import ABSENT, fill, plain
+from assay.app.wire import ABSENT, plain
 from assay.domain.assessment import Assessment
 from assay.domain.calibration_record import CalibrationRecord
 from assay.domain.digest import digest
@@ -205,9 +206,8 @@ def calibrate(
     measured = trust(everything, swaps)
     identity = identity_of(setting.judge, setting.rubric)
     texts = {sample.id: sample for sample in references}
-    document = fill(
-        MeasuredDocument,
-        measured,
+    document = MeasuredDocument(
+        trust=trust_document(measured),
         judge=setting.judge.model.ref,
         settings_of=setting.source,
         identity=identity,
@@ -225,7 +225,7 @@ def calibrate(
         samples=tuple(
             _sample_document(reference, texts.get(reference.id)) for reference in everything
         ),
-        pairs=swaps,
+        pairs=tuple(swaps),
         failed_tries=tuple(paid.tries),
         calls=replies.calls,
         tokens=tokens_document(replies),
@@ -408,9 +408,7 @@ def _sample_document(
     judged: JudgedReference, sample: ReferenceSample | None
 ) -> JudgedReferenceDocument:
     expected = None if sample is None else sample.expected
-    return fill(
-        JudgedReferenceDocument,
-        judged,
+    return JudgedReferenceDocument(
         prompt=ABSENT if sample is None else sample.prompt[:MAX_OF_A_TEXT],
         response=ABSENT if sample is None else sample.response[:MAX_OF_A_TEXT],
         reference_answer=ABSENT
@@ -418,6 +416,14 @@ def _sample_document(
         else expected
         if expected is None
         else expected[:MAX_OF_A_TEXT],
+        id=judged.id,
+        kind=judged.kind,
+        expected=judged.reference,
         judged=None if judged.bypassed else judged.judged,
         error=None if judged.bypassed else judged.error,
+        tolerance=judged.tolerance,
+        passed=judged.passed,
+        bypassed=judged.bypassed,
+        repeats=judged.repeats,
+        source=judged.source,
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from assay.analysis.judge_errors import JudgedReference, Swap
 from assay.app.calibration.paid_calls import PaidCalls
 from assay.app.calibration.setup import JudgeSetting, _evaluator
-from assay.app.wire import attributes
 from assay.domain.assessment import Assessment
 from assay.domain.failure import Failure, Fault
 from assay.engine.asking import Asker, GaveUp
@@ -114,7 +113,11 @@ class ReferenceReplies(PaidCalls):
 def _judged(sample: ReferenceSample, scores: Sequence[float | None]) -> JudgedReference:
     read = tuple(score for score in scores if score is not None)
     return JudgedReference(
-        **attributes(sample, "id", "kind", "tolerance", "bypassed", "twin_of"),
+        id=sample.id,
+        kind=sample.kind,
+        tolerance=sample.tolerance,
+        bypassed=sample.bypassed,
+        twin_of=sample.twin_of,
         source="sample",
         reference=sample.score,
         judged=sum(read) / len(read) if read else None,

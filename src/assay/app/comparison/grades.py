@@ -15,7 +15,6 @@ import numpy as np
 
 from assay.app.comparison import grade_rows
 from assay.app.comparison.grade_summary import GradeFigures, GradeFiguresCache, matching_rows
-from assay.app.wire import attributes
 from assay.domain.identifiers import AssessmentKey, TrialKey
 from assay.domain.lifecycle import AssessmentState, Verb
 
@@ -135,7 +134,10 @@ class GradeComparison:
         run = resolved.run
         return GradesPage(
             panes=(*resolved.panes, *own),
-            **attributes(run, "judges", "tasks", "candidates", "criteria"),
+            judges=run.judges,
+            tasks=run.tasks,
+            candidates=run.candidates,
+            criteria=run.criteria,
             wanted=resolved.wanted,
             rows=self._shown(resolved, chunk),
             figures=figures,

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 
 from assay.app.comparison.answers import input_of
 from assay.app.review import decisions
-from assay.app.review.review_documents import FailureReasonDocument, MessageDocument
-from assay.app.wire import Json, document, fill
+from assay.app.review.review_documents import (
+    FailureReasonDocument,
+    MessageDocument,
+    failure_reason,
+    message_documents,
+)
+from assay.app.wire import Json, document
 from assay.domain.answer_rows import AnswerColumn, CandidateAnswer
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import shown_trial
@@ -107,9 +112,7 @@ class TrialAnswersDocument:
 
 def trial_answers_document(answers: TrialAnswers) -> TrialAnswersDocument:
     trial = answers.trial
-    return fill(
-        TrialAnswersDocument,
-        answers,
+    return TrialAnswersDocument(
         run_id=answers.summary.id,
         trial_id=shown_trial(trial.key),
         task=trial.task,
@@ -117,8 +120,20 @@ def trial_answers_document(answers: TrialAnswers) -> TrialAnswersDocument:
         trial=trial.k,
         trials=trial.of,
         state=str(trial.state),
+        asked=answers.asked,
         answers=tuple(
-            fill(AnswerDocument, answer, candidate=name, sent=sent, log=answers.logs.get(name))
+            AnswerDocument(
+                candidate=name,
+                text=answer.text,
+                truncated=answer.truncated,
+                failure=failure_reason(answer.failure),
+                sent=message_documents(sent),
+                log=answers.logs.get(name),
+                input_tokens=answer.input_tokens,
+                output_tokens=answer.output_tokens,
+                latency_s=answer.latency_s,
+                cost_usd=answer.cost_usd,
+            )
             for (name, answer), sent in zip(answers.answers, answers.sent, strict=True)
         ),
     )

@@ -30,9 +30,9 @@ from assay.app.review.attention import attention_document, attention_of
 from assay.app.review.protocol import achieved_by
 from assay.app.runs import run_documents
 from assay.app.statistics.basis import approvals_of
-from assay.app.statistics.statistics_documents import RunsReadDocument
+from assay.app.statistics.statistics_documents import RunsReadDocument, runs_read_document
 from assay.app.statistics.vetting import require_vetted
-from assay.app.wire import attributes, document, fill, plain, to_json
+from assay.app.wire import document, inlined, plain, to_json
 from assay.domain.errors import InputError, Refused, UnknownName, did_you_mean
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
@@ -92,7 +92,10 @@ def export_report(request: ExportRequest) -> Exported:
         request.workspace,
         request.format,
         request.chosen or request.selection,
-        **attributes(request, "anonymise", "threshold", "against", "margin"),
+        anonymise=request.anonymise,
+        threshold=request.threshold,
+        against=request.against,
+        margin=request.margin,
     )
     with request.open_output() as output:
         output.write(text)
@@ -197,14 +200,18 @@ class ExportDocument:
 def exported_document(exported: Exported, *, text: str | None = None) -> ExportDocument:
     """Return the JSON of `assay export`, including the export itself if no file was named."""
     second = exported.apart
-    return fill(
-        ExportDocument,
-        exported,
+    read, approvals = exported.read, exported.approvals
+    return ExportDocument(
+        format=exported.format,
         output=None if exported.output is None else str(exported.output),
         text=text,
+        rows=exported.rows,
+        unseen=exported.unseen,
         not_counted=None
         if second is None
         else SecondFileDocument(output=str(second), rows=exported.rows_apart),
+        read=None if read is None else runs_read_document(read),
+        approvals=None if approvals is None else review_documents.approvals_document(approvals),
     )
 
 
@@ -309,11 +316,12 @@ def _write_records(
 
 
 @document
-class ExportedAssessmentDocument(review_documents.AssessmentDetailDocument):
+class ExportedAssessmentDocument:
     """JSON of an exported assessment: the fields of `assay review show`, and whether the assessment
     counts.
     """
 
+    assessment: review_documents.AssessmentDetailDocument = inlined()
     counts: bool
     not_counted: str | None
 
@@ -325,11 +333,8 @@ def assessment_record(
     an anonymous export.
     """
     shown = review_documents.assessment_detail(detail)
-    exported = fill(
-        ExportedAssessmentDocument,
-        shown,
-        counts=why is None,
-        not_counted=None if why is None else str(why),
+    exported = ExportedAssessmentDocument(
+        assessment=shown, counts=why is None, not_counted=None if why is None else str(why)
     )
     if not names.active:
         return exported
@@ -455,7 +460,7 @@ def _head(
         "anonymised": names.active,
         "filters": {key: list(values) for key, values in selection.filters().items()},
         "approvals": to_json(
-            fill(review_documents.ApprovalsDocument, approvals_of(workspace, selection))
+            review_documents.approvals_document(approvals_of(workspace, selection))
         ),
         "runs": [
             provenance(

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final, cast
 
 from assay.app.exports.exporters import Exported, only_counted, output_folder
 from assay.app.exports.graded_answers import STAGES, criterion_key, graded_answers
-from assay.app.review.review_documents import ApprovalsDocument
+from assay.app.review.review_documents import approvals_document
 from assay.app.statistics.basis import approvals_of
-from assay.app.wire import fill, plain
+from assay.app.wire import plain
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.review import Approvals
 from assay.exchange.results_folder.safe_names import safe_name
@@ -217,7 +217,7 @@ class _FinalResults:
                     model: _mean(_sums(of_model)["grading"]["seconds"], len(of_model))
                     for model, of_model in by_model.items()
                 },
-                "approvals": plain(fill(ApprovalsDocument, self.approvals)),
+                "approvals": plain(approvals_document(self.approvals)),
                 "models_evaluated": [*by_model],
                 "structuring_model": ", ".join(self.structurers) or None,
                 "judging_model": ", ".join(

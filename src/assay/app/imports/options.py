@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from assay.app.imports.original_files import OriginalFile
-from assay.app.wire import attributes
 from assay.domain.import_records import Held, Noted, Skipped
 
 PORTION: Final = 10_000
@@ -98,9 +97,14 @@ def import_document(result: ImportResult) -> dict[str, Any]:
     return {
         "format": names[0] if len(names) == 1 else "several" if names else None,
         "formats": dict(result.formats),
-        "imported": attributes(result, "runs", "tasks", "responses", "assessments"),
-        "skipped": [attributes(skipped, "where", "why") for skipped in result.skipped],
-        "notes": [attributes(note, "where", "what") for note in result.notes],
+        "imported": {
+            "runs": result.runs,
+            "tasks": result.tasks,
+            "responses": result.responses,
+            "assessments": result.assessments,
+        },
+        "skipped": [{"where": skipped.where, "why": skipped.why} for skipped in result.skipped],
+        "notes": [{"where": note.where, "what": note.what} for note in result.notes],
         "held": [
             {"file": skipped.where, "run_id": skipped.run, "rows": skipped.rows}
             for skipped in result.held

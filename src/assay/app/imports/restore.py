@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from assay.app.wire import document, fill, source
+from assay.app.wire import document
 from assay.domain.errors import InputError
 from assay.domain.identifiers import RunId
 from assay.domain.import_records import Skipped
@@ -76,21 +76,21 @@ def rebuild(workspace: Workspace, folder: Path) -> Rebuilt:
         for run in restored.runs:  # the records get the numbers that they have in the store
             workspace.results.end(RunId(run))
     removed = {run for run in restored.there if workspace.store.run_removal.is_aside(run)}
-    return fill(
-        Rebuilt,
-        restored,
+    return Rebuilt(
+        runs=restored.runs,
         there=tuple(run for run in restored.there if run not in removed),
         aside=tuple(sorted({*results_folder.runs_aside(folder), *removed})),
+        tasks=restored.tasks,
+        trials=restored.trials,
+        responses=restored.responses,
+        assessments=restored.assessments,
+        events=restored.events,
+        votes=restored.votes,
+        renumbered=restored.renumbered,
+        altered=restored.altered,
+        altered_votes=restored.altered_votes,
         skipped=tuple(skipped),
     )
-
-
-@document
-class SkippedDocument:
-    """JSON of a file or row that was not imported, with the reason."""
-
-    where: str
-    why: str
 
 
 @document
@@ -114,15 +114,32 @@ class RebuiltDocument:
 
     format: str
     imported: RebuiltCountsDocument
-    run_ids: tuple[str, ...] = source("runs")
+    run_ids: tuple[str, ...]
     there: tuple[str, ...]
     aside: tuple[str, ...]
     renumbered: bool
-    altered_events: tuple[int, ...] = source("altered")
+    altered_events: tuple[int, ...]
     altered_votes: tuple[int, ...]
-    skipped: tuple[SkippedDocument, ...]
+    skipped: tuple[Skipped, ...]
 
 
 def rebuilt_document(rebuilt: Rebuilt) -> RebuiltDocument:
-    counts = fill(RebuiltCountsDocument, rebuilt, runs=len(rebuilt.runs))
-    return fill(RebuiltDocument, rebuilt, format="results", imported=counts)
+    return RebuiltDocument(
+        format="results",
+        imported=RebuiltCountsDocument(
+            runs=len(rebuilt.runs),
+            tasks=rebuilt.tasks,
+            trials=rebuilt.trials,
+            responses=rebuilt.responses,
+            assessments=rebuilt.assessments,
+            events=rebuilt.events,
+            votes=rebuilt.votes,
+        ),
+        run_ids=rebuilt.runs,
+        there=rebuilt.there,
+        aside=rebuilt.aside,
+        renumbered=rebuilt.renumbered,
+        altered_events=rebuilt.altered,
+        altered_votes=rebuilt.altered_votes,
+        skipped=rebuilt.skipped,
+    )

@@ -20,7 +20,7 @@ from assay.app.exports.graded_answers import (
 from assay.app.exports.pseudonyms import Anonymiser
 from assay.app.integrations.evaluations import run_of_evaluation
 from assay.app.review.decisions import assessment_key
-from assay.app.review.review_documents import ApprovalsDocument, GradeDocument, assessment_counts
+from assay.app.review.review_documents import ApprovalsDocument, assessment_counts
 from assay.app.runs.causes import Pause, pause_of
 from assay.app.runs.counts import trial_counts
 from assay.app.runs.run_documents import (
@@ -31,7 +31,8 @@ from assay.app.runs.run_documents import (
 )
 from assay.app.statistics import results, statistics_documents
 from assay.app.statistics.statistics_documents import MeanDocument
-from assay.app.wire import Json, attributes, document, fill, source
+from assay.app.wire import Json, document
+from assay.domain.assessment import Grade
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment, shown_trial
 from assay.domain.lifecycle import COUNTS, AssessmentState, RunState, TrialState
@@ -58,13 +59,13 @@ class EvaluatedTrialDocument:
 
     id: str
     trial_id: str
-    trial: int = source("k")
-    trials: int = source("of")
+    trial: int
+    trials: int
     attempt: int
     state: str
     judge: str | None
     scores: Scores | None
-    grades: tuple[GradeDocument, ...] | None
+    grades: tuple[Grade, ...] | None
     report: str | None
 
 
@@ -194,9 +195,7 @@ def evaluation(
             decided=any(summary.assessments.get(state) for state in _BY_PEOPLE),
             problem=problem,
         )
-    return fill(
-        EvaluationDocument,
-        first,
+    return EvaluationDocument(
         run_id=summary.id,
         state=state,
         message=_message(state, summary, waiting, pause),
@@ -221,6 +220,40 @@ def evaluation(
         if more
         else None,
         submitted=about,
+        evaluation_id=first.evaluation_id,
+        created_at=first.created_at,
+        task_id=first.task_id,
+        model_id=first.model_id,
+        trial=first.trial,
+        response_id=first.response_id,
+        ideal_response_id=first.ideal_response_id,
+        judge_llm_model=first.judge_llm_model,
+        judge_prompt_template_path=first.judge_prompt_template_path,
+        judge_prompt_template_version=first.judge_prompt_template_version,
+        raw_judge_output=first.raw_judge_output,
+        parsed_rubric_scores=first.parsed_rubric_scores,
+        aggregated_score=first.aggregated_score,
+        aggregated_number=first.aggregated_number,
+        final_answer_verified=first.final_answer_verified,
+        verification_message=first.verification_message,
+        needs_human_review=first.needs_human_review,
+        review_reasons=first.review_reasons,
+        parsing_error=first.parsing_error,
+        human_review_status=first.human_review_status,
+        human_reviewer_id=first.human_reviewer_id,
+        human_review_timestamp=first.human_review_timestamp,
+        human_review_road=first.human_review_road,
+        human_corrected_scores=first.human_corrected_scores,
+        human_review_comments=first.human_review_comments,
+        structured_model_response=first.structured_model_response,
+        structured_ideal_response=first.structured_ideal_response,
+        answering_api_calls=first.answering_api_calls,
+        structuring_api_calls=first.structuring_api_calls,
+        judging_api_calls=first.judging_api_calls,
+        answering_time_seconds=first.answering_time_seconds,
+        structuring_time_seconds=first.structuring_time_seconds,
+        judging_time_seconds=first.judging_time_seconds,
+        total_time_seconds=first.total_time_seconds,
     )
 
 
@@ -265,14 +298,16 @@ def _message(state: str, summary: RunSummary, waiting: int, pause: Pause | None)
 
 
 def _evaluated_trial(row: AssessmentRow) -> EvaluatedTrialDocument:
-    names = ("scores", "grades", "report")
-    shown = attributes(row.assessment, *names) if row.state in COUNTS else dict.fromkeys(names)
-    trial_id = shown_trial(row.trial)
-    return fill(
-        EvaluatedTrialDocument,
-        row,
+    shown = row.assessment if row.state in COUNTS else None
+    return EvaluatedTrialDocument(
         id=shown_assessment(row.key),
-        trial_id=trial_id,
+        trial_id=shown_trial(row.trial),
+        trial=row.k,
+        trials=row.of,
+        attempt=row.attempt,
+        state=row.state,
         judge=row.grader,
-        **shown,
+        scores=None if shown is None else shown.scores,
+        grades=None if shown is None else shown.grades,
+        report=None if shown is None else shown.report,
     )

@@ -19,7 +19,6 @@ from uuid import UUID, uuid4, uuid5
 
 from assay.app.runs import execution, preflight
 from assay.app.suites import read_suite
-from assay.app.wire import attributes
 from assay.domain.digest import JsonValue, digest
 from assay.domain.errors import InputError, SuiteError, UnknownName
 from assay.domain.identifiers import RunId, folded
@@ -238,8 +237,13 @@ def _document(submission: Submission) -> dict[str, JsonValue]:
 
 
 def _options_document(submission: Submission) -> dict[str, JsonValue]:
-    own = {"judges": list(submission.judges), "budget": submission.budget_usd}
-    return attributes(submission, "judge_prompt", "mode", "batch_id") | own
+    return {
+        "judge_prompt": submission.judge_prompt,
+        "mode": submission.mode,
+        "batch_id": submission.batch_id,
+        "judges": list(submission.judges),
+        "budget": submission.budget_usd,
+    }
 
 
 def _judge(workspace: Workspace, submission: Submission) -> Any:

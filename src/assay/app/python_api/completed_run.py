@@ -11,7 +11,6 @@ from assay.app.runs import run_documents
 from assay.app.runs.execution import RunResult
 from assay.app.statistics import baseline as earlier, notebooks, results
 from assay.app.statistics.vetting import require_vetted
-from assay.app.wire import attributes
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.margins import Margin, margin_of
 from assay.domain.selection import AssessmentRow, Selection
@@ -210,9 +209,11 @@ def gate_of(
 def _grade_rows(workspace: Workspace, selection: Selection) -> Iterator[Mapping[str, Any]]:
     for row in workspace.archive.exports.score_rows(selection, everything=True):
         yield {
-            **attributes(row, "task", "candidate"),
+            "task": row.task,
+            "candidate": row.candidate,
             "trial": row.k,
-            **attributes(row, "judge", "score"),
+            "judge": row.judge,
+            "score": row.score,
             "state": row.state.value,
             "counts": row.not_counted is None,
             "assessment": f"a{row.assessment}",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay.analysis.tables import score_table
 from assay.app.statistics.run_choice import choose
-from assay.app.wire import document, fill, source
+from assay.app.wire import document
 from assay.domain.errors import InputError
 from assay.domain.identifiers import folded
 from assay.domain.names import name_problem
@@ -145,7 +145,7 @@ def _projected(workspace: Workspace, event: NameEvent) -> NameEvent:
 class NamedCandidateDocument:
     """JSON of a candidate; `written` lists other spellings of its name in records of runs."""
 
-    candidate: str = source("name")
+    candidate: str
     written: tuple[str, ...]
     runs: int
     first: str
@@ -157,10 +157,10 @@ class NameEventDocument:
     """JSON of a rename, a merge or an undo."""
 
     event: str
-    did: str = source("verb")
-    from_: str = source("source")
-    to: str = source("target")
-    run_ids: tuple[str, ...] | None = source("runs")
+    did: str
+    from_: str
+    to: str
+    run_ids: tuple[str, ...] | None
     reviewer: str
     reason: str
     at: str
@@ -180,17 +180,31 @@ def list_document(
     candidates: tuple[CandidateRow, ...], mended: tuple[NameEvent, ...]
 ) -> CandidateListDocument:
     return CandidateListDocument(
-        candidates=tuple(fill(NamedCandidateDocument, candidate) for candidate in candidates),
+        candidates=tuple(
+            NamedCandidateDocument(
+                candidate=candidate.name,
+                written=candidate.written,
+                runs=candidate.runs,
+                first=candidate.first,
+                last=candidate.last,
+            )
+            for candidate in candidates
+        ),
         events=tuple(event_document(event) for event in mended),
     )
 
 
 def event_document(name_event: NameEvent) -> NameEventDocument:
     """Return the JSON of `assay candidates rename`, `merge` and `undo`."""
-    return fill(
-        NameEventDocument,
-        name_event,
+    return NameEventDocument(
         event=f"n{name_event.id}",
+        did=name_event.verb,
+        from_=name_event.source,
+        to=name_event.target,
+        run_ids=name_event.runs,
+        reviewer=name_event.reviewer,
+        reason=name_event.reason,
+        at=name_event.at,
         undoes=None if name_event.undoes is None else f"n{name_event.undoes}",
         undone_by=None if name_event.undone_by is None else f"n{name_event.undone_by}",
     )

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from assay.app.recorded_settings import graded_rubric, record_document, run_parameters
+from assay.app.recorded_settings import (
+    RecordedSettings,
+    graded_rubric,
+    recorded_settings,
+    run_parameters,
+)
 from assay.app.review.attention import AttentionDocument, attention_document
 from assay.app.runs import run_documents as run_documents
 from assay.app.runs.causes import Cause
-from assay.app.wire import Json, attributes, document, fill, source
+from assay.app.wire import Json, document, inlined
 from assay.domain.identifiers import shown_trial
+from assay.domain.remaining_cost import RemainingCost
 
 if TYPE_CHECKING:
     from assay.app.provenance import Provenance
@@ -36,28 +42,29 @@ class TrialDocument:
     id: str
     task: str
     thing: str
-    trial: int = source("k")
-    trials: int = source("of")
+    trial: int
+    trials: int
     state: str
     failure: run_documents.FailedTrialDocument | None
 
 
 @document
-class RunDocument(run_documents.RunSummaryDocument):
-    """JSON of `assay show RUN`."""
+class CallsDocument:
+    """JSON of a run's duration and calls."""
 
     seconds: float | None
     calls: int
     calls_per_second: float | None
     answered: tuple[run_documents.CallTotalsDocument, ...]
-    regrade_of: str | None
-    system_prompt: str
-    prompt_version: str | None
-    seeds: Mapping[str, Json]
-    asked_with: Mapping[str, Json]
-    judged_with: Mapping[str, Json]
-    rubric_digest: str
-    suite_digest: str
+
+
+@document
+class RunDocument:
+    """JSON of `assay show RUN`."""
+
+    row: run_documents.RunSummaryDocument = inlined()
+    calls: CallsDocument = inlined()
+    settings: RecordedSettings = inlined()
     seed: int
     parameters: Mapping[str, Json]
     benchmark: bool
@@ -76,7 +83,7 @@ class RunDocument(run_documents.RunSummaryDocument):
     jobs: tuple[run_documents.BatchJobDocument, ...]
     causes: tuple[Cause, ...]
     paused: run_documents.PauseDocument | None
-    remaining: run_documents.RemainingCostDocument | None
+    remaining: RemainingCost | None
 
 
 @document
@@ -93,17 +100,15 @@ class StoredFileDocument:
     """JSON of one file of a run in the results folder."""
 
     path: str
-    bytes: int = source("size")
+    bytes: int
 
 
 @document
-class DossierDocument(run_documents.RunSummaryDocument):
+class DossierDocument:
     """JSON of a run's registry record: the fields of its row in `assay runs`, and more."""
 
-    seconds: float | None
-    calls: int
-    calls_per_second: float | None
-    answered: tuple[run_documents.CallTotalsDocument, ...]
+    row: run_documents.RunSummaryDocument = inlined()
+    calls: CallsDocument = inlined()
     asked_with: Mapping[str, Json]
     judged_with: Mapping[str, Json]
     judge_prompts: Mapping[str, str | None]
@@ -127,19 +132,22 @@ class DossierDocument(run_documents.RunSummaryDocument):
 
 def run_document(full: RunInFull) -> RunDocument:
     plan = full.plan
-    return fill(
-        RunDocument,
-        run_documents.run_summary(full.summary, full.provenance.approvals),
-        **_calls(full.provenance),
-        **record_document(plan),
-        **attributes(
-            plan, "seed", "benchmark", "concurrency", "budget_usd", "margin", "environment"
-        ),
+    copy = plan.copy
+    return RunDocument(
+        row=run_documents.run_summary(full.summary, full.provenance.approvals),
+        calls=_calls(full.provenance),
+        settings=recorded_settings(plan),
+        seed=plan.seed,
+        benchmark=plan.benchmark,
+        concurrency=plan.concurrency,
+        budget_usd=plan.budget_usd,
+        margin=plan.margin,
+        environment=plan.environment,
         protocol={**plan.protocol, "achieved": full.protocol["achieved"]},
         attention=attention_document(full.attention),
         parameters=run_parameters(plan).as_json(),
         review=plan.policy,
-        suite_copy=plan.copy,
+        suite_copy=SuiteCopyDocument(path=copy.path, digest=copy.digest, text=copy.text),
         rubric=tuple(
             guided.criterion for guided in run_documents.criteria(graded_rubric(plan, full.summary))
         ),
@@ -155,26 +163,23 @@ def run_document(full: RunInFull) -> RunDocument:
         paused=None
         if full.pause is None
         else run_documents.pause_document(full.pause, full.summary.id, full.enough_usd),
-        remaining=run_documents.remaining_document(full.remaining),
+        remaining=full.remaining,
     )
 
 
 def dossier_document(dossier: Dossier) -> DossierDocument:
-    provenance, record = dossier.provenance, dossier.record
+    provenance = dossier.provenance
     plan, summary = provenance.plan, provenance.summary
-    named = (
-        "asked_with",
-        "judged_with",
-        "seeds",
-        "prompt_version",
-        "rubric_digest",
-        "suite_digest",
-    )
-    return fill(
-        DossierDocument,
-        run_documents.run_summary(summary, provenance.approvals),
-        **_calls(provenance),
-        **{name: record[name] for name in named},
+    settings = recorded_settings(plan)
+    return DossierDocument(
+        row=run_documents.run_summary(summary, provenance.approvals),
+        calls=_calls(provenance),
+        asked_with=settings.asked_with,
+        judged_with=settings.judged_with,
+        seeds=settings.seeds,
+        prompt_version=settings.prompt_version,
+        rubric_digest=settings.rubric_digest,
+        suite_digest=settings.suite_digest,
         judge_prompts={judge.name: judge.prompt for judge in plan.judges},
         environment=plan.environment,
         parameters=run_parameters(plan).as_json(),
@@ -194,17 +199,18 @@ def dossier_document(dossier: Dossier) -> DossierDocument:
         ),
         achieved=dossier.achieved.as_json(),
         attention=attention_document(dossier.attention),
-        files=dossier.files,
+        files=tuple(StoredFileDocument(path=file.path, bytes=file.size) for file in dossier.files),
     )
 
 
-def _calls(provenance: Provenance) -> dict[str, object]:
+def _calls(provenance: Provenance) -> CallsDocument:
     rate = provenance.calls_per_s
-    rounded = None if rate is None else round(rate, 4)
-    return attributes(provenance, "seconds", "calls") | {
-        "calls_per_second": rounded,
-        "answered": run_documents.answered(provenance),
-    }
+    return CallsDocument(
+        seconds=provenance.seconds,
+        calls=provenance.calls,
+        calls_per_second=None if rate is None else round(rate, 4),
+        answered=run_documents.answered(provenance),
+    )
 
 
 def source_document(origin: Source) -> SourceDocument:
@@ -215,4 +221,12 @@ def source_document(origin: Source) -> SourceDocument:
 
 def _trial(trial: TrialRow) -> TrialDocument:
     failure = run_documents.failed_trial(trial) if trial.failure else None
-    return fill(TrialDocument, trial, id=shown_trial(trial.key), failure=failure)
+    return TrialDocument(
+        id=shown_trial(trial.key),
+        task=trial.task,
+        thing=trial.thing,
+        trial=trial.k,
+        trials=trial.of,
+        state=trial.state,
+        failure=failure,
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from assay.app.wire import document, fill
+from assay.app.wire import document
 from assay.domain.identifiers import RunId
+from assay.domain.run_removal import RunEvent
 from assay.domain.selection import RunSummary, Selection
 
 if TYPE_CHECKING:
@@ -19,24 +20,10 @@ REMOVALS: Final = {"delete": "deleted", "archive": "archived", "replace": "repla
 
 
 @document
-class RunEventDocument:
-    """JSON of one deletion, archiving, replacement or restoration; see `RunEvent`."""
-
-    id: int
-    run_id: str
-    verb: str
-    replaced_by: str | None
-    reviewer: str
-    reason: str
-    at: str
-    stands: bool
-
-
-@document
 class RunEventsDocument:
     """JSON of `assay delete`, `assay archive` and their option `--list`."""
 
-    events: tuple[RunEventDocument, ...]
+    events: tuple[RunEvent, ...]
 
 
 def runs_to_take_out(workspace: Workspace, runs: Sequence[str]) -> tuple[RunSummary, ...]:
@@ -97,9 +84,5 @@ def of_batch(workspace: Workspace, batch_id: str) -> tuple[RunEvent, ...]:
     return workspace.store.run_removal.of_batch(batch_id)
 
 
-def event_document(event: RunEvent) -> RunEventDocument:
-    return fill(RunEventDocument, event)
-
-
 def events_document(listed: Sequence[RunEvent]) -> RunEventsDocument:
-    return RunEventsDocument(events=tuple(map(event_document, listed)))
+    return RunEventsDocument(events=tuple(listed))

@@ -20,7 +20,6 @@ from cachetools import FIFOCache
 
 from assay.analysis.criteria import CriterionReport, analyse_criterion
 from assay.app.text_diff import Part, marked
-from assay.app.wire import attributes
 from assay.domain.criteria import CriterionFacts, RubricUse
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey
@@ -320,7 +319,10 @@ class Criteria:
         )
         return Example(
             assessment=row.key,
-            **attributes(row, "thing", "suite", "k", "of"),
+            thing=row.thing,
+            suite=row.suite,
+            k=row.k,
+            of=row.of,
             score=criterion.low + (grade.score or 0.0) * (criterion.high - criterion.low),
             reason=grade.reason,
             corrected=row.state is AssessmentState.CORRECTED,

@@ -6,7 +6,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from assay.app.recorded_settings import graded_rubric, run_parameters
-from assay.app.wire import attributes
 from assay.domain.amounts import duration, money
 from assay.domain.selection import StartedFrom
 from assay.report import wording
@@ -69,7 +68,9 @@ def facts(provenance: Provenance) -> tuple[tuple[str, str], ...]:
 def models(provenance: Provenance) -> tuple[dict[str, str], ...]:
     return tuple(
         {
-            **attributes(total, "role", "name", "model"),
+            "role": total.role,
+            "name": total.name,
+            "model": total.model,
             "answered": total.model_version or "unknown",
             "calls": f"{total.calls:,}" + (f" ({total.failed:,} failed)" if total.failed else ""),
             "tokens in": f"{total.input_tokens:,}",

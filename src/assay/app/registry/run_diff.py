@@ -13,7 +13,7 @@ from assay.app.provenance import Provenance, provenance
 from assay.app.recorded_settings import graded_rubric, record_document, run_parameters
 from assay.app.statistics.pooling import measured_differently
 from assay.app.statistics.run_choice import named_run
-from assay.app.wire import document, source
+from assay.app.wire import document
 from assay.domain.errors import InputError
 from assay.domain.identifiers import folded
 from assay.domain.run_choice import in_words
@@ -388,7 +388,7 @@ class SetUpDocument:
     name: str
     before: str | None
     after: str | None
-    diff: tuple[str, ...] = source("lines")
+    diff: tuple[str, ...]
 
 
 @document
@@ -396,8 +396,8 @@ class TaskChangeDocument:
     """JSON of one candidate's results on one task in both runs."""
 
     task: str
-    mean_before: float = source("before")
-    mean_after: float = source("after")
+    mean_before: float
+    mean_after: float
     difference: float
     ci95: tuple[float, float] | None
     n_before: int
@@ -409,16 +409,16 @@ class CandidateChangeDocument:
     """JSON of one candidate's results in both runs."""
 
     candidate: str
-    mean_before: float | None = source("comparison.mean_b")
-    mean_after: float | None = source("comparison.mean_a")
-    difference: float | None = source("comparison.difference")
-    ci95: tuple[float, float] | None = source("comparison.ci95")
-    p_value: float | None = source("comparison.p_value")
-    decision: str = source("comparison.decision")
-    n_tasks: int = source("comparison.n_tasks")
-    scope: str = source("comparison.scope")
-    reason: str | None = source("comparison.reason")
-    verdict: str = source("sentence")
+    mean_before: float | None
+    mean_after: float | None
+    difference: float | None
+    ci95: tuple[float, float] | None
+    p_value: float | None
+    decision: str
+    n_tasks: int
+    scope: str
+    reason: str | None
+    verdict: str
     by_task: tuple[TaskChangeDocument, ...]
 
 
@@ -431,4 +431,53 @@ class RunDiffDocument:
     set_up: tuple[SetUpDocument, ...]
     same: tuple[str, ...]
     shared_tasks: int
-    candidates: tuple[CandidateChangeDocument, ...] = source("changes")
+    candidates: tuple[CandidateChangeDocument, ...]
+
+
+def diff_document(difference: RunDiff) -> RunDiffDocument:
+    return RunDiffDocument(
+        before=difference.before,
+        after=difference.after,
+        set_up=tuple(
+            SetUpDocument(
+                kind=setting.kind,
+                name=setting.name,
+                before=setting.before,
+                after=setting.after,
+                diff=setting.lines,
+            )
+            for setting in difference.set_up
+        ),
+        same=difference.same,
+        shared_tasks=difference.shared_tasks,
+        candidates=tuple(map(_change_document, difference.changes)),
+    )
+
+
+def _change_document(change: CandidateChange) -> CandidateChangeDocument:
+    comparison = change.comparison
+    return CandidateChangeDocument(
+        candidate=change.candidate,
+        mean_before=comparison.mean_b,
+        mean_after=comparison.mean_a,
+        difference=comparison.difference,
+        ci95=comparison.ci95,
+        p_value=comparison.p_value,
+        decision=comparison.decision,
+        n_tasks=comparison.n_tasks,
+        scope=comparison.scope,
+        reason=comparison.reason,
+        verdict=change.sentence,
+        by_task=tuple(
+            TaskChangeDocument(
+                task=task.task,
+                mean_before=task.before,
+                mean_after=task.after,
+                difference=task.difference,
+                ci95=task.ci95,
+                n_before=task.n_before,
+                n_after=task.n_after,
+            )
+            for task in change.by_task
+        ),
+    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay.analysis.tables import score_table
 from assay.app.statistics.pooling import changed_between
-from assay.app.wire import document, source
+from assay.app.wire import document
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import folded
 from assay.domain.run_choice import in_words, listed, task_differences
@@ -186,18 +186,18 @@ class TrendPointDocument:
     and `differences` states it in words.
     """
 
-    run_id: str = source("run")
+    run_id: str
     started: str
     candidate: str
-    mean: float | None = source("estimate.mean")
-    ci95: tuple[float, float] | None = source("estimate.ci95")
-    n_tasks: int = source("estimate.n_tasks")
-    n_trials: int = source("estimate.n_trials")
-    scope: str = source("estimate.scope")
-    reason: str | None = source("estimate.reason")
+    mean: float | None
+    ci95: tuple[float, float] | None
+    n_tasks: int
+    n_trials: int
+    scope: str
+    reason: str | None
     same_tasks: bool
     changed: tuple[str, ...]
-    differences: str = source("difference_words")
+    differences: str
 
 
 @document
@@ -207,3 +207,27 @@ class TrendDocument:
     suite: str
     runs: int
     points: tuple[TrendPointDocument, ...]
+
+
+def trend_document(history: Trend) -> TrendDocument:
+    return TrendDocument(
+        suite=history.suite,
+        runs=history.runs,
+        points=tuple(
+            TrendPointDocument(
+                run_id=point.run,
+                started=point.started,
+                candidate=point.candidate,
+                mean=point.estimate.mean,
+                ci95=point.estimate.ci95,
+                n_tasks=point.estimate.n_tasks,
+                n_trials=point.estimate.n_trials,
+                scope=point.estimate.scope,
+                reason=point.estimate.reason,
+                same_tasks=point.same_tasks,
+                changed=point.changed,
+                differences=point.difference_words,
+            )
+            for point in history.points
+        ),
+    )

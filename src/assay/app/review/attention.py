@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.app.review.reviewer_metrics import shown_answers
-from assay.app.wire import document, fill
+from assay.app.wire import document
 from assay.domain.attention import (
     FASTEST_WPM,
     LONG_RUN,
@@ -51,9 +51,16 @@ class AttentionDocument:
 
 
 def attention_document(signs: Attention) -> AttentionDocument:
-    return fill(
-        AttentionDocument,
-        signs,
+    return AttentionDocument(
+        decisions=signs.decisions,
+        timed=signs.timed,
+        not_timed=signs.not_timed,
+        too_quick=signs.too_quick,
+        unread=signs.unread,
+        longest_run=signs.longest_run,
+        in_long_runs=signs.in_long_runs,
+        planted=signs.planted,
+        missed=signs.missed,
         too_quick_s=TOO_QUICK_S,
         words_per_minute=FASTEST_WPM,
         long_run=LONG_RUN,

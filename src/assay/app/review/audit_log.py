@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from assay.app.review.review_documents import ReviewEventDocument, review_event
-from assay.app.wire import attributes, document, fill, plain, source, to_json
+from assay.app.wire import document, inlined, plain, to_json
 from assay.domain.errors import InputError
 from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent
 from assay.domain.lifecycle import Verb
@@ -60,9 +60,10 @@ COLUMNS: Final = (
 
 
 @document
-class LoggedEventDocument(ReviewEventDocument):
+class LoggedEventDocument:
     """JSON of one audit log event, with its run, task and trial."""
 
+    logged: ReviewEventDocument = inlined()
     n_corrections: int
     active_s: float | None
     run_id: str
@@ -79,11 +80,11 @@ class ChainDocument:
 
     after: int
     checked: int
-    intact_up_to: int = source("up_to")
-    first_broken_event: int | None = source("broken")
+    intact_up_to: int
+    first_broken_event: int | None
     ended: bool
-    newest_event: int = source("newest")
-    newest_hash: str = source("hash")
+    newest_event: int
+    newest_hash: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,12 +243,26 @@ def check(
 
 def logged_event(entry: LoggedEvent) -> LoggedEventDocument:
     """Return the JSON of an event: the fields in `assay review show`, with run, task and trial."""
-    return fill(
-        LoggedEventDocument,
-        review_event(entry.event),
+    return LoggedEventDocument(
+        logged=review_event(entry.event),
         n_corrections=len(entry.event.decision.corrections),
         active_s=None if entry.active_ms is None else entry.active_ms / 1000,
-        **attributes(entry, "run_id", "suite", "task", "thing"),
+        run_id=entry.run_id,
+        suite=entry.suite,
+        task=entry.task,
+        thing=entry.thing,
         trial=entry.k,
         trials=entry.of,
+    )
+
+
+def chain_document(chain: Chain) -> ChainDocument:
+    return ChainDocument(
+        after=chain.after,
+        checked=chain.checked,
+        intact_up_to=chain.up_to,
+        first_broken_event=chain.broken,
+        ended=chain.ended,
+        newest_event=chain.newest,
+        newest_hash=chain.hash,
     )

@@ -14,7 +14,6 @@ from assay.app.review import decisions
 from assay.app.review.control_item_factory import ControlItemFactory
 from assay.app.review.observations import note
 from assay.app.review.rerun import check_rerun
-from assay.app.wire import attributes
 from assay.domain import decisions as rules
 from assay.domain.control_items import AttemptOrigin, CheckOrigin, ControlItem, ControlKind
 from assay.domain.identifiers import AssessmentKey, folded
@@ -155,7 +154,9 @@ class ControlItems:
         seed = self._plans.plan(item.run_id).seed
         new = ControlItem(
             key=AssessmentKey(0),
-            **attributes(item, "run_id", "source", "reviewer"),
+            run_id=item.run_id,
+            source=item.source,
+            reviewer=item.reviewer,
             made=self._workspace.clock.now(),
             # The attempt has the unaltered grades, because a second look at a planted error would
             # measure nothing.

@@ -28,7 +28,6 @@ from assay.app.review.item import (
 )
 from assay.app.review.name_masking import Mask, mask_of, masked
 from assay.app.review.structured_answers import structured_answer
-from assay.app.wire import attributes
 from assay.domain.digest import shuffled
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, shown_assessment
@@ -100,9 +99,15 @@ class Showcase:
         trials = tuple(_sibling(mark) for mark in self._archive.assessments.marks(row))
         return Item(
             id=shown_assessment(row.key),
-            **attributes(
-                row, "run_id", "suite", "task", "thing", "k", "of", "attempt", "current", "by_model"
-            ),
+            run_id=row.run_id,
+            suite=row.suite,
+            task=row.task,
+            thing=row.thing,
+            k=row.k,
+            of=row.of,
+            attempt=row.attempt,
+            current=row.current,
+            by_model=row.by_model,
             state=str(row.state),
             hidden=hidden,
             joint=row.candidate is None,
@@ -112,7 +117,10 @@ class Showcase:
             rerunnable=not self._no_rerun(row),
             no_rerun=self._no_rerun(row),
             language=detail.task.language,
-            **attributes(told, "context", "expected", "ideal", "final_answer"),
+            context=told.context,
+            expected=told.expected,
+            ideal=told.ideal,
+            final_answer=told.final_answer,
             prompt=tuple((message.role, message.content) for message in told.prompt),
             images=tuple(
                 (f"data:{each.media_type};base64,{each.data}", each.caption) for each in images
@@ -140,7 +148,9 @@ class Showcase:
             events=tuple(
                 PastDecision(
                     verb=str(event.decision.verb),
-                    **attributes(event.decision, "reason", "note", "displayed"),
+                    reason=event.decision.reason,
+                    note=event.decision.note,
+                    displayed=event.decision.displayed,
                     reviewer=event.decision.reviewer_words,
                     at=event.at,
                     via=str(event.decision.via),

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from assay.app.wire import attributes
 from assay.domain import decisions as rules
 from assay.domain.lifecycle import Verb
 from assay.domain.observations import DecisionTaken, ObservationKind, OpinionGiven, with_body
@@ -123,7 +122,11 @@ def _own_decision(
     words = own.decision if own else opinion
     return OwnDecision(
         id=item,
-        **attributes(row, "suite", "task", "thing", "k", "of"),
+        suite=row.suite,
+        task=row.task,
+        thing=row.thing,
+        k=row.k,
+        of=row.of,
         at=observation.at,
         verb=str(verb),
         scores={labels[name]: score for name, score in scores.items() if score is not None},

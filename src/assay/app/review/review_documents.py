@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from assay.app.wire import ABSENT, Absent, Json, attributes, document, fill, optional, source
+from assay.app.wire import ABSENT, Absent, Json, document, inlined, optional
+from assay.domain.assessment import Flag, Grade, Response, Verification
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 
@@ -45,51 +46,12 @@ class CalibrationStampDocument:
 
 
 @document
-class FlagDocument:
-    """JSON of a flag: a reason to doubt a grade."""
-
-    kind: str
-    detail: str
-    candidate: str | None
-    criterion: str | None
-
-
-@document
-class GradeDocument:
-    """JSON of a candidate's score on one criterion, from 0 to 1; `raw_score` is on the judge's
-    scale.
-    """
-
-    candidate: str
-    criterion: str | None
-    score: float | None
-    raw_score: float | None
-    min_score: float | None
-    max_score: float | None
-    reason: str
-    evidence: tuple[str, ...]
-    confidence: float | None
-
-
-@document
 class FailureReasonDocument:
     """JSON of a failure's kind, detail, and fault."""
 
     kind: str
     fault: str
     detail: str
-
-
-@document
-class VerificationDocument:
-    """JSON of a scorer's check of one final answer; `verified` is null if the scorer could not
-    decide.
-    """
-
-    candidate: str
-    scorer: str
-    verified: bool | None
-    message: str
 
 
 @document
@@ -103,18 +65,18 @@ class AssessmentDocument:
     suite: str
     task: str
     thing: str
-    trial: int = source("k")
-    trials: int = source("of")
+    trial: int
+    trials: int
     attempt: int
     state: str
-    judge: str = source("grader")
+    judge: str
     calibration: CalibrationStampDocument | None
     candidates: tuple[str, ...]
-    flags: tuple[FlagDocument, ...] = source("assessment.flags")
-    grades: tuple[GradeDocument, ...] = source("assessment.grades")
-    scores: Mapping[str, float | None] = source("assessment.scores")
-    verdicts: Mapping[str, str | None] = source("assessment.verdicts")
-    verifications: tuple[VerificationDocument, ...] = source("assessment.verifications")
+    flags: tuple[Flag, ...]
+    grades: tuple[Grade, ...]
+    scores: Mapping[str, float | None]
+    verdicts: Mapping[str, str | None]
+    verifications: tuple[Verification, ...]
     failure: FailureReasonDocument | Absent = optional()
 
 
@@ -124,15 +86,6 @@ class MessageDocument:
 
     role: str
     content: str
-
-
-@document
-class ResponseDocument:
-    """JSON of one candidate's answer."""
-
-    candidate: str
-    text: str
-    truncated: bool
 
 
 @document
@@ -147,18 +100,18 @@ class ReviewEventDocument:
 
     event: int
     id: str
-    decision: str = source("decision.verb")
+    decision: str
     before: str
     after: str
     outcome: str
-    reviewer: str = source("decision.reviewer")
+    reviewer: str
     at: str
-    via: str = source("decision.via")
-    displayed: str | None = source("decision.displayed")
-    road: str = source("decision.road")
+    via: str
+    displayed: bool
+    road: str
     stated_by: str | None
-    reason: str = source("decision.reason")
-    note: str = source("decision.note")
+    reason: str
+    note: str
     corrections: Mapping[str, float] | None
 
 
@@ -173,25 +126,26 @@ class OpinionDocument:
     opinion would make final; empty for a rejection.
     """
 
-    decision: str = source("given.verb")
+    decision: str
     reviewer: str
     at: str
-    road: str = source("given.road")
+    road: str
     stated_by: str | None
-    reason: str = source("given.reason")
-    note: str = source("given.note")
-    scores: Mapping[str, float] = source("given.result")
+    reason: str
+    note: str
+    scores: Mapping[str, float]
     corrections: Mapping[str, float]
 
 
 @document
-class AssessmentDetailDocument(AssessmentDocument):
+class AssessmentDetailDocument:
     """JSON of `assay review show`: report, responses, other attempts and past decisions.
 
     `opinions` are those that the reader may see; `opinions_hidden` counts those that the reader may
     see only after their own. An export has neither.
     """
 
+    assessment: AssessmentDocument = inlined()
     context: str
     prompt: tuple[MessageDocument, ...]
     expected: Json
@@ -201,10 +155,10 @@ class AssessmentDetailDocument(AssessmentDocument):
     ranking: tuple[str, ...]
     labels: Mapping[str, str]
     shown: tuple[str, ...]
-    judge_grades: tuple[GradeDocument, ...]
+    judge_grades: tuple[Grade, ...]
     judge_scores: Mapping[str, float | None]
     raw: str | None
-    responses: tuple[ResponseDocument, ...]
+    responses: tuple[Response, ...]
     attempts: tuple[str, ...]
     events: tuple[ReviewEventDocument, ...]
     call: Mapping[str, Json]
@@ -249,13 +203,35 @@ def assessment_row(
     """Return the JSON of one row of `assay review list`; `record` is the judge's current
     calibration.
     """
-    return fill(
-        AssessmentDocument,
-        row,
+    assessment = row.assessment
+    return AssessmentDocument(
         id=shown_assessment(row.key),
-        calibration=record,
-        failure=ABSENT if failure is None else failure,
+        run_id=row.run_id,
+        suite=row.suite,
+        task=row.task,
+        thing=row.thing,
+        trial=row.k,
+        trials=row.of,
+        attempt=row.attempt,
+        state=row.state,
+        judge=row.grader,
+        calibration=calibration_stamp(record),
+        candidates=row.candidates,
+        flags=assessment.flags,
+        grades=assessment.grades,
+        scores=assessment.scores,
+        verdicts=assessment.verdicts,
+        verifications=assessment.verifications,
+        failure=ABSENT if failure is None else _failure_reason(failure),
     )
+
+
+def failure_reason(failure: Failure | None) -> FailureReasonDocument | None:
+    return None if failure is None else _failure_reason(failure)
+
+
+def _failure_reason(failure: Failure) -> FailureReasonDocument:
+    return FailureReasonDocument(kind=failure.kind, fault=failure.fault, detail=failure.detail)
 
 
 def assessment_detail(
@@ -267,39 +243,64 @@ def assessment_detail(
     """Return the JSON of an assessment; `opinions` are those that its reader may see, None to leave
     them out.
     """
-    return fill(
-        AssessmentDetailDocument,
-        detail.row,
-        id=shown_assessment(detail.row.key),
-        calibration=record,
-        **attributes(detail.task, "context", "prompt", "expected", "ideal", "final_answer"),
-        **attributes(detail.row.assessment, "report", "ranking", "labels", "shown"),
-        **attributes(detail, "responses", "call"),
+    task = detail.task
+    assessment = detail.row.assessment
+    return AssessmentDetailDocument(
+        assessment=assessment_row(detail.row, record),
+        context=task.context,
+        prompt=message_documents(task.prompt),
+        expected=task.expected,
+        ideal=task.ideal,
+        final_answer=task.final_answer,
+        report=assessment.report,
+        ranking=assessment.ranking,
+        labels=assessment.labels,
+        shown=assessment.shown,
         judge_grades=detail.judged.grades,
         judge_scores=detail.judged.scores,
         raw=detail.judged.raw,
+        responses=detail.responses,
         attempts=tuple(shown_assessment(key) for key in detail.attempts),
         events=tuple(review_event(event) for event in detail.events),
+        call=detail.call,
         opinions=ABSENT if opinions is None else tuple(map(_opinion, opinions.visible)),
         opinions_hidden=ABSENT if opinions is None else opinions.hidden,
     )
 
 
 def _opinion(opinion: StandingOpinion) -> OpinionDocument:
-    corrections = _corrections(opinion.given.corrections)
-    return fill(
-        OpinionDocument, opinion, stated_by=opinion.given.stated_by or None, corrections=corrections
+    given = opinion.given
+    return OpinionDocument(
+        decision=given.verb,
+        reviewer=opinion.reviewer,
+        at=opinion.at,
+        road=given.road,
+        stated_by=given.stated_by or None,
+        reason=given.reason,
+        note=given.note,
+        scores=given.result,
+        corrections=_corrections(given.corrections),
     )
 
 
 def review_event(event: ReviewEvent) -> ReviewEventDocument:
-    return fill(
-        ReviewEventDocument,
-        event,
+    decision = event.decision
+    return ReviewEventDocument(
         event=event.id,
-        id=shown_assessment(event.decision.assessment),
-        stated_by=event.decision.stated_by or None,
-        corrections=_corrections(event.decision.corrections),
+        id=shown_assessment(decision.assessment),
+        decision=decision.verb,
+        before=event.before,
+        after=event.after,
+        outcome=event.outcome,
+        reviewer=decision.reviewer,
+        at=event.at,
+        via=decision.via,
+        displayed=decision.displayed,
+        road=decision.road,
+        stated_by=decision.stated_by or None,
+        reason=decision.reason,
+        note=decision.note,
+        corrections=_corrections(decision.corrections),
     )
 
 

@@ -7,7 +7,7 @@ from statistics import mean
 from typing import TYPE_CHECKING, Final
 
 from assay.app.statistics.statistics_documents import Range
-from assay.app.wire import attributes, document, fill
+from assay.app.wire import document
 from assay.statistics.repeated_success import pass_all_k, pass_at_k
 from assay.statistics.reports import report
 from assay.statistics.table import ScoreTable
@@ -103,7 +103,10 @@ def compare_agents(trials: Sequence[AgentTrialDocument]) -> AgentComparisonDocum
             AgentStandingDocument(
                 agent=agent,
                 tier=tier,
-                **attributes(estimate, "mean", "ci95", "reason", "n_trials"),
+                mean=estimate.mean,
+                ci95=estimate.ci95,
+                reason=estimate.reason,
+                n_trials=estimate.n_trials,
                 n_scenarios=estimate.n_tasks,
                 successes=sum(bool(trial.success) for trial in own),
                 pass_at=_in_tries(own, pass_at_k),
@@ -121,12 +124,15 @@ def compare_agents(trials: Sequence[AgentTrialDocument]) -> AgentComparisonDocum
         (a, tier_a), (b, tier_b) = keys[pair.a], keys[pair.b]
         if a == b or tier_a == tier_b:
             pairs.append(
-                fill(
-                    AgentPairDocument,
-                    pair,
+                AgentPairDocument(
                     a=f"{a} {tier_a}" if tiers else a,
                     b=f"{b} {tier_b}" if tiers else b,
+                    difference=pair.difference,
+                    ci95=pair.ci95,
+                    p_holm=pair.p_holm,
+                    decision=pair.decision,
                     n_scenarios=pair.n_tasks,
+                    reason=pair.reason,
                 )
             )
     return AgentComparisonDocument(agents=tuple(agents), pairs=tuple(pairs))

@@ -14,7 +14,6 @@ from assay.app.review.carry_over import Graders, gradings, keep_reviews, places
 from assay.app.runs import execution, preflight
 from assay.app.runs.cost_estimate import check_cap, over_budget
 from assay.app.suites import default_rubric
-from assay.app.wire import attributes
 from assay.domain.answer_rows import AnswerColumn
 from assay.domain.assessment import Response
 from assay.domain.errors import InputError, Refused
@@ -290,7 +289,10 @@ def outcome(
             changed.append(
                 GradeChange(
                     assessment=row.key,
-                    **attributes(row, "task", "thing", "k", "state"),
+                    task=row.task,
+                    thing=row.thing,
+                    k=row.k,
+                    state=row.state,
                     candidate=place[2],
                     grader_before=was[0].grader,
                     grader_after=row.grader,
@@ -435,7 +437,12 @@ def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:
         nonce="",
     )
     return replace(
-        new, **attributes(old, "parameters", "system_prompt", "benchmark", "candidates", "user")
+        new,
+        parameters=old.parameters,
+        system_prompt=old.system_prompt,
+        benchmark=old.benchmark,
+        candidates=old.candidates,
+        user=old.user,
     )
 
 
@@ -478,14 +485,11 @@ def _scored_anew(task: Task, now: Task, old: RunPlan, *, asked: bool) -> Task:
     return replace(
         now,
         prompt=task.prompt if asked else now.prompt,
-        **attributes(
-            task,
-            "snippets",
-            "language",
-            "trials",
-            "parameters",
-            "system_prompt",
-            "columns",
-            "persona",
-        ),
+        snippets=task.snippets,
+        language=task.language,
+        trials=task.trials,
+        parameters=task.parameters,
+        system_prompt=task.system_prompt,
+        columns=task.columns,
+        persona=task.persona,
     )

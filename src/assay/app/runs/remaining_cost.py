@@ -54,7 +54,13 @@ def remaining_cost(
     remaining = remaining_usd(calls_ahead(workspace, plan), paid, progress)
     if remaining is None:
         return None
-    return RemainingCost(answered_calls=answered, paid_usd=fsum(costs), remaining_usd=remaining)
+    paid_usd = fsum(costs)
+    return RemainingCost(
+        answered_calls=answered,
+        paid_usd=paid_usd,
+        remaining_usd=remaining,
+        total_usd=paid_usd + remaining,
+    )
 
 
 def calls_ahead(workspace: Workspace, plan: RunPlan) -> tuple[CallsAhead, ...]:

@@ -116,16 +116,6 @@ class PauseDocument:
 
 
 @document
-class RemainingCostDocument:
-    """JSON of what an unfinished run will probably cost, from what its `answered_calls` really
-    cost, by role and model.
-    """
-
-    remaining: RemainingCost = inlined()
-    total_usd: float
-
-
-@document
 class RunResultDocument:
     """JSON of `assay run`, `assay resume` and `assay extend`."""
 
@@ -141,7 +131,7 @@ class RunResultDocument:
     cost_usd: float | None
     unpriced_calls: int
     budget: BudgetDocument | None
-    remaining: RemainingCostDocument | None
+    remaining: RemainingCost | None
     judges: tuple[JudgeStampDocument, ...]
     answers: tuple[SampleAnswer, ...]
     signs: tuple[Sign, ...]
@@ -458,7 +448,7 @@ def run_result(result: RunResult) -> RunResultDocument:
         cost_usd=summary.cost_usd,
         unpriced_calls=summary.unpriced_calls,
         budget=_budget(result),
-        remaining=remaining_document(result.remaining),
+        remaining=result.remaining,
         judges=tuple(
             JudgeStampDocument(judge=name, calibration=calibration_stamp(record))
             for name, record in result.calibrations.items()
@@ -467,12 +457,6 @@ def run_result(result: RunResult) -> RunResultDocument:
         signs=result.look.signs,
         seconds=round(result.seconds, 3),
     )
-
-
-def remaining_document(remaining: RemainingCost | None) -> RemainingCostDocument | None:
-    if remaining is None:
-        return None
-    return RemainingCostDocument(remaining=remaining, total_usd=remaining.total_usd)
 
 
 def pause_document(pause: Pause, run: RunId, enough_usd: float | None) -> PauseDocument:

@@ -21,7 +21,7 @@ from assay.app.specialists.numbered_files import write_numbered
 from assay.app.specialists.removed_runs import gaps_of, removed_runs
 from assay.app.statistics.basis import approvals_of, wording
 from assay.app.statistics.vetting import require_vetted
-from assay.app.wire import Json, attributes, document, plain
+from assay.app.wire import Json, document, plain
 from assay.domain.errors import InputError, Refused
 from assay.domain.run_choice import in_words
 from assay.domain.selection import Selection
@@ -126,7 +126,11 @@ def mint(
         benchmarks, verdict, template, summaries, validity["valid_for"]["judges"]
     )
     given = approvals_of(workspace, batch)
-    evidence["approvals"] = attributes(given, "shown", "scripted", "imported")
+    evidence["approvals"] = {
+        "shown": given.shown,
+        "scripted": given.scripted,
+        "imported": given.imported,
+    }
     if given.total:
         evidence["shows"].append(f"{wording.approvals(given)}.")
     protocols = in_use(workspace, [workspace.journal.plan_of(summary.id) for summary in summaries])

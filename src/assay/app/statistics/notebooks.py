@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from assay.app.wire import attributes
+from assay.app.wire import to_json
 from assay.domain.errors import InputError
 from assay.report import wording
 
@@ -140,15 +140,26 @@ def difference_drawing(comparison: Comparison) -> str:
 
 
 def estimate_rows(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
-    plain = ("mean", "sd", "min", "max", "n_trials", "n_tasks", "scope", "method", "reason")
     return [
-        {"candidate": str(e.candidate), **attributes(e, *plain), **_ends(e.ci95)} for e in estimates
+        {
+            "candidate": str(estimate.candidate),
+            "mean": estimate.mean,
+            "sd": estimate.sd,
+            "min": estimate.min,
+            "max": estimate.max,
+            "n_trials": estimate.n_trials,
+            "n_tasks": estimate.n_tasks,
+            "scope": estimate.scope,
+            "method": estimate.method,
+            "reason": estimate.reason,
+            **_ends(estimate.ci95),
+        }
+        for estimate in estimates
     ]
 
 
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
-    plain = ("mean_a", "mean_b", "difference", "n_trials_a", "n_trials_b", "weight")
-    return [{"task": str(task.task), **attributes(task, *plain)} for task in comparison.by_task]
+    return [{**to_json(task), "task": str(task.task)} for task in comparison.by_task]
 
 
 def ranking_rows(ranking: Ranking) -> list[dict[str, Any]]:
@@ -158,7 +169,9 @@ def ranking_rows(ranking: Ranking) -> list[dict[str, Any]]:
             "candidate": str(place.candidate),
             "mean": place.estimate.mean,
             **_ends(place.estimate.ci95),
-            **attributes(place, "rank", "rank_low", "rank_high"),
+            "rank": place.rank,
+            "rank_low": place.rank_low,
+            "rank_high": place.rank_high,
             "n_trials": place.estimate.n_trials,
         }
         for place in ranking.candidates

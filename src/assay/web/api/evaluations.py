@@ -8,7 +8,6 @@ from fastapi import APIRouter, Body, Header, Query, Request, Response
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from assay.app.integrations import evaluation_result, evaluations
-from assay.app.wire import attributes
 from assay.domain.errors import InputError, Refused, SuiteError
 from assay.domain.run import MAX_TRIALS
 from assay.web import responses
@@ -168,7 +167,10 @@ class ResponseBody(responses.Body):
             prompt=self.prompt_content,
             ideal=self.ideal_response_text or None,
             final_answer=self.correct_answer,
-            **attributes(self, "trials", "rubric", "review", "batch_id"),
+            trials=self.trials,
+            rubric=self.rubric,
+            review=self.review,
+            batch_id=self.batch_id,
             judges=_listed(self.judge_llm_model),
             judge_prompt=self.judge_prompt_version,
             budget_usd=self.budget,

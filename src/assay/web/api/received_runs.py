@@ -13,10 +13,10 @@ from pydantic.alias_generators import to_camel
 
 from assay.app.integrations import received_runs
 from assay.app.registry import removal, runs
-from assay.app.review.review_documents import ApprovalsDocument
+from assay.app.review.review_documents import ApprovalsDocument, approvals_document
 from assay.app.runs.scenario_runs import count_runs
 from assay.app.statistics.statistics_documents import MeanDocument, mean_document
-from assay.app.wire import Json, document, fill
+from assay.app.wire import Json, document, inlined
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import Excluded, RunSummary, Selection
 from assay.statistics.warnings import Caution
@@ -42,9 +42,10 @@ router = APIRouter(tags=["runs"])
 
 
 @document
-class BatchRunDocument(RunRowDocument):
+class BatchRunDocument:
     """A run of a batch."""
 
+    row: RunRowDocument = inlined()
     run_id: str
     runId: str
 
@@ -75,7 +76,7 @@ class RemovedRunDocument:
 
 
 @document
-class BatchDocument(ListedBatchDocument):
+class BatchDocument:
     """A batch with its newest runs, the totals of all runs, and each candidate's mean over the
     trials that count.
 
@@ -83,6 +84,7 @@ class BatchDocument(ListedBatchDocument):
     came about.
     """
 
+    batch: ListedBatchDocument = inlined()
     avgScore: float | None
     runs: tuple[BatchRunDocument, ...]
     trials: dict[str, int]
@@ -270,13 +272,12 @@ def _document(
         (estimate.mean, estimate.n_trials) for estimate in estimates if estimate.mean is not None
     ]
     n = sum(count for _, count in weighed)
-    return fill(
-        BatchDocument,
-        _listed(workspace, summaries[0].batch_id or "", summaries),
+    return BatchDocument(
+        batch=_listed(workspace, summaries[0].batch_id or "", summaries),
         avgScore=float(sum(Fraction(mean) * count for mean, count in weighed) / n) if n else None,
-        approvals=overview.approvals,
+        approvals=approvals_document(overview.approvals),
         runs=tuple(
-            fill(BatchRunDocument, run_row(run, by_run[run.id]), run_id=run.id, runId=run.id)
+            BatchRunDocument(row=run_row(run, by_run[run.id]), run_id=run.id, runId=run.id)
             for run in summaries[:limit]
         ),
         trials={

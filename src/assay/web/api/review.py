@@ -11,7 +11,6 @@ from pydantic import Field
 from assay.app.review.decisions import scale_words, score_of
 from assay.app.review.drawn_responses import drawn
 from assay.app.review.submitted_decision import SubmittedDecision
-from assay.app.wire import attributes
 from assay.domain.errors import InputError
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
 from assay.domain.review import Via
@@ -292,8 +291,13 @@ async def rerun(request: Request, body: RerunBody) -> Response:
     key = await asyncio.to_thread(key_of, request, body.id)
     served = await asyncio.to_thread(services.review.was_served, key, reviewer=sender.reviewer)
     request_ = RerunRequest(
-        **attributes(body, "key", "attempt", "reason", "note"),
-        **attributes(sender, "reviewer", "signed_in", "via"),
+        key=body.key,
+        attempt=body.attempt,
+        reason=body.reason,
+        note=body.note,
+        reviewer=sender.reviewer,
+        signed_in=sender.signed_in,
+        via=sender.via,
         name=body.id,
         sealed=is_sealed(request),
         assessment=key,
@@ -378,9 +382,14 @@ def decide(request: Request, body: DecisionBody) -> str:
     )
     submitted = SubmittedDecision(
         verb=Verb(body.verb),
-        **attributes(sender, "reviewer", "signed_in", "via"),
+        reviewer=sender.reviewer,
+        signed_in=sender.signed_in,
+        via=sender.via,
         idempotency_key=body.key,
-        **attributes(body, "run", "reason", "note", "active_ms"),
+        run=body.run,
+        reason=body.reason,
+        note=body.note,
+        active_ms=body.active_ms,
         corrections=tuple(_scores_of(request, key, body.corrections)),
     )
     with by_its_name(body.id, key):

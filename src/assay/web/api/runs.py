@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from assay.app.registry import runs as registry
-from assay.app.wire import fill
 from assay.domain.lifecycle import RunState
 from assay.domain.selection import Selection
 from assay.web.api.schemas import problems
@@ -45,7 +44,7 @@ def runs(
     summaries = registry.runs_in_state(services.workspace, selection, status, limit=limit)
     by_run = approvals_of_runs(services.workspace, summaries)
     rows = tuple(
-        fill(ListedRunDocument, run_row(run, by_run[run.id]), run_id=run.id) for run in summaries
+        ListedRunDocument(row=run_row(run, by_run[run.id]), run_id=run.id) for run in summaries
     )
     return Answer(RunListDocument(runs=rows))
 

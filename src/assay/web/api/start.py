@@ -12,7 +12,6 @@ from assay.app.runs import batch, demo, start as starting, suite_files
 from assay.app.runs.pasted_texts import PLACE, grade_pasted
 from assay.app.runs.rubric_choices import rubric_for_texts
 from assay.app.runs.run_documents import cost_estimate
-from assay.app.wire import attributes
 from assay.domain.errors import InputError, Refused, SuiteError
 from assay.domain.lifecycle import Policy
 from assay.web.api.control import row_of
@@ -177,7 +176,11 @@ def pasted(request: Request, body: PastedBody) -> Response:
     try:
         run = grade_pasted(
             services_of(request).workspace,
-            **attributes(body, "thing", "context", "snippets", "trials", "rubric"),
+            thing=body.thing,
+            context=body.context,
+            snippets=body.snippets,
+            trials=body.trials,
+            rubric=body.rubric,
         )
     except InputError as error:
         return _refused(error, PLACE)

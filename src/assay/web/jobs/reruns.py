@@ -19,7 +19,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, NotRequired, TypedDict
 
 from assay.app.review import rerun
-from assay.app.wire import attributes
 from assay.domain import decisions as rules
 from assay.domain.errors import AssayError, Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, shown_assessment
@@ -220,9 +219,12 @@ class Reruns:
             outcome = await rerun.rerun(
                 self._workspace,
                 request_.assessment,
-                **attributes(
-                    request_, "reason", "note", "reviewer", "stated_by", "via", "displayed"
-                ),
+                reason=request_.reason,
+                note=request_.note,
+                reviewer=request_.reviewer,
+                stated_by=request_.stated_by,
+                via=request_.via,
+                displayed=request_.displayed,
                 idempotency_key=request_.key,
             )
         except AssayError as error:
@@ -246,9 +248,13 @@ class Reruns:
             raise broken
         decision = Decision(
             verb=Verb.RERUN,
-            **attributes(
-                request_, "assessment", "reviewer", "stated_by", "via", "displayed", "note", "key"
-            ),
+            assessment=request_.assessment,
+            reviewer=request_.reviewer,
+            stated_by=request_.stated_by,
+            via=request_.via,
+            displayed=request_.displayed,
+            note=request_.note,
+            key=request_.key,
             reason=request_.reason or request_.note,
             purpose=AssessmentPurpose.CONTROL,
         )

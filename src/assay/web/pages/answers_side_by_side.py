@@ -22,7 +22,6 @@ from assay.app.comparison.answers import (
 from assay.app.provenance import calls_of
 from assay.app.registry import runs as registry
 from assay.app.text_diff import Part, document_of, field_rows, marked, too_long
-from assay.app.wire import attributes
 from assay.domain.answer_rows import AnswerColumn
 from assay.domain.errors import InputError
 from assay.domain.extraction import Field
@@ -138,7 +137,12 @@ class Sides:
     def address(self, path: str, *, after: tuple[int, int] | None = None, **other: str) -> str:
         values = {
             "q": self.search,
-            **attributes(self, "only", "by", "read", "labels", "title", "together"),
+            "only": self.only,
+            "by": self.by,
+            "read": self.read,
+            "labels": self.labels,
+            "title": self.title,
+            "together": self.together,
             **other,
         }
         pairs = [("col", shown_column(column)) for column in self.columns]
@@ -501,7 +505,10 @@ def _agreement(sides: Sides, agreement: Agreement) -> Mapping[str, object]:
     n = range(len(sides.columns))
     return {
         "columns": [shown_column(column) for column in sides.columns],
-        **attributes(agreement, "tasks", "whole", "agree", "disagree"),
+        "tasks": agreement.tasks,
+        "whole": agreement.whole,
+        "agree": agreement.agree,
+        "disagree": agreement.disagree,
         "matrix": [[None if a == b else agreement.share(a, b) for b in n] for a in n],
         "both": [[None if a == b else agreement.both[min(a, b), max(a, b)] for b in n] for a in n],
         "odd": agreement.odd,

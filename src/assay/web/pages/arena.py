@@ -22,7 +22,6 @@ from assay.app.arena.ranking import (
 from assay.app.registry import runs
 from assay.app.runs import start
 from assay.app.statistics import charts
-from assay.app.wire import attributes
 from assay.domain.arena import Choice
 from assay.domain.errors import Refused
 from assay.domain.lifecycle import RunState
@@ -395,5 +394,8 @@ def _offer(offer: VotableRun) -> Mapping[str, object]:
         "state": str(summary.state),
         "started": summary.started,
         "candidates": len(summary.candidates),
-        **attributes(offer, "votes", "pairs", "items", "has_pages"),
+        "votes": offer.votes,
+        "pairs": offer.pairs,
+        "items": offer.items,
+        "has_pages": offer.has_pages,
     }

@@ -10,7 +10,7 @@ from starlette.responses import StreamingResponse
 
 from assay.app.registry import removal
 from assay.app.review import audit_log, decisions
-from assay.app.wire import fill, plain
+from assay.app.wire import plain
 from assay.domain.errors import UnknownName
 from assay.domain.lifecycle import Verb
 from assay.domain.review import Via, reviewer_words
@@ -133,7 +133,7 @@ def check_twin(request: Request, after: Annotated[int, Query(ge=0, lt=2**62)] = 
     If `ended` is false, call again with `after` set to the last intact event.
     """
     return Answer(
-        fill(audit_log.ChainDocument, audit_log.check(services_of(request).workspace, after=after))
+        audit_log.chain_document(audit_log.check(services_of(request).workspace, after=after))
     )
 
 
@@ -192,15 +192,16 @@ def _document(
     return {
         "filters": wanted.filters,
         "events": [audit_log.logged_event(logged) for logged in log_page.events],
-        "runs": [removal.event_document(event) for event in run_events],
+        "runs": list(run_events),
         "next": None if before is None else wanted.address("/audit.json", before=before),
     }
 
 
 def _row(logged: LoggedEvent, wanted: AuditQuery) -> Mapping[str, object]:
-    event = audit_log.logged_event(logged)
+    document = audit_log.logged_event(logged)
+    event = document.logged
     return {
-        **plain(event),
+        **plain(document),
         "verb": event.decision,
         "became": f"{t(f'state.{event.before}')} → {t(f'state.{event.after}')}",
         "way": event.via,
@@ -208,8 +209,8 @@ def _row(logged: LoggedEvent, wanted: AuditQuery) -> Mapping[str, object]:
         "of_reviewer": wanted.address(reviewer=event.reviewer),
         "of_item": wanted.address(item=event.id),
         "own": f"/audit?{urlencode({'before': event.event + 1})}#e{event.event}",
-        "thing": visible(event.thing),
-        "suite": visible(event.suite),
+        "thing": visible(document.thing),
+        "suite": visible(document.suite),
         "reason": visible(event.reason),
         "note": visible(event.note),
         "scores": [
@@ -217,7 +218,7 @@ def _row(logged: LoggedEvent, wanted: AuditQuery) -> Mapping[str, object]:
             for name, value in (event.corrections or {}).items()
         ],
         "open": f"/assessments/{event.id}",
-        "run_page": f"/runs/{quote(event.run_id, safe='')}",
+        "run_page": f"/runs/{quote(document.run_id, safe='')}",
     }
 
 

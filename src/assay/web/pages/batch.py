@@ -12,9 +12,8 @@ from fastapi import APIRouter, Request, Response
 
 from assay.app.registry import batch_matrix
 from assay.app.registry.batch_matrix import Across, Line, Matrix, MatrixCell
-from assay.app.review.review_documents import ApprovalsDocument
+from assay.app.review.review_documents import approvals_document
 from assay.app.statistics.results import wording
-from assay.app.wire import fill
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import RunId, shown_trial
 from assay.domain.review import Approvals
@@ -274,7 +273,7 @@ def _together(
         "trials": sum(row.trials["total"] for row in rows),
         "done": sum(row.judged for row in rows),
         "approved": sum(row.trials["approved"] for row in rows),
-        "approvals": fill(ApprovalsDocument, Approvals.sum(by_run.values())),
+        "approvals": approvals_document(Approvals.sum(by_run.values())),
         "waiting": sum(row.waiting for row in rows),
         "failed": sum(row.failed for row in rows),
         "tokens": {

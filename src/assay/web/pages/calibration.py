@@ -15,7 +15,6 @@ from assay.app.calibration.calibration_documents import record_document
 from assay.app.runs import start, suite_files
 from assay.app.runs.run_documents import cost_estimate
 from assay.app.statistics import charts
-from assay.app.wire import attributes
 from assay.domain.amounts import money
 from assay.domain.errors import InputError, Refused, SettingsError
 from assay.web.context import services_of
@@ -191,7 +190,9 @@ def calibration_page(request: Request, number: int) -> Response:
         more=max(0, len(samples) - SAMPLES_SHOWN),
         lost=document.get("failed_tries", []),
         chart={
-            **attributes(chart, "kind", "title", "about"),
+            "kind": chart.kind,
+            "title": chart.title,
+            "about": chart.about,
             "rows": len(chart.rows),
             "drawing": Markup(charts.drawn(chart)),
             "files": [
@@ -274,7 +275,14 @@ def _job(job: Job) -> Mapping[str, object]:
     return {
         "job": job.id,
         "model": job.wanted.model,
-        **attributes(job, "state", "done", "of", "number", "tier", "taken_over", "lost", "problem"),
+        "state": job.state,
+        "done": job.done,
+        "of": job.of,
+        "number": job.number,
+        "tier": job.tier,
+        "taken_over": job.taken_over,
+        "lost": job.lost,
+        "problem": job.problem,
     }
 
 

@@ -11,7 +11,6 @@ from fastapi import APIRouter, Request, Response
 from assay.app.registry import candidates as names
 from assay.app.registry.candidates import standings
 from assay.app.runs.counts import trial_counts
-from assay.app.wire import attributes
 from assay.domain.errors import UnknownName
 from assay.domain.lifecycle import AssessmentState
 from assay.web.context import services_of
@@ -60,7 +59,9 @@ def candidates_page(request: Request) -> Response:
             {
                 "name": visible(candidate.name),
                 "open": address_of(candidate.name),
-                **attributes(candidate, "runs", "first", "last"),
+                "runs": candidate.runs,
+                "first": candidate.first,
+                "last": candidate.last,
                 "written": [visible(name) for name in candidate.written],
             }
             for candidate in candidates

@@ -16,7 +16,6 @@ from assay.app.comparison.grade_summary import WIDEST, GradeSummary
 from assay.app.comparison.grades import PORTION, GradesPage, GradesRow, PaneGrades
 from assay.app.registry import runs as registry
 from assay.app.text_diff import Part, marked
-from assay.app.wire import attributes
 from assay.domain.errors import InputError
 from assay.domain.identifiers import shown_assessment
 from assay.web import keyboard
@@ -86,7 +85,11 @@ class GradesQuery:
         values = {
             "run": wanted.run,
             "by": wanted.by.value,
-            **attributes(wanted, "beside", "judge", "task", "candidate", "criterion"),
+            "beside": wanted.beside,
+            "judge": wanted.judge,
+            "task": wanted.task,
+            "candidate": wanted.candidate,
+            "criterion": wanted.criterion,
             "only": wanted.only.value,
             "apart": f"{self.points:g}",
             "sort": "gap" if wanted.by_gap else "run",
@@ -414,7 +417,11 @@ def _minus(value: float) -> str:
 
 def _summary_document(grade_summary: GradeSummary) -> Mapping[str, object]:
     return {
-        **attributes(grade_summary, "n", "alike", "alike_ci95", "gap", "distance"),
+        "n": grade_summary.n,
+        "alike": grade_summary.alike,
+        "alike_ci95": grade_summary.alike_ci95,
+        "gap": grade_summary.gap,
+        "distance": grade_summary.distance,
         "alpha": _alpha_document(grade_summary.alpha),
         "alpha_sampled": grade_summary.sampled,
         "blind": _alpha_document(grade_summary.blind),

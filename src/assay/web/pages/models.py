@@ -11,7 +11,6 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
-from assay.app.wire import attributes
 from assay.domain.amounts import money
 from assay.domain.errors import UnknownName
 from assay.web.formatting import plural, seconds, time_element
@@ -102,7 +101,10 @@ def model_page(request: Request, ref: str) -> Response:
         ],
         failures=[
             {
-                **attributes(failure, "kind", "fault", "role", "calls"),
+                "kind": failure.kind,
+                "fault": failure.fault,
+                "role": failure.role,
+                "calls": failure.calls,
                 "at": time_element(failure.last.started) if failure.last else "",
                 "said": _said(failure),
             }

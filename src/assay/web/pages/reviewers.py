@@ -16,7 +16,7 @@ from assay.app.review import adjudication, attention, reviewer_metrics as verbs
 from assay.app.review.item_view import panes_of
 from assay.app.review.own_decisions import OwnDecision, own_decisions
 from assay.app.statistics.results import wording
-from assay.app.wire import attributes, to_json
+from assay.app.wire import to_json
 from assay.domain.identifiers import RunId, shown_assessment
 from assay.domain.people import VisitorRole
 from assay.domain.selection import Selection
@@ -306,13 +306,20 @@ def adjudicate(request: Request, body: AdjudicationBody) -> Response:
     """Settle a dispute."""
     services = services_of(request)
     key = key_of(request, body.id)
+    sender = sender_of(request, body.reviewer)
     with by_its_name(body.id, key):
         state = adjudication.settle(
             services.workspace,
             services.review,
             key,
-            **attributes(body, "choice", "reason", "kind", "confidence", "together"),
-            **attributes(sender_of(request, body.reviewer), "reviewer", "via", "signed_in"),
+            choice=body.choice,
+            reason=body.reason,
+            kind=body.kind,
+            confidence=body.confidence,
+            together=body.together,
+            reviewer=sender.reviewer,
+            via=sender.via,
+            signed_in=sender.signed_in,
             idempotency_key=body.key,
         )
     services.queue.done_with(key)

@@ -16,7 +16,6 @@ from assay.app.registry import run_diff, run_record, trend
 from assay.app.registry.record_documents import dossier_document
 from assay.app.statistics import charts
 from assay.app.statistics.results import wording
-from assay.app.wire import fill
 from assay.domain.answer_rows import AnswerColumn
 from assay.domain.errors import InputError
 from assay.domain.identifiers import RunId
@@ -206,7 +205,7 @@ def _pairs(values: Any) -> str:
 @router.get("/registry/diff.json")
 def diff_twin(request: Request, a: str = "", b: str = "") -> Response:
     """Return the differences of two runs as JSON, like `assay diff`."""
-    return Answer(fill(run_diff.RunDiffDocument, _diff(request, a, b)))
+    return Answer(run_diff.diff_document(_diff(request, a, b)))
 
 
 @router.get("/registry/diff")
@@ -333,7 +332,7 @@ def trend_twin(
     request: Request, suite: str = "", candidate: Names = (), last: Newest = RUNS_OF_TREND
 ) -> Response:
     """Return a suite's trend as JSON, like `assay trend`."""
-    return Answer(fill(trend.TrendDocument, _trend(request, suite, candidate, last)))
+    return Answer(trend.trend_document(_trend(request, suite, candidate, last)))
 
 
 @router.get("/results/trend")

@@ -20,10 +20,10 @@ from assay.app.runs.remaining_cost import remaining_cost
 from assay.app.runs.rubric_choices import rubric_choices
 from assay.app.statistics.results import wording
 from assay.app.statistics.run_choice import named_run
-from assay.app.wire import attributes
 from assay.domain.identifiers import TrialKey, shown_trial
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
+from assay.domain.remaining_cost import RemainingCost
 from assay.domain.run_choice import LATEST
 from assay.domain.selection import RunSummary, Selection, TrialRow
 from assay.domain.suite import PERSON
@@ -112,7 +112,7 @@ class RunPage(TypedDict):
     failure_kinds: list[dict[str, object]]
     causes: list[dict[str, object]]
     paused: run_documents.PauseDocument | None
-    remaining: run_documents.RemainingCostDocument | None
+    remaining: RemainingCost | None
 
 
 router = APIRouter(include_in_schema=False)
@@ -274,9 +274,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
         "paused": None
         if pause is None
         else run_documents.pause_document(pause, summary.id, enough),
-        "remaining": run_documents.remaining_document(
-            remaining_cost(services.workspace, plan, summary)
-        ),
+        "remaining": remaining_cost(services.workspace, plan, summary),
     }
 
 
@@ -347,7 +345,8 @@ def _cause(cause: Cause, failed: Iterable[TrialRow]) -> dict[str, object]:
     ]
     shown = [_failure(trial, trial.failure) for trial in alike if trial.failure is not None]
     return {
-        **attributes(cause, "kind", "detail"),
+        "kind": cause.kind,
+        "detail": cause.detail,
         "fault": str(cause.fault),
         "n": cause.trials,
         "trials": shown,
@@ -357,7 +356,10 @@ def _cause(cause: Cause, failed: Iterable[TrialRow]) -> dict[str, object]:
 def _failure(trial: TrialRow, failure: Failure) -> dict[str, object]:
     return {
         "id": shown_trial(trial.key),
-        **attributes(trial, "task", "thing", "k", "of"),
+        "task": trial.task,
+        "thing": trial.thing,
+        "k": trial.k,
+        "of": trial.of,
         "kind": failure.kind,
         "fault": str(failure.fault),
         "detail": failure.detail,

@@ -18,7 +18,6 @@ from assay.app.statistics import charts, csv_tables, statistics_documents
 from assay.app.statistics.live_report import StatisticsDetails, StatisticsOverview, trials_behind
 from assay.app.statistics.results import by_verdict
 from assay.app.statistics.run_choice import choose
-from assay.app.wire import attributes
 from assay.domain.errors import UnknownName
 from assay.domain.run_choice import RunChoice
 from assay.domain.selection import RunSummary, Selection
@@ -410,7 +409,9 @@ def _form(
             "task": sorted({label.task for label in overview.tasks.values()})[:_CHOICES],
             **{name: [] for name in ("criterion", "tag", "language")},
         },
-        **attributes(asked, "scope", "margin", "family_by"),
+        "scope": asked.scope,
+        "margin": asked.margin,
+        "family_by": asked.family_by,
         "names": [str(candidate.candidate) for candidate in overview.report.ranking.candidates],
         "a": str(overview.contrast.a) if overview.contrast else "",
         "b": str(overview.contrast.b) if overview.contrast else "",
