@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, islice
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 from cachetools import LRUCache
@@ -159,6 +159,22 @@ class StatisticsDetails:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonChoice:
+    """The pair to compare, with `scope` and `margin` as in `results.compare`.
+
+    The highest-ranked other candidate stands for a missing name.
+    """
+
+    a: str | None = None
+    b: str | None = None
+    scope: str | None = None
+    margin: float | None = None
+
+
+LEADING_PAIR: Final = ComparisonChoice()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CountedTrial:
     """A trial with its counted scores by candidate; without scores if the trial does not count."""
 
@@ -176,41 +192,28 @@ class LiveReports:
         self._details = _Details()
 
     def of(
-        self,
-        selection: Selection | ChosenRuns,
-        *,
-        a: str | None = None,
-        b: str | None = None,
-        scope: str | None = None,
-        margin: float | None = None,
+        self, selection: Selection | ChosenRuns, pair: ComparisonChoice = LEADING_PAIR
     ) -> StatisticsOverview:
-        """Return the overview of a selection; the other arguments as in `results.compare`.
+        """Return the overview of a selection.
 
         Raises `UnknownName` for an unknown run or candidate, and `InputError` for a candidate
         against itself, an invalid margin or runs that may not be pooled.
         """
-        chosen = choose(self._workspace, selection, a, b)
+        chosen = choose(self._workspace, selection, pair.a, pair.b)
         kept = self._at(chosen.selection)
         with kept.lock:
-            overview = kept.overview(chosen, a=a, b=b, scope=scope, margin=margin)
+            overview = kept.overview(chosen, pair)
         self._keep(chosen.selection, kept)
         return overview
 
     def behind(
-        self,
-        selection: Selection | ChosenRuns,
-        *,
-        a: str | None = None,
-        b: str | None = None,
-        scope: str | None = None,
-        margin: float | None = None,
+        self, selection: Selection | ChosenRuns, pair: ComparisonChoice = LEADING_PAIR
     ) -> StatisticsDetails:
         """Return a selection's details; reads them again if that is quick or the cached details are
         old.
         """
-        chosen = choose(self._workspace, selection, a, b)
-        kept = self._at(chosen.selection)
-        return kept.behind(chosen, a=a, b=b, scope=scope, margin=margin)
+        chosen = choose(self._workspace, selection, pair.a, pair.b)
+        return self._at(chosen.selection).behind(chosen, pair)
 
     def _at(self, selection: Selection) -> _Kept:
         with self._lock:
@@ -344,15 +347,7 @@ class _Kept:
             0 if self._cells is None else self._cells.n_trials * len(self._cells.cells.candidates)
         )
 
-    def overview(
-        self,
-        chosen: ChosenRuns,
-        *,
-        a: str | None = None,
-        b: str | None = None,
-        scope: str | None = None,
-        margin: float | None = None,
-    ) -> StatisticsOverview:
+    def overview(self, chosen: ChosenRuns, pair: ComparisonChoice) -> StatisticsOverview:
         cells, rules, cautions, differing = self._now()
         read = runs_read(chosen, cells.runs, cells.n_trials, differences=differing)
         excluded = self._workspace.archive.scores.excluded(self._selection)
@@ -361,10 +356,7 @@ class _Kept:
         # With 50 candidates and 1,000 tasks, ranking and comparison take 35 ms, and most visits
         # follow no decision.
         key = (
-            a,
-            b,
-            scope,
-            margin,
+            pair,
             cells.newest,
             cells.arrivals,
             self._measured(),
@@ -376,18 +368,7 @@ class _Kept:
         known = self._overviews.get(key)
         if known is None:
             known = self._overviews[key] = self._overview(
-                cells,
-                rules,
-                cautions,
-                excluded,
-                approvals,
-                chosen,
-                read,
-                a=a,
-                b=b,
-                scope=scope,
-                margin=margin,
-                running=running,
+                cells, rules, cautions, excluded, approvals, chosen, read, pair, running=running
             )
         # An opinion is no decision, so that no cached figure shows that it changed what the review
         # achieved.
@@ -405,16 +386,13 @@ class _Kept:
         approvals: Approvals,
         chosen: ChosenRuns,
         read: RunsRead,
+        pair: ComparisonChoice,
         *,
-        a: str | None,
-        b: str | None,
-        scope: str | None,
-        margin: float | None,
         running: bool,
     ) -> StatisticsOverview:
-        asked_margin, margin = margin, rules.margin if margin is None else margin
-        report = cells.report(scope=scope, margin=margin)
-        a, b = self._pair(report, a, b)
+        margin = rules.margin if pair.margin is None else pair.margin
+        report = cells.report(scope=pair.scope, margin=margin)
+        a, b = self._pair(report, pair.a, pair.b)
         still_open = basis_.StillOpen(
             running=running, waiting=excluded.awaiting_review + excluded.partly
         )
@@ -424,12 +402,12 @@ class _Kept:
             own = (
                 None
                 if kept is None
-                else kept.overview(
-                    kept.as_part_of(chosen), a=a, b=b, scope=scope, margin=asked_margin
-                )
+                else kept.overview(kept.as_part_of(chosen), replace(pair, a=a, b=b))
             )
             rng = np.random.default_rng(_SEED)
-            contrast = own.contrast if own else compared(cells.cells, a, b, scope, margin, rng=rng)
+            contrast = (
+                own.contrast if own else compared(cells.cells, a, b, pair.scope, margin, rng=rng)
+            )
         shows_open = still_open.any and met
         unfinished = looks = anytime = None
         if shows_open:
@@ -517,24 +495,17 @@ class _Kept:
         """Return the choice of runs, narrowed to the runs of this page's pair."""
         return replace(chosen, selection=self._selection)
 
-    def behind(
-        self,
-        chosen: ChosenRuns,
-        *,
-        a: str | None = None,
-        b: str | None = None,
-        scope: str | None = None,
-        margin: float | None = None,
-    ) -> StatisticsDetails:
+    def behind(self, chosen: ChosenRuns, pair: ComparisonChoice) -> StatisticsDetails:
         """Return the details, or the cached ones while another thread reads new details."""
         with self.lock:
             cells, rules, _, _ = self._now()
-            a, b = self._pair(cells.report(scope=scope), a, b)
+            a, b = self._pair(cells.report(scope=pair.scope), pair.a, pair.b)
             newest, state = cells.newest, (cells.arrivals, self._measured())
             apart = (
                 a is not None and b is not None and self._runs_of_pair(cells, a, b) != (True, None)
             )
-        key = (self._number, a, b, scope, rules.margin if margin is None else margin)
+        margin = rules.margin if pair.margin is None else pair.margin
+        key = (self._number, a, b, pair.scope, margin)
         known = self._details.get(key)
         if known is not None and (
             self._is_good(known, newest, state) or self._details.turn.locked()
@@ -547,7 +518,7 @@ class _Kept:
             if known is not None and self._is_good(known, newest, state):
                 return self._as_of_now(known.details())
             began = self._workspace.clock.monotonic()
-            details = self._read(chosen, a, b, scope, margin, newest, apart=apart)
+            details = self._read(chosen, replace(pair, a=a, b=b), newest, apart=apart)
             ended = self._workspace.clock.monotonic()
             read = _Read(
                 packed=_packed(details),
@@ -575,24 +546,24 @@ class _Kept:
         return replace(details, since=len(trials))
 
     def _read(
-        self,
-        chosen: ChosenRuns,
-        a: str | None,
-        b: str | None,
-        scope: str | None,
-        margin: float | None,
-        newest: int,
-        *,
-        apart: bool,
+        self, chosen: ChosenRuns, pair: ComparisonChoice, newest: int, *, apart: bool
     ) -> StatisticsDetails:
         workspace, selection = self._workspace, self._selection
         columns = workspace.archive.scores.columns(selection)
         basis = basis_.basis_from(workspace, chosen, columns)
         reviews = workspace.archive.scores.review_columns(selection)
         contrast = None
-        if a is not None and b is not None:
-            known: dict[str, Any] = {} if apart else {"basis": basis, "reviews": reviews}
-            contrast = results.compare(workspace, chosen, a, b, scope=scope, margin=margin, **known)
+        if pair.a is not None and pair.b is not None:
+            contrast = results.compare(
+                workspace,
+                chosen,
+                pair.a,
+                pair.b,
+                scope=pair.scope,
+                margin=pair.margin,
+                basis=None if apart else basis,
+                reviews=None if apart else reviews,
+            )
         codes, n_codes = places(columns.trial)
         names = np.zeros(n_codes, dtype=np.int64)
         names[codes] = columns.trial
@@ -600,7 +571,12 @@ class _Kept:
             standing=results.stats(workspace, chosen, basis=basis, reviews=reviews),
             contrast=contrast,
             ranks=results.rank(
-                workspace, chosen, scope=scope, margin=margin, basis=basis, reviews=reviews
+                workspace,
+                chosen,
+                scope=pair.scope,
+                margin=pair.margin,
+                basis=basis,
+                reviews=reviews,
             ),
             scores=charts.labelled(
                 chart_scores(basis.table, trials=partial(_trial_name, names)), basis.read

@@ -84,7 +84,7 @@ def results_page(
         # The links of the page stay in this suite if a run of another one starts meanwhile.
         newest = services_of(request).workspace.archive.runs.matching(asked.selection, limit=1)
         asked.filters["suite"] = tuple(run.suite for run in newest)
-    overview = services_of(request).overviews.of(asked.selection, **asked.how)
+    overview = services_of(request).overviews.of(asked.selection, asked.pair)
     within("from", start, len(overview.tasks))
     summaries = registry.runs(services_of(request).workspace, limit=_CHOICES)
     return page_of(
@@ -123,8 +123,8 @@ def statistics_twin(request: Request) -> Response:
     asked = StatisticsQuery(request)
     overviews = services_of(request).overviews
     first, behind = (
-        overviews.of(asked.selection, **asked.how),
-        overviews.behind(asked.selection, **asked.how),
+        overviews.of(asked.selection, asked.pair),
+        overviews.behind(asked.selection, asked.pair),
     )
     return Answer(_document(asked, first, behind))
 
@@ -143,8 +143,8 @@ def behind_page(request: Request) -> Response:
         )
     overviews = services_of(request).overviews
     first, details = (
-        overviews.of(asked.selection, **asked.how),
-        overviews.behind(asked.selection, **asked.how),
+        overviews.of(asked.selection, asked.pair),
+        overviews.behind(asked.selection, asked.pair),
     )
     return page_of(
         request,
@@ -280,9 +280,9 @@ def statistics_chart(request: Request, name: str, dark: bool = False) -> Respons
     asked = StatisticsQuery(request)
     overviews, selection = services_of(request).overviews, asked.selection
     if kind == "scores":
-        chart = overviews.behind(selection, **asked.how).scores
+        chart = overviews.behind(selection, asked.pair).scores
     else:
-        overview = overviews.of(selection, **asked.how)
+        overview = overviews.of(selection, asked.pair)
         chart = charts.chart_of_report(overview.report, kind, overview.read)
     return chart_file(chart, f"assay-{kind}", ending, dark=dark)
 
@@ -294,9 +294,9 @@ def table_file(request: Request, name: str) -> Response:
     name = known("table", name, csv_tables.TABLES)
     asked, overviews = StatisticsQuery(request), services_of(request).overviews
     if csv_tables.needs_every_row(name):
-        body = csv_tables.details_csv(name, overviews.behind(asked.selection, **asked.how))
+        body = csv_tables.details_csv(name, overviews.behind(asked.selection, asked.pair))
     else:
-        body = csv_tables.tasks_csv(overviews.of(asked.selection, **asked.how))
+        body = csv_tables.tasks_csv(overviews.of(asked.selection, asked.pair))
     return download(body, f"assay-{name}.csv", CSV)
 
 

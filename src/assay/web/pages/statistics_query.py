@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 from assay.app.statistics import results
+from assay.app.statistics.live_report import ComparisonChoice
 from assay.domain.margins import parsed_margin
 from assay.domain.selection import Selection
 from assay.web.query_params import one_of
@@ -18,15 +19,6 @@ FILTERS: Final = ("run", "suite", "batch_id", "task", "tag", "language", "criter
 
 SWITCHES: Final = ("all_runs", "pool_anyway")
 """Flags, named as on the command line: `all_runs=1` pools all runs."""
-
-
-class ComparisonChoice(TypedDict):
-    """Arguments of a comparison that an address may contain."""
-
-    a: str | None
-    b: str | None
-    scope: str | None
-    margin: float | None
 
 
 class StatisticsQuery:
@@ -46,12 +38,12 @@ class StatisticsQuery:
             name: one_of(name, query.get(name) or "0", {"0": False, "1": True}) == "1"
             for name in SWITCHES
         }
-        self.how: ComparisonChoice = {
-            "a": self.a,
-            "b": self.b,
-            "scope": results.SCOPES[self.scope],
-            "margin": parsed_margin(self.margin, option="margin") if self.margin else None,
-        }
+        self.pair = ComparisonChoice(
+            a=self.a,
+            b=self.b,
+            scope=results.SCOPES[self.scope],
+            margin=parsed_margin(self.margin, option="margin") if self.margin else None,
+        )
 
     @property
     def names_no_runs(self) -> bool:
