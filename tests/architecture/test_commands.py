@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import click
 import pytest
@@ -83,6 +85,29 @@ def test_every_command_and_option_is_documented(name: str) -> None:
         assert one.help, one.name
         undocumented = [name for name, option in options(one).items() if not option.help]
         assert undocumented == [], one.name
+
+
+def leaves(of: click.Command) -> Iterator[click.Command]:
+    for each in of.commands.values() if isinstance(of, click.Group) else ():
+        yield from leaves(each)
+    if not isinstance(of, click.Group) or of.invoke_without_command:
+        yield of
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_a_parameter_of_its_command_or_a_field_of_its_request(name: str) -> None:
+    for each in leaves(command(name)):
+        function = each.callback
+        fields: set[str] = set()
+        n_requests = 0
+        while "__wrapped__" in vars(function):
+            fields |= vars(function).get("request_fields", set())
+            n_requests += "request_fields" in vars(function)
+            function = vars(function)["__wrapped__"]
+        assert function is not None, each.name
+        parameters = list(inspect.signature(function).parameters)
+        passed = {option.name for option in each.params if option.expose_value}
+        assert passed - fields == {*parameters[n_requests:]} - {"context"}, each.name
 
 
 def test_review_has_every_decision_and_each_takes_a_reviewer() -> None:

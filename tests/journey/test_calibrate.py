@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from assay.app.calibration.calibration_request import CalibrationRequest
 from assay.scoring import calibration_samples
 from assay.scoring.calibration_samples import SAMPLES
 from tests.journey.conftest import Command
@@ -440,7 +441,9 @@ def test_stopped_calibration_resumes_without_asking_twice(
             stopper.stop()
 
     with Workspace.open(project) as workspace, pytest.raises(Interrupted) as stopped:
-        measure.calibrate(workspace, JUDGE, stopper=stopper, answered=answered)
+        measure.calibrate(
+            workspace, JUDGE, CalibrationRequest(), stopper=stopper, answered=answered
+        )
     assert "5 answers are kept" in str(stopped.value)
     assert assay("calibrate", "--list", "--json").document["calibrations"] == []
     before = len(server.calls)

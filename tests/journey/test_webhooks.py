@@ -21,6 +21,7 @@ from fastapi.testclient import TestClient
 import assay
 from assay.app import webhooks
 from assay.app.runs import execution, extension, preflight
+from assay.app.runs.run_request import ExtendRequest
 from assay.app.webhooks import SIGNATURE, check_webhook, without_secrets
 from assay.app.workspace import Workspace
 from assay.domain.errors import SettingsError
@@ -188,7 +189,7 @@ def test_a_run_that_failed_says_so(folder: Path, hook: HookServer) -> None:
 def test_reviews_that_waited_before_are_not_told_again(folder: Path, hook: HookServer) -> None:
     with opened(folder, hook) as workspace:
         run = ran(workspace).summary.id
-        extension.extend(workspace, run, more_trials=1)
+        extension.extend(workspace, run, ExtendRequest(more_trials=1))
     assert sorted(hook.events) == ["reviews_wait", "run_finished", "run_finished"]
 
 

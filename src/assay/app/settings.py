@@ -97,6 +97,11 @@ class Settings:
         refs = (entry.get("model") if isinstance(entry, Mapping) else entry for entry in entries)
         return tuple(ref for ref in refs if isinstance(ref, str))
 
+    def cap_usd(self, requested: float | None = None) -> float | None:
+        """Return the requested maximum cost, or that of the settings if none is requested."""
+        default: float | None = self.values["budget"]
+        return default if requested is None else requested
+
     @property
     def store_url(self) -> str:
         """Address of the store; a plain path is a SQLite file.
@@ -111,7 +116,7 @@ def read_settings(
     folder: Path,
     *,
     environment: Mapping[str, str] | None = None,
-    options: Mapping[str, JsonValue] | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> Settings:
     """Read the settings of a folder.
 

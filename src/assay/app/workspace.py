@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from assay.agents.workspaces import Workspaces
     from assay.app.results_folder import ProjectingDecisions, Projector
     from assay.app.webhooks import Notices
-    from assay.domain.digest import JsonValue
     from assay.domain.programs import Agent
     from assay.domain.review import ReviewEvent
     from assay.domain.scenarios import Scenario
@@ -113,7 +112,7 @@ class Workspace:
         cls,
         folder: Path | None = None,
         *,
-        options: Mapping[str, JsonValue] | None = None,
+        options: Mapping[str, object] | None = None,
         environment: Mapping[str, str] | None = None,
         clock: Clock | None = None,
         read_only: bool = False,

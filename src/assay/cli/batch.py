@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from assay.app.runs.run_request import RunRequest
 from assay.cli.options import (
     STAGE,
     common,
     file_option,
     keys_over_http,
-    of_a_run,
+    run_options,
     without_sandbox,
     workspace,
 )
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from assay.app.runs.batch import BatchResult
-    from assay.app.runs.run_request import RunRequest
     from assay.app.workspace import Workspace
     from assay.domain.jobs import BatchJob
     from assay.domain.run import PlannedTask, RunPlan
@@ -53,18 +53,19 @@ def batch() -> None:
     metavar="RUN",
     help="Submit the pending and failed trials of this run instead, with a new --budget if given.",
 )
-@of_a_run
+@run_options
 @_TO_FILE
 @STAGE
 @keys_over_http
 @without_sandbox
 @common
 def submit(
+    request: RunRequest,
     suite: Path | None,
     run_id: str | None,
-    request: RunRequest,
+    rubric: Path | None,
     to_file: Path | None,
-    stage: str | None,
+    only_structure: bool,
     store: str | None,
     as_json: bool,
 ) -> int:
@@ -76,34 +77,25 @@ def submit(
         raise click.UsageError(
             "Give a SUITE, or a stored run with --run.", click.get_current_context()
         )
-    with workspace(store, budget=request.budget) as opened, progress_on(sys.stderr) as listener:
+    with workspace(store, budget=request.budget_usd) as opened, progress_on(sys.stderr) as listener:
         from assay.app.runs import batch as batches
 
         _collect_garbage_rarely()
-        only = stage is not None
+        how = batches.HowToSubmit(to_file=to_file, only_structure=only_structure, listener=listener)
         if suite is None:
             done = [
-                batches.submit_stored(
-                    opened,
-                    run_id or "",
-                    to_file=to_file,
-                    only_structure=only,
-                    budget_usd=request.budget,
-                    listener=listener,
-                )
+                batches.submit_stored(opened, run_id or "", budget_usd=request.budget_usd, **how)
             ]
         else:
             done = [
-                batches.submit(
-                    opened, plan, tasks, to_file=to_file, only_structure=only, listener=listener
-                )
-                for plan, tasks in _planned(opened, suite, request)
+                batches.submit(opened, plan, tasks, **how)
+                for plan, tasks in _planned(opened, suite, request, rubric)
             ]
     return _show(done, as_json=as_json, single=len(done) == 1)
 
 
 def _planned(
-    opened: Workspace, suite: Path, request: RunRequest
+    opened: Workspace, suite: Path, request: RunRequest, rubric: Path | None = None
 ) -> Iterator[tuple[RunPlan, Iterable[PlannedTask]]]:
     """Yield the plan of a suite's run, or the plan of each run that grades a file of answers with a
     rubric.
@@ -114,26 +106,19 @@ def _planned(
     from assay.app.suites import default_rubric, rubric_of_file
     from assay.cli.run import import_answers, looked_ahead
 
-    rubric = None if request.rubric is None else rubric_of_file(opened, request.rubric)
-    of_answers = default_rubric(opened) if rubric is None else rubric
+    given = None if rubric is None else rubric_of_file(opened, rubric)
+    of_answers = given or default_rubric(opened)
     if of_answers is None or not is_raw(suite):
-        loaded, chosen, ahead = looked_ahead(opened, suite, request, rubric)
+        loaded, chosen, ahead = looked_ahead(opened, suite, request, given)
         for note in ahead.notes:
             tell(f"note: {note}")
         yield ahead.plan, tasks_of(loaded, chosen, ahead.plan)
         return
-    judge = request.judge or opened.settings.values["judge"]
+    values = opened.settings.values
+    wanted = request.of_answers(values["judge"])
     for run in import_answers(opened, [suite], request):
-        budget = opened.settings.values["budget"]
-        gradings = 1 if request.trials is None else request.trials
         regraded = regrading.planned(
-            opened,
-            run,
-            judge=judge,
-            rubric=of_answers,
-            review=request.review_rule,
-            gradings=gradings,
-            budget_usd=budget,
+            opened, run, wanted, rubric=of_answers, budget_usd=values["budget"]
         )
         yield regraded.plan, regraded.tasks
 
@@ -167,7 +152,6 @@ def execute(
     COMMAND gets -i and -o.
     """
     from assay.app.runs import batch as batches
-    from assay.app.runs.run_request import RunRequest
 
     with workspace(store) as opened, progress_on(sys.stderr) as listener:
         if run_id is not None:

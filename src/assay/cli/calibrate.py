@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from assay.app.calibration.calibration_request import CalibrationRequest
 from assay.cli.options import common, file_option, keys_over_http, workspace
 from assay.cli.output import answer, asked, complain, counted, say, say_table, tell
+from assay.cli.requests import takes
 from assay.domain.errors import Unanswered
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _WHY_NOT = {
 
 
 @click.command()
+@takes(CalibrationRequest)
 @click.argument("model", metavar="MODEL", required=False)
 @file_option(
     "--samples",
@@ -47,7 +49,9 @@ _WHY_NOT = {
     metavar="N",
     help="Judge each reference N times to measure the spread.",
 )
-@click.option("--budget", type=float, metavar="USD", help="Maximum cost of the calibration.")
+@click.option(
+    "--budget", "budget_usd", type=float, metavar="USD", help="Maximum cost of the calibration."
+)
 @click.option(
     "--dry-run", is_flag=True, help="Show the planned calls and their cost without making them."
 )
@@ -55,12 +59,8 @@ _WHY_NOT = {
 @keys_over_http
 @common
 def calibrate(
+    request: CalibrationRequest,
     model: str | None,
-    samples: Path | None,
-    with_built_in: bool,
-    suite: Path | None,
-    repeat: int,
-    budget: float | None,
     dry_run: bool,
     as_list: bool,
     store: str | None,
@@ -74,9 +74,9 @@ def calibrate(
     """
     from assay.app.calibration import calibration_documents, measure
 
-    if with_built_in and samples is None:
+    if request.with_built_in and request.samples is None:
         raise click.UsageError("--built-in needs --samples.", click.get_current_context())
-    with workspace(store, budget=budget) as opened:
+    with workspace(store) as opened:
         if as_list:
             stored = measure.records(opened, model=model)
             listed = {
@@ -86,28 +86,10 @@ def calibrate(
         if model is None:
             usage = "give the MODEL to measure, for example openai/gpt-4o-mini."
             raise click.UsageError(usage, click.get_current_context())
-        cap = opened.settings.values["budget"]
         if dry_run:
-            ahead = measure.foreseen(
-                opened,
-                model,
-                samples=samples,
-                with_built_in=with_built_in,
-                suite=suite,
-                repeat=repeat,
-                budget_usd=cap,
-            )
-            return _say_estimate(ahead, cap, as_json=as_json)
+            return _say_estimate(measure.foreseen(opened, model, request), as_json=as_json)
         try:
-            done = measure.calibrate(
-                opened,
-                model,
-                samples=samples,
-                with_built_in=with_built_in,
-                suite=suite,
-                repeat=repeat,
-                budget_usd=cap,
-            )
+            done = measure.calibrate(opened, model, request)
         except Unanswered as error:
             complain(str(error), as_json=as_json)
             return 1
@@ -115,12 +97,12 @@ def calibrate(
     return int(bool(done.failures))
 
 
-def _say_estimate(ahead: Foreseen, cap: float | None, *, as_json: bool) -> int:
+def _say_estimate(ahead: Foreseen, *, as_json: bool) -> int:
     from assay.app.calibration import calibration_documents
     from assay.app.runs.cost_estimate import over_budget
 
     setting = ahead.setting
-    for warning in over_budget(ahead.estimate, cap):
+    for warning in over_budget(ahead.estimate, ahead.cap_usd):
         tell(f"note: {warning}")
     n = counted(len(ahead.references), "reference")
     text = f"{setting.judge.model.ref}, as in {setting.source}: {n}, {asked(ahead.estimate)}"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @filters
 @common
 def chart(
-    kind: str, output: str, dark: bool, selection: Selection, store: str | None, as_json: bool
+    selection: Selection, kind: str, output: str, dark: bool, store: str | None, as_json: bool
 ) -> int:
     """Draw approved results: scores with intervals, ranks, all pairs, or single trials."""
     from assay.app.statistics import charts, results

@@ -4,105 +4,103 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Concatenate
 
 import click
 
-from assay.cli.options import REASON, REVIEWER, common, workspace
+from assay.cli.options import common, event_options, workspace
 from assay.cli.output import counted, print_json, say
-from assay.cli.requests import record_of
+from assay.cli.requests import Others, takes
 from assay.domain.lifecycle import DECIDED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from assay.domain.run_removal import RunEvent
     from assay.domain.selection import RunSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Removal:
-    """Options of `assay delete` and `assay archive`."""
+class _TakeOut:
+    """Runs to take out of use, or with `undo` to restore; `listed` lists these events."""
 
     runs: tuple[str, ...]
-    yes: bool
-    undo: bool
     listed: bool
+    undo: bool
+    yes: bool
     reason: str
     reviewer: str | None
 
 
-_taking_out: Final = record_of(
-    _Removal,
-    click.argument("runs", metavar="RUN…", nargs=-1),
-    REASON,
-    REVIEWER,
-    click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
-    click.option("--undo", is_flag=True, help="Bring runs back as they were."),
-    click.option(
-        "--list", "listed", is_flag=True, help="List the runs that were removed and restored."
-    ),
-    into="wanted",
-)
+def _taking_out(command: Callable[Concatenate[_TakeOut, Others], int]) -> Callable[Others, int]:
+    """Add the options shared by `assay delete` and `assay archive`."""
+    for name, target, about in (
+        ("--list", "listed", "List the runs that were removed and restored."),
+        ("--undo", "undo", "Bring runs back as they were."),
+        ("--yes", "yes", "Do not ask for confirmation."),
+    ):
+        command = click.option(name, target, is_flag=True, help=about)(command)
+    argument = click.argument("runs", metavar="RUN…", nargs=-1)
+    return takes(_TakeOut)(argument(event_options(command)))
 
 
 @click.command()
 @_taking_out
 @common
-def delete(wanted: _Removal, store: str | None, as_json: bool) -> int:
+def delete(request: _TakeOut, store: str | None, as_json: bool) -> int:
     """Take runs out of every list, statistic and export.
 
     Their results and reviews stay in the store, and their files in the results folder move to
     `_assay/deleted`. `--undo` brings a run back, even one that a later import replaced. The audit
     log records who deleted it, when and why.
     """
-    return _take_out("delete", wanted, store, as_json=as_json)
+    return _take_out("delete", request, store, as_json=as_json)
 
 
 @click.command()
 @_taking_out
 @common
-def archive(wanted: _Removal, store: str | None, as_json: bool) -> int:
+def archive(request: _TakeOut, store: str | None, as_json: bool) -> int:
     """Take runs out of lists and statistics, but keep them readable by id.
 
     Commands still read an archived run if you give its id, such as `assay show RUN` and `assay
     stats --run RUN`; nothing can change it. `--undo` brings a run back. The audit log records who
     archived it, when and why.
     """
-    return _take_out("archive", wanted, store, as_json=as_json)
+    return _take_out("archive", request, store, as_json=as_json)
 
 
-def _take_out(
-    verb: Literal["delete", "archive"], wanted: _Removal, store: str | None, *, as_json: bool
-) -> int:
+def _take_out(verb: str, request: _TakeOut, store: str | None, *, as_json: bool) -> int:
     from assay.app.registry import removal
 
     archived = verb == "archive"
-    if bool(wanted.runs) == wanted.listed:
+    if bool(request.runs) == request.listed:
         raise click.UsageError(
             f"give the ids of the runs to {verb}, or list the {verb}d runs with --list."
         )
     with workspace(store) as opened:
-        if wanted.listed:
+        if request.listed:
             events = tuple(
                 each
                 for each in removal.events(opened)
                 if not archived or each.verb in ("archive", "restore")
             )
-        elif wanted.undo:
+        elif request.undo:
             events = tuple(
                 removal.restore(
-                    opened, run, reason=wanted.reason, reviewer=wanted.reviewer, archived=archived
+                    opened, run, reason=request.reason, reviewer=request.reviewer, archived=archived
                 )
-                for run in wanted.runs
+                for run in request.runs
             )
         else:
-            leaving = removal.runs_to_take_out(opened, wanted.runs)
-            if not wanted.yes:
+            leaving = removal.runs_to_take_out(opened, request.runs)
+            if not request.yes:
                 _ask(verb, leaving)
             events = removal.take_out(
                 opened,
                 [run.id for run in leaving],
-                reason=wanted.reason,
-                reviewer=wanted.reviewer,
+                reason=request.reason,
+                reviewer=request.reviewer,
                 archived=archived,
             )
     if as_json:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 @filters
 @common
 def export(
+    selection: Selection,
     format: str,  # noqa: A002 # the contract's word for it
     output: str | None,
     everything: bool,
@@ -51,8 +52,7 @@ def export(
     against: str | None,
     margin: float | None,
     force: bool,
-    require: str | None,
-    selection: Selection,
+    vetted: bool,
     store: str | None,
     as_json: bool,
 ) -> int:
@@ -69,15 +69,15 @@ def export(
             workspace=opened,
             format=format,
             selection=selection,
+            output=None if output is None else Path(output),
             everything=everything,
             anonymise=anonymise,
             threshold=threshold,
             against=against,
             margin=margin,
             force=force,
-            output=None if output is None else Path(output),
+            vetted=vetted,
             write=texts.append if in_field else _to_stdout,
-            vetted=require is not None,
         )
         exported = exporting.export(request)
     if as_json and (output is not None or format == "results"):

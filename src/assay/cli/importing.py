@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from assay.app.imports.options import ImportOptions
 from assay.cli.format_list import ListsImporters
 from assay.cli.options import common, file_option, workspace
 from assay.cli.output import answer, counted, print_json, say, tell, visible
+from assay.cli.requests import takes
 
 if TYPE_CHECKING:
     from collections.abc import Sized
@@ -23,6 +25,7 @@ _EVERY_S = 2.0
 
 
 @click.command("import", cls=ListsImporters)
+@takes(ImportOptions)
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--format",
@@ -50,7 +53,14 @@ _EVERY_S = 2.0
     "--fields",
     about="File with the fields to extract from each answer, and the title to extract from the prompt.",
 )
-@click.option("--no-copy", is_flag=True, help="Do not copy the files to the folder of the store.")
+@click.option(
+    "--no-copy",
+    "copy",
+    is_flag=True,
+    flag_value=False,
+    default=True,
+    help="Do not copy the files to the folder of the store.",
+)
 @click.option("--move", is_flag=True, help="Delete the files after their copies are verified.")
 @click.option(
     "--rebuild",
@@ -59,22 +69,7 @@ _EVERY_S = 2.0
 )
 @common
 def import_command(
-    paths: tuple[Path, ...],
-    format: str,  # noqa: A002 # the contract's word for it
-    mapping: Path | None,
-    run_name: str | None,
-    candidate: str | None,
-    dataset: str | None,
-    inputs: tuple[Path, ...],
-    logs: tuple[Path, ...],
-    criteria: Path | None,
-    model_info: Path | None,
-    fields: Path | None,
-    no_copy: bool,
-    move: bool,
-    rebuild: bool,
-    store: str | None,
-    as_json: bool,
+    options: ImportOptions, paths: tuple[Path, ...], rebuild: bool, store: str | None, as_json: bool
 ) -> int:
     """Import results made elsewhere: batch output, score tables, sets, other harnesses' logs.
 
@@ -84,29 +79,15 @@ def import_command(
     Exit 1 if lines were skipped; every skipped line is listed.
     """
     from assay.app.imports.importer import import_paths
-    from assay.app.imports.options import ImportOptions, import_document
+    from assay.app.imports.options import import_document
 
-    options = ImportOptions(
-        format=format,
-        mapping=mapping,
-        run_name=run_name,
-        candidate=candidate,
-        dataset=dataset,
-        inputs=inputs,
-        logs=logs,
-        criteria=criteria,
-        model_info=model_info,
-        fields=fields,
-        copy=not no_copy,
-        move=move,
-    )
     if rebuild:
         if len(paths) != 1 or options != ImportOptions():
             raise click.UsageError(
                 "--rebuild takes one results folder and cannot be combined with other options."
             )
         return _rebuild(paths[0], store, as_json=as_json)
-    if no_copy and options.move:
+    if options.move and not options.copy:
         raise click.UsageError("--move needs a copy, so it cannot be used with --no-copy.")
     with workspace(store) as opened:
         result = import_paths(opened, paths, options, progress=_Progress().show)

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, TypedDict, TypeVar, Unpack
 
 import click
 
 from assay.app.runs.run_request import RunRequest
-from assay.cli.requests import record_of
+from assay.cli.requests import Others, takes
 from assay.domain.errors import InputError
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
-    from assay.domain.digest import JsonValue
+    from assay.domain.review_sample import ReviewRule
 
 _OVER_HTTP = "assay.allow_http_keys"
 _READ_ONLY = "assay.read_only"
@@ -26,11 +26,19 @@ _NO_SANDBOX = "assay.no_sandbox"
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+
+def _is_given(_: click.Context, __: click.Parameter, value: str | None) -> bool:
+    return value is not None
+
+
 STAGE = click.option(
     "--stage",
+    "only_structure",
     type=click.Choice(["structure"]),
+    callback=_is_given,
     help="Stop after this stage; `assay resume` continues with judging.",
 )
+"""The option `--stage structure`; the command gets True or False as `only_structure`."""
 
 
 def common(command: Command) -> Command:
@@ -62,17 +70,19 @@ def _parsed_margin(_: click.Context, option: click.Parameter, value: str | None)
     return None if value is None else parsed_margin(value, option=option.opts[0])
 
 
-REASON: Final = click.option(
-    "--reason", default="", metavar="TEXT", help="Reason, stored with the event."
-)
-REVIEWER: Final = click.option(
-    "--reviewer", metavar="NAME", help="Name of the person; same default as for reviews."
-)
+def _parsed_rule(_: click.Context, option: click.Parameter, value: str | None) -> ReviewRule | None:
+    from assay.domain.review_sample import parsed_rule
+
+    return None if value is None else parsed_rule(value, where=option.opts[0])
 
 
 def event_options(command: Command) -> Command:
     """Add `--reason` and `--reviewer`, which are stored with an event."""
-    return REASON(REVIEWER(command))
+    about = "Name of the person; same default as for reviews."
+    command = click.option("--reviewer", metavar="NAME", help=about)(command)
+    return click.option(
+        "--reason", default="", metavar="TEXT", help="Reason, stored with the event."
+    )(command)
 
 
 def chart_file(output: str) -> Path:
@@ -95,46 +105,54 @@ def keys_over_http(command: Command) -> Command:
     return _flag_for_workspace(command, "--allow-http-keys", _OVER_HTTP, about)
 
 
-of_a_run: Final = record_of(
-    RunRequest,
-    click.option(
-        "--trials",
-        type=int,
-        metavar="N",
-        help="Trials per task, instead of the suite's number; for a file of answers, gradings of each answer by the judge.",
-    ),
-    click.option(
-        "--candidate",
-        "candidates",
-        multiple=True,
-        metavar="NAME",
-        help="Only this candidate: a name in the suite, or any model as provider/name. May be repeated.",
-    ),
-    click.option(
-        "--judge",
-        metavar="MODEL",
-        help="Grade with this model, for example anthropic/claude-sonnet-4-5.",
-    ),
-    click.option(
-        "--benchmark", is_flag=True, help="Call candidates with temperature and penalties set to 0."
-    ),
-    click.option(
-        "--review",
-        metavar="POLICY",
-        help="Which grades a person must review: every, flagged, none, sample:0.2 or sample:0.2:tag.",
-    ),
-    click.option("--batch-id", metavar="ID", help="Label that groups runs."),
-    click.option("--budget", type=float, metavar="USD", help="Maximum cost of the run."),
-    click.option("--limit", type=int, metavar="N", help="Only the first N tasks."),
-    file_option(
-        "--rubric",
-        about="Grade with the rubric in this file; SUITE may then be a file with answers for `assay import`.",
-    ),
-    into="request",
-)
-"""Adds the options of a new run, which the command gets as `request`: for `assay run` and `assay
-batch submit`.
-"""
+def run_options(command: Callable[Concatenate[RunRequest, Others], int]) -> Callable[Others, int]:
+    """Add the options of a new run, for `assay run` and `assay batch submit`, which get them as a
+    `RunRequest` and the `rubric`.
+    """
+    for option in reversed(
+        (
+            click.option(
+                "--trials",
+                type=int,
+                metavar="N",
+                help="Trials per task, instead of the suite's number; for a file of answers, gradings of each answer by the judge.",
+            ),
+            click.option(
+                "--candidate",
+                "candidates",
+                multiple=True,
+                metavar="NAME",
+                help="Only this candidate: a name in the suite, or any model as provider/name. May be repeated.",
+            ),
+            click.option(
+                "--judge",
+                metavar="MODEL",
+                help="Grade with this model, for example anthropic/claude-sonnet-4-5.",
+            ),
+            click.option(
+                "--benchmark",
+                is_flag=True,
+                help="Call candidates with temperature and penalties set to 0.",
+            ),
+            click.option(
+                "--review",
+                metavar="POLICY",
+                callback=_parsed_rule,
+                help="Which grades a person must review: every, flagged, none, sample:0.2 or sample:0.2:tag.",
+            ),
+            click.option("--batch-id", metavar="ID", help="Label that groups runs."),
+            click.option(
+                "--budget", "budget_usd", type=float, metavar="USD", help="Maximum cost of the run."
+            ),
+            click.option("--limit", type=int, metavar="N", help="Only the first N tasks."),
+            file_option(
+                "--rubric",
+                about="Grade with the rubric in this file; SUITE may then be a file with answers for `assay import`.",
+            ),
+        )
+    ):
+        command = option(command)
+    return takes(RunRequest)(command)
 
 
 def without_sandbox(command: Command) -> Command:
@@ -155,76 +173,60 @@ def _flag_for_workspace(command: Command, name: str, key: str, about: str) -> Co
     return click.option(name, is_flag=True, expose_value=False, callback=note, help=about)(command)
 
 
-def _filter(name: str, field: str, metavar: str, about: str) -> Callable[[Command], Command]:
-    return click.option(name, field, multiple=True, metavar=metavar, help=about)
+def filters(command: Callable[Concatenate[Selection, Others], int]) -> Callable[Others, int]:
+    """Add filters by run, task, judge and so on, which the command gets as a `Selection`.
+
+    Without a filter, a command uses the newest run in the store.
+    """
+    for name, target, metavar, about in reversed(
+        [
+            (
+                "--run",
+                "runs",
+                "RUN",
+                "Only this run: an id, its unique beginning, or latest. Filters may be repeated.",
+            ),
+            ("--suite", "suites", "NAME", "The newest run of this suite."),
+            ("--batch-id", "batch_ids", "ID", "All runs of this batch."),
+            ("--task", "tasks", "NAME", "Only this task, by id or name."),
+            ("--tag", "tags", "TAG", "Only tasks with this tag."),
+            ("--language", "languages", "NAME", "Only tasks in this language."),
+            ("--criterion", "criteria", "NAME", "Only this criterion of the rubric."),
+            ("--judge", "judges", "NAME", "Only grades of this judge or scorer."),
+        ]
+    ):
+        command = click.option(name, target, multiple=True, metavar=metavar, help=about)(command)
+    about = "Give a verdict even if the runs differ in scorer, rubric, judge, prompt or tasks, and label it as mixed."
+    command = click.option("--pool-anyway", is_flag=True, help=about)(command)
+    about = "Pool all runs that the other filters match; without it, only the newest run is read."
+    command = click.option("--all-runs", is_flag=True, help=about)(command)
+    about = "Read each task's family from its tags (tag:PREFIX, or tag) or from metadata:KEY."
+    command = click.option("--family-by", metavar="RULE", default="", help=about)(command)
+    return takes(Selection, without=("compared",))(command)
 
 
-filters: Final = record_of(
-    Selection,
-    click.option(
-        "--family-by",
-        metavar="RULE",
-        default="",
-        help="Read each task's family from its tags (tag:PREFIX, or tag) or from metadata:KEY.",
-    ),
-    click.option(
-        "--all-runs",
-        is_flag=True,
-        help="Pool all runs that the other filters match; without it, only the newest run is read.",
-    ),
-    click.option(
-        "--pool-anyway",
-        is_flag=True,
-        help="Give a verdict even if the runs differ in scorer, rubric, judge, prompt or tasks, and label it as mixed.",
-    ),
-    _filter(
-        "--run",
-        "runs",
-        "RUN",
-        "Only this run: an id, its unique beginning, or latest. Filters may be repeated.",
-    ),
-    _filter("--suite", "suites", "NAME", "The newest run of this suite."),
-    _filter("--batch-id", "batch_ids", "ID", "All runs of this batch."),
-    _filter("--task", "tasks", "NAME", "Only this task, by id or name."),
-    _filter("--tag", "tags", "TAG", "Only tasks with this tag."),
-    _filter("--language", "languages", "NAME", "Only tasks in this language."),
-    _filter("--criterion", "criteria", "NAME", "Only this criterion of the rubric."),
-    _filter("--judge", "judges", "NAME", "Only grades of this judge or scorer."),
-    into="selection",
-)
-"""Adds filters by run, task, judge and so on, which the command gets as `selection`.
+class Overrides(TypedDict, total=False):
+    """Settings that a command's options override; None keeps the value of the settings."""
 
-Without a filter, a command uses the newest run in the store.
-"""
+    allow_http_keys: bool
+    budget: float | None
+    concurrency: int | None
+    local_only: bool
+    results: bool
+    sandbox: str
 
 
 @contextmanager
-def workspace(
-    store: str | None,
-    *,
-    concurrency: int | None = None,
-    budget: float | None = None,
-    results: bool | None = None,
-    local_only: bool | None = None,
-) -> Iterator[Workspace]:
-    """Open the workspace of the current folder, and close it after the block.
-
-    The other arguments replace the settings of the same names.
-    """
+def workspace(store: str | None, **settings: Unpack[Overrides]) -> Iterator[Workspace]:
+    """Open the workspace of the current folder, and close it after the block."""
     from assay.app.workspace import Workspace
 
     flags = click.get_current_context().meta
-    options: dict[str, JsonValue] = {
-        "store": store_url(store),
-        "concurrency": concurrency,
-        "budget": budget,
-        "results": results,
-        "local_only": local_only,
-    }
     if _OVER_HTTP in flags:
-        options["allow_http_keys"] = True
+        settings["allow_http_keys"] = True
     if _NO_SANDBOX in flags:
-        options["sandbox"] = "none"
+        settings["sandbox"] = "none"
+    options = {"store": store_url(store), **settings}
     with Workspace.open(options=options, read_only=_READ_ONLY in flags) as opened:
         opened.command = _typed()
         yield opened
@@ -266,7 +268,8 @@ def store_url(store: str | None) -> str | None:
     return store if store is None or "://" in store else f"sqlite:///{store}"
 
 
-def require_vetted_option(command: Any) -> Any:
-    """Add the option `--require vetted`; the command gets it as `require`."""
+def require_vetted_option(command: Command) -> Command:
+    """Add the option `--require vetted`; the command gets True or False as `vetted`."""
     about = "Refuse (exit 2) grades that a script approved or that no person has seen."
-    return click.option("--require", type=click.Choice(["vetted"]), help=about)(command)
+    choice = click.Choice(["vetted"])
+    return click.option("--require", "vetted", type=choice, callback=_is_given, help=about)(command)

@@ -93,7 +93,7 @@ def init(
     from assay.app.scaffold import start_project, start_scenario, start_specialist
 
     go = "" if folder == Path() else f"cd {folder} && "
-    of_table = bool(prompts or models or judge or mapped)
+    of_table = prompts or models or judge or mapped
     if specialist is not None:
         if rubric or rows is not None or scenario or example or of_table:
             raise InputError(

@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING
 
 import click
 
+from assay.app.runs.run_request import RegradeRequest
 from assay.cli.options import STAGE, common, file_option, keys_over_http, without_sandbox, workspace
 from assay.cli.output import asked, counted, exit_of, print_json, say, say_result, say_table, tell
 from assay.cli.progress import progress_on
+from assay.cli.requests import takes
 
 if TYPE_CHECKING:
     from assay.app.runs.regrade import Regraded, RegradePlan
     from assay.app.runs.run_documents import RegradeDocument, RegradePlanDocument
     from assay.app.workspace import Workspace
-    from assay.domain.review_sample import ReviewRule
     from assay.domain.suite import Rubric
 
 _SHOWN = 30
 
 
 @click.command()
+@takes(RegradeRequest, without=("review", "gradings"))
 @click.argument("run_id", metavar="RUN")
 @click.option("--judge", metavar="MODEL", help="Grade with this model instead of the run's judges.")
 @file_option("--suite", about="Use the scoring, rubric and judges of this suite.")
@@ -41,12 +43,10 @@ _SHOWN = 30
 @without_sandbox
 @common
 def regrade(
+    request: RegradeRequest,
     run_id: str,
-    judge: str | None,
-    suite: Path | None,
-    score: str | None,
     rubric: Path | None,
-    stage: str | None,
+    only_structure: bool,
     budget: float | None,
     dry_run: bool,
     store: str | None,
@@ -60,16 +60,13 @@ def regrade(
     from assay.app.suites import rubric_of_file
 
     with workspace(store, budget=budget) as opened:
-        wanted = None if rubric is None else rubric_of_file(opened, rubric)
         document = grade_again(
             opened,
             run_id,
-            wanted,
-            judge=judge,
-            suite=suite,
-            score=score,
+            request,
+            rubric=None if rubric is None else rubric_of_file(opened, rubric),
             dry_run=dry_run,
-            stage=stage,
+            only_structure=only_structure,
             as_json=as_json,
         )
     if as_json:
@@ -80,41 +77,23 @@ def regrade(
 def grade_again(
     opened: Workspace,
     run_id: str,
-    rubric: Rubric | None,
+    request: RegradeRequest,
     *,
-    judge: str | None,
-    suite: Path | None = None,
-    score: str | None = None,
-    review: ReviewRule | None = None,
-    trials: int | None = None,
+    rubric: Rubric | None,
     dry_run: bool,
-    stage: str | None,
+    only_structure: bool,
     as_json: bool,
 ) -> RegradeDocument | RegradePlanDocument:
-    """Grade a run's responses again and print the result.
-
-    `trials`: times that each judge grades an answer.
-    """
+    """Grade a run's responses again and print the result; with `dry_run`, only estimate it."""
     from assay.app.runs import regrade as regrading, run_documents
 
     cap = opened.settings.values["budget"]
-    ahead = regrading.planned(
-        opened,
-        run_id,
-        judge=judge,
-        suite=suite,
-        rubric=rubric,
-        score=score,
-        review=review,
-        gradings=1 if trials is None else trials,
-        budget_usd=cap,
-    )
+    ahead = regrading.planned(opened, run_id, request, rubric=rubric, budget_usd=cap)
     if dry_run:
         return _estimated(ahead, as_json=as_json)
     with progress_on(sys.stderr) as listener:
-        only = stage is not None
         regraded = regrading.regrade(
-            opened, run_id, ahead=ahead, only_structure=only, listener=listener
+            opened, ahead, only_structure=only_structure, listener=listener
         )
     for note in regraded.notes:
         tell(f"note: {note}")

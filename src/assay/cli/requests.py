@@ -1,47 +1,41 @@
-"""Pass options of a command on as one typed record instead of as separate keywords."""
+"""Pass the options of a command as one typed request of `app`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import fields
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Request = TypeVar("Request", bound="DataclassInstance")
+Others = ParamSpec("Others")
 
 
-def record_of(
-    kind: type, *options: Callable[[Command], Command], into: str
-) -> Callable[[Command], Command]:
-    """Return a decorator that adds options to a command, and passes their values to it as one
-    dataclass of `kind`, in the keyword `into`.
+def takes(
+    request: type[Request], *, without: Collection[str] = ()
+) -> Callable[[Callable[Concatenate[Request, Others], int]], Callable[Others, int]]:
+    """Return a decorator that calls a command with a request, built from the options that have the
+    names of its fields. Write it above these options.
 
-    The command's other options remain keywords of their own. Raises TypeError, when the module of
-    the command is imported, if an option is no field of the dataclass.
+    `without`: fields that the command line does not set. Raises TypeError, when the command is
+    imported, for another field without an option.
     """
-    names = [_parameter(option) for option in options]
-    unknown = set(names) - {field.name for field in fields(kind)}
-    if unknown:
-        raise TypeError(f"{kind.__name__} has no field {', '.join(sorted(unknown))}.")
+    names = {field.name for field in fields(request)} - {*without}
 
-    def decorate(command: Command) -> Command:
+    def decorate(command: Callable[Concatenate[Request, Others], int]) -> Callable[Others, int]:
+        options = {option.name for option in vars(command)["__click_params__"]}
+        if lacking := sorted(names - options):
+            raise TypeError(f"{command.__name__}: no option sets {lacking} of {request.__name__}.")
+
         @wraps(command)
-        def call(**given: Any) -> Any:
-            record = kind(**{name: given.pop(name) for name in names})
-            return command(**given, **{into: record})
+        def with_request(*requests: Others.args, **values: Others.kwargs) -> int:
+            built = request(**{name: values.pop(name) for name in names})
+            return command(built, *requests, **values)
 
-        decorated: Command = call  # type: ignore[assignment] # click calls it by keywords alone
-        for option in reversed(options):
-            decorated = option(decorated)
-        return decorated
+        vars(with_request)["request_fields"] = names
+        return with_request
 
     return decorate
-
-
-def _parameter(option: Callable[[Any], Any]) -> str:
-    """Return the keyword under which click passes an option on."""
-
-    def bare() -> None: ...
-
-    (parameter,) = option(bare).__click_params__
-    return str(parameter.name)

@@ -23,8 +23,6 @@ from assay.domain.suite import PERSON
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
-    from assay.domain.failure import Failure
-    from assay.domain.identifiers import TrialKey
     from assay.domain.review import ReviewEvent
 
 
@@ -225,24 +223,28 @@ def rerun(
 
     with workspace(store) as opened:
         trial = decisions.trial_key(assessment_id)
-        why = reason or note
-        if force and not why.strip():
+        if force and not (reason or note).strip():
             raise InputError(
                 "--force", "needs a reason.", remedy="Add --reason TEXT or --note TEXT."
             )
         if trial is not None or responses:
-            if trial is None:
-                key = decisions.assessment_key(assessment_id)
-                trial = decisions.assessment(opened, key).row.trial
-            failure = asyncio.run(
-                rerun_.rerun_trial(
-                    opened, trial, note=note, reason=reason, responses=responses, reviewer=reviewer
-                )
+            return _rerun_trial(
+                opened,
+                assessment_id,
+                note=note,
+                reason=reason,
+                responses=responses,
+                reviewer=reviewer,
+                as_json=as_json,
             )
-            return _say_trial(opened, trial, failure, as_json=as_json)
         key = decisions.assessment_key(assessment_id)
         new, failure = rerun_.rerun_now(
-            opened, key, note=note, reason=why or "rerun requested", force=force, reviewer=reviewer
+            opened,
+            key,
+            reason=reason or note or "rerun requested",
+            note=note,
+            force=force,
+            reviewer=reviewer,
         )
         try:
             new_row = decisions.assessment(opened, new if new is not None else key).row
@@ -257,8 +259,8 @@ def rerun(
     if as_json:
         print_json(row)
     elif failure is not None:
-        problem = f"{failure.kind} ({failure.fault}): {failure.detail}"
-        tell(f"the judge failed: {problem} {shown_assessment(key)} is unchanged.")
+        why = f"{failure.kind} ({failure.fault}): {failure.detail}"
+        tell(f"the judge failed: {why} {shown_assessment(key)} is unchanged.")
     else:
         say(
             f"attempt {row.attempt} is {row.id}, {row.state}; {shown_assessment(key)} is superseded"
@@ -266,12 +268,25 @@ def rerun(
     return int(failure is not None)
 
 
-def _say_trial(
-    opened: Workspace, trial: TrialKey, failure: Failure | None, *, as_json: bool
+def _rerun_trial(
+    opened: Workspace,
+    text: str,
+    *,
+    note: str,
+    reason: str,
+    responses: bool,
+    reviewer: str | None,
+    as_json: bool,
 ) -> int:
-    """Print the assessments of a trial that was run again, or its failure."""
-    from assay.app.review import decisions, review_documents
+    from assay.app.review import decisions, rerun as rerun_, review_documents
 
+    trial = decisions.trial_key(text)
+    if trial is None:
+        trial = decisions.assessment(opened, decisions.assessment_key(text)).row.trial
+    rerun_trial = rerun_.rerun_trial(
+        opened, trial, note=note, reason=reason, responses=responses, reviewer=reviewer
+    )
+    failure = asyncio.run(rerun_trial)
     rows = [
         review_documents.assessment_row(row)
         for row in decisions.assessments(opened, Selection(), trial=trial)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.options import STAGE, common, keys_over_http, of_a_run, without_sandbox, workspace
+from assay.app.runs.run_request import ExtendRequest
+from assay.cli.options import STAGE, common, keys_over_http, run_options, without_sandbox, workspace
 from assay.cli.output import answer, asked, counted, exit_of, print_json, say, say_result, tell
 from assay.cli.progress import progress_on
+from assay.cli.requests import takes
 from assay.domain.errors import InputError, Interrupted
 from assay.domain.lifecycle import Policy, TrialState
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 _BUDGET = click.option(
     "--budget",
+    "budget_usd",
     type=float,
     metavar="USD",
     help="Maximum cost of the whole run, including what it has cost so far.",
@@ -42,7 +45,7 @@ _BUDGET = click.option(
 @click.argument(
     "suites", nargs=-1, required=True, metavar="SUITE…", type=click.Path(path_type=Path)
 )
-@of_a_run
+@run_options
 @click.option(
     "--concurrency",
     type=int,
@@ -60,12 +63,13 @@ _BUDGET = click.option(
 @without_sandbox
 @common
 def run(
-    suites: tuple[Path, ...],
     request: RunRequest,
+    suites: tuple[Path, ...],
+    rubric: Path | None,
     concurrency: int | None,
     dry_run: bool,
     show_prompt: bool,
-    stage: str | None,
+    only_structure: bool,
     store: str | None,
     as_json: bool,
 ) -> int:
@@ -78,27 +82,39 @@ def run(
         raise click.UsageError("--show-prompt needs --dry-run.", click.get_current_context())
     documents: list[Any] = []
     code = 0
-    with workspace(store, concurrency=concurrency, budget=request.budget) as opened:
+    with workspace(store, concurrency=concurrency, budget=request.budget_usd) as opened:
         # All suites are checked before the first call, so that no suite fails its checks after
         # others have cost money.
+        from assay.app.imports.raw_answers import is_raw
         from assay.app.suites import default_rubric, rubric_of_file
+        from assay.cli.regrade import grade_again
 
-        others = tuple(suites)
-        rubric = None if request.rubric is None else rubric_of_file(opened, request.rubric)
-        of_answers = default_rubric(opened) if rubric is None else rubric
-        if of_answers is not None:
-            others, documents = _judge_raw(
-                opened, suites, of_answers, request, dry_run=dry_run, stage=stage, as_json=as_json
+        given = None if rubric is None else rubric_of_file(opened, rubric)
+        of_answers = given or default_rubric(opened)
+        raw: list[Path] = [] if of_answers is None else [*filter(is_raw, suites)]
+        wanted = request.of_answers(opened.settings.values["judge"])
+        for imported in import_answers(opened, raw, request) if raw else ():
+            document = grade_again(
+                opened,
+                imported,
+                wanted,
+                rubric=of_answers,
+                dry_run=dry_run,
+                only_structure=only_structure,
+                as_json=as_json,
             )
-            code = max((exit_of(document) for document in documents), default=0)
-        aheads = [looked_ahead(opened, path, request, rubric) for path in others]
+            documents.append(document)
+            code = max(code, exit_of(document))
+        aheads = [looked_ahead(opened, path, request, given) for path in suites if path not in raw]
         for suite, chosen, ahead in aheads:
             if dry_run:
                 documents.append(_dry_run(ahead, show_prompt=show_prompt, as_json=as_json))
                 continue
             try:
                 documents.append(
-                    _run_one(opened, suite, chosen, ahead, stage=stage, as_json=as_json)
+                    _run_one(
+                        opened, suite, chosen, ahead, only_structure=only_structure, as_json=as_json
+                    )
                 )
             except Interrupted as error:
                 # With --json, runs that finished before the interruption must still be reported.
@@ -124,7 +140,7 @@ def run(
 @keys_over_http
 @without_sandbox
 @common
-def resume(run_id: str, budget: float | None, store: str | None, as_json: bool) -> int:
+def resume(run_id: str, budget_usd: float | None, store: str | None, as_json: bool) -> int:
     """Finish RUN: retry failed trials and execute the remaining ones.
 
     Finished calls are not repeated.
@@ -133,7 +149,7 @@ def resume(run_id: str, budget: float | None, store: str | None, as_json: bool) 
     from assay.cli.bench import push_results
 
     with workspace(store) as opened, progress_on(sys.stderr) as listener:
-        result = execution.resume(opened, run_id, budget_usd=budget, listener=listener)
+        result = execution.resume(opened, run_id, budget_usd=budget_usd, listener=listener)
         push_results(opened, result.summary.id)
     if waiting := result.summary.trials.get(TrialState.SUBMITTED):
         run = result.summary.id
@@ -191,6 +207,7 @@ def _steered(summary: RunSummary, given: Approvals, *, as_json: bool, message: s
 
 
 @click.command()
+@takes(ExtendRequest, without=("candidates",))
 @click.argument("run_id", metavar="RUN")
 @click.option(
     "--trials", "more_trials", type=int, default=0, metavar="N", help="Add N trials to every task."
@@ -221,12 +238,9 @@ def _steered(summary: RunSummary, given: Approvals, *, as_json: bool, message: s
 @without_sandbox
 @common
 def extend(
+    request: ExtendRequest,
     run_id: str,
-    more_trials: int,
-    until_approved: int | None,
     candidates: tuple[str, ...],
-    review: str | None,
-    budget: float | None,
     yes: bool,
     store: str | None,
     as_json: bool,
@@ -242,14 +256,11 @@ def extend(
         if candidates and not yes and (replaced := extension.decisions_replaced(opened, run_id)):
             _ask(run_id, extension.discarding(replaced))
         with progress_on(sys.stderr) as listener:
+            joining = tuple(model_candidate(opened, name) for name in candidates)
             result = extension.extend(
                 opened,
                 run_id,
-                more_trials=more_trials,
-                until_approved=until_approved,
-                candidates=tuple(model_candidate(opened, name) for name in candidates),
-                review=review,
-                budget_usd=budget,
+                replace(request, candidates=joining),
                 discard_reviews=True,
                 listener=listener,
                 announce=lambda estimate: tell(f"{run_id}: {asked(estimate)}"),
@@ -266,58 +277,22 @@ def _ask(run_id: str, loss: str) -> None:
     click.confirm(f"{run_id} {loss} Continue?", abort=True, err=True)
 
 
-def _judge_raw(
-    opened: Workspace,
-    paths: Sequence[Path],
-    rubric: Rubric,
-    request: RunRequest,
-    *,
-    dry_run: bool,
-    stage: str | None,
-    as_json: bool,
-) -> tuple[tuple[Path, ...], list[Any]]:
-    """Import files of answers and grade each imported run; return the other files and the
-    results.
-    """
-    from assay.app.imports.raw_answers import is_raw
-    from assay.cli.regrade import grade_again
-
-    raw = [path for path in paths if is_raw(path)]
-    runs = import_answers(opened, raw, request) if raw else ()
-    others = tuple(path for path in paths if path not in raw)
-    documents = [
-        grade_again(
-            opened,
-            run,
-            rubric,
-            judge=request.judge or opened.settings.values["judge"],
-            review=request.review_rule,
-            trials=request.trials,
-            dry_run=dry_run,
-            stage=stage,
-            as_json=as_json,
-        )
-        for run in runs
-    ]
-    return others, documents
-
-
 def import_answers(opened: Workspace, paths: Sequence[Path], request: RunRequest) -> Sequence[str]:
     """Import files of answers and return the ids of their runs; raises UsageError for options that
     do not apply.
     """
     from assay.app.imports.raw_answers import import_raw
 
-    unfit = {
-        "--candidate": request.candidates,
-        "--benchmark": request.benchmark,
-        "--batch-id": request.batch_id,
-        "--limit": request.limit,
-    }
-    for option in (option for option, value in unfit.items() if value):
-        raise click.UsageError(
-            f"{option} does not apply to {paths[0]}, which already holds the answers. Leave the option out."
-        )
+    for option, value in (
+        ("--candidate", request.candidates),
+        ("--benchmark", request.benchmark),
+        ("--batch-id", request.batch_id),
+        ("--limit", request.limit),
+    ):
+        if value:
+            raise click.UsageError(
+                f"{option} does not apply to {paths[0]}, which already holds the answers. Leave the option out."
+            )
     runs, notes = import_raw(opened, paths)
     for note in notes:
         tell(f"note: {note}")
@@ -329,26 +304,11 @@ def looked_ahead(
 ) -> tuple[Suite, RunOptions, LookAhead]:
     """Return a suite, its run options, and the planned calls with their cost."""
     from assay.app.runs import preflight
-    from assay.domain.run import RunOptions
 
     suite = preflight.load(opened, path, judge=request.judge)
     if rubric is not None:
         suite = replace(suite, rubric=rubric, review=rubric.review or suite.review)
-    values = opened.settings.values
-    chosen = preflight.options_for(
-        opened,
-        suite,
-        RunOptions(
-            trials=request.trials,
-            concurrency=values["concurrency"],
-            benchmark=request.benchmark,
-            batch_id=request.batch_id,
-            budget_usd=values["budget"],
-            limit=request.limit,
-            review=request.review_rule,
-        ),
-        candidates=request.candidates,
-    )
+    chosen = preflight.options_for(opened, suite, request)
     return suite, chosen, preflight.look_ahead(opened, suite, chosen)
 
 
@@ -358,7 +318,7 @@ def _run_one(
     chosen: RunOptions,
     ahead: LookAhead,
     *,
-    stage: str | None,
+    only_structure: bool,
     as_json: bool,
 ) -> RunResultDocument:
     from assay.app.runs import execution, preflight, run_documents
@@ -368,9 +328,8 @@ def _run_one(
             tell(f"note: {note}")
     tell(_announcement(ahead))
     with progress_on(sys.stderr) as listener:
-        only = stage is not None
         result = execution.run(
-            opened, suite, chosen, ahead=ahead, only_structure=only, listener=listener
+            opened, suite, chosen, ahead=ahead, only_structure=only_structure, listener=listener
         )
     if not as_json:
         say_result(result)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import click
 
-from assay.cli.options import common, filters, margin_option, require_vetted_option, workspace
+from assay.cli.options import (
+    Command,
+    common,
+    filters,
+    margin_option,
+    require_vetted_option,
+    workspace,
+)
 from assay.cli.output import answer, print_json, say, say_table
 from assay.domain.amounts import money
 
@@ -39,7 +46,7 @@ _MAX_PAIRS: Final = 10
 _MAX_DIAGNOSTICS: Final = 12
 
 
-def _scope(command: Any) -> Any:
+def _scope(command: Command) -> Command:
     choices = click.Choice(["auto", "tasks-like-these", "these-tasks"])
     about = "Generalise to new tasks of the same kind, or only to these tasks; auto decides by the number of planned tasks."
     return click.option("--scope", type=choices, default="auto", help=about)(command)
@@ -91,9 +98,9 @@ def stats(selection: Selection, by_task: bool, store: str | None, as_json: bool)
 @filters
 @common
 def compare(
+    selection: Selection,
     a: str,
     b: str,
-    selection: Selection,
     scope: str,
     margin: float | None,
     store: str | None,
@@ -176,13 +183,13 @@ def plan(
 @filters
 @common
 def gate(
+    selection: Selection,
     a: str,
     b: str | None,
     baseline: str | None,
     on_undecided: Literal["pass", "fail"],
     margin: float | None,
-    require: str | None,
-    selection: Selection,
+    vetted: bool,
     store: str | None,
     as_json: bool,
 ) -> int:
@@ -200,7 +207,6 @@ def gate(
         raise click.UsageError(
             "Give either --against B or --baseline RUN.", click.get_current_context()
         )
-    vetted = require is not None
     with workspace(store) as opened:
         if baseline is not None:
             outcome = earlier.gate_baseline(

@@ -1,4 +1,4 @@
-"""Options of a command that arrive as one typed record."""
+"""A command gets its options as a request, and a wrong name is an error at import."""
 
 from __future__ import annotations
 
@@ -6,37 +6,49 @@ from dataclasses import dataclass
 
 import click
 import pytest
-from click.testing import CliRunner
 
-from assay.cli.requests import record_of
+from assay.cli.requests import takes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    names: tuple[str, ...]
-    most: int | None = None
+class _Size:
+    width: int
+    depth: int = 7
 
 
-NAME = click.option("--name", "names", multiple=True, help="A name.")
-MOST = click.option("--most", type=int, help="A limit.")
-
-
-def test_options_arrive_as_one_record_beside_the_other_options() -> None:
+def test_a_command_gets_its_options_as_a_request() -> None:
     @click.command()
-    @record_of(Wanted, NAME, MOST, into="wanted")
-    @click.option("--loud", is_flag=True)
-    def greet(wanted: Wanted, loud: bool) -> None:
-        """Greet."""
-        click.echo(f"{wanted} {loud}")
+    @takes(_Size, without=("depth",))
+    @click.option("--width", type=int)
+    @click.option("--colour")
+    def paint(size: _Size, colour: str) -> int:
+        return 0 if (size, colour) == (_Size(width=3), "red") else 1
 
-    run = CliRunner().invoke(greet, ["--name", "ada", "--name", "bob", "--most", "2", "--loud"])
-    assert run.output == "Wanted(names=('ada', 'bob'), most=2) True\n"
-    help_text = CliRunner().invoke(greet, ["--help"]).output
-    assert "Greet." in help_text
-    assert help_text.index("--name") < help_text.index("--most") < help_text.index("--loud")
+    assert paint.main(["--width", "3", "--colour", "red"], standalone_mode=False) == 0
 
 
-def test_an_option_that_is_no_field_stops_the_import() -> None:
-    misspelt = click.option("--name", "nmaes", multiple=True)
-    with pytest.raises(TypeError, match="Wanted has no field nmaes"):
-        record_of(Wanted, misspelt, into="wanted")
+def test_two_requests_each_take_their_own_options() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Paint:
+        colour: str
+
+    @click.command()
+    @takes(Paint)
+    @click.option("--colour")
+    @takes(_Size)
+    @click.option("--width", type=int)
+    @click.option("--depth", type=int)
+    def paint(size: _Size, colours: Paint, /) -> int:
+        return size.width * size.depth + len(colours.colour)
+
+    words = ["--width", "3", "--depth", "2", "--colour", "red"]
+    assert paint.main(words, standalone_mode=False) == 9
+
+
+def test_a_field_without_an_option_is_an_error_at_import() -> None:
+    with pytest.raises(TypeError, match=r"paint: no option sets \['depth'\] of _Size\."):
+
+        @takes(_Size)
+        @click.option("--width", type=int)
+        def paint(size: _Size) -> int:
+            return size.width

@@ -61,28 +61,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from pathlib import Path
 
+    from assay.app.calibration.calibration_request import CalibrationRequest
     from assay.app.workspace import Workspace
 
 _SAME = 1e-9
 
 
-def foreseen(
-    workspace: Workspace,
-    model: str,
-    *,
-    samples: Path | None = None,
-    with_built_in: bool = False,
-    suite: Path | None = None,
-    repeat: int = 1,
-    budget_usd: float | None = None,
-) -> Foreseen:
+def foreseen(workspace: Workspace, model: str, request: CalibrationRequest) -> Foreseen:
     """Return the planned calls and cost of `calibrate`, with the same arguments and errors, without
     calling the judge.
     """
+    repeat = request.repeat
     if not 1 <= repeat <= MAX_REPEATS:
         raise InputError("--repeat", f"is {repeat}, but must be between 1 and {MAX_REPEATS}.")
-    references = tuple(_references(workspace, samples, with_built_in=with_built_in))
-    setting = setting_of(workspace, model, suite=suite)
+    references = tuple(_references(workspace, request.samples, with_built_in=request.with_built_in))
+    setting = setting_of(workspace, model, suite=request.suite)
     if setting.judge.mode is JudgeMode.PAIRWISE:
         problem = f"makes {setting.judge.name} compare pairs, but a calibration measures scores."
         remedy = "Calibrate with a suite whose judge has `mode: joint` or `each`."
@@ -99,10 +92,15 @@ def foreseen(
         # verdict follows the order.
         tally.add(_question(setting, side_by_side(left, right, swapped=False)), times=2)
     estimate = tally.estimate()
-    check_cap(estimate, budget_usd)
+    cap = workspace.settings.cap_usd(request.budget_usd)
+    check_cap(estimate, cap)
     paid = _paid(workspace, setting, references, repeat=repeat)
     return Foreseen(
-        setting=setting, references=references, estimate=estimate, taken_over=len(paid.replies)
+        setting=setting,
+        references=references,
+        estimate=estimate,
+        cap_usd=cap,
+        taken_over=len(paid.replies),
     )
 
 
@@ -142,12 +140,8 @@ def _samples_digest(references: Sequence[ReferenceSample]) -> str:
 def calibrate(
     workspace: Workspace,
     model: str,
+    request: CalibrationRequest,
     *,
-    samples: Path | None = None,
-    with_built_in: bool = False,
-    suite: Path | None = None,
-    repeat: int = 1,
-    budget_usd: float | None = None,
     stopper: stopper_.Stopper | None = None,
     answered: Callable[[int, int], None] | None = None,
 ) -> Calibrated:
@@ -155,13 +149,6 @@ def calibrate(
 
     Args:
         model: `provider/name`.
-        samples: a file of references, or an imported run with grades by people. It replaces the
-            built-in references unless `with_built_in` is True.
-        suite: suite file whose rubric, prompt and parameters the judge uses.
-        repeat: number of times to judge each reference; above 1, the spread between repeats is
-            measured.
-        budget_usd: maximum cost in US dollars, including an interrupted attempt. References beyond
-            the budget are left out.
         stopper: stops the calibration from another thread, as Ctrl-C does.
         answered: called after every answer with (answers so far, answers in total).
 
@@ -172,22 +159,15 @@ def calibrate(
         Unanswered: the judge scored no reference. The calibration is not stored, because corrected
             grades alone do not show how the judge grades with its current settings.
     """
-    ahead = foreseen(
-        workspace,
-        model,
-        samples=samples,
-        with_built_in=with_built_in,
-        suite=suite,
-        repeat=repeat,
-        budget_usd=budget_usd,
-    )
+    repeat = request.repeat
+    ahead = foreseen(workspace, model, request)
     setting, references = ahead.setting, ahead.references
     paid = _paid(workspace, setting, references, repeat=repeat)
     replies = ReferenceReplies(
         workspace=workspace,
         setting=setting,
         paid=paid,
-        cap_usd=budget_usd,
+        cap_usd=ahead.cap_usd,
         expected=ahead.estimate.calls,
         answered=answered,
     )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.calibration import measure
 from assay.app.calibration.answer_cache import FOLDER
+from assay.app.calibration.calibration_request import CalibrationRequest
 from assay.app.runs import suite_files
 from assay.domain.digest import text_digest
 from assay.domain.errors import InputError, UnknownName
@@ -129,11 +130,11 @@ def look(workspace: Workspace, wanted: Wanted) -> Foreseen:
     calibrate --dry-run` does.
     """
     with _named(wanted):
-        return measure.foreseen(workspace, wanted.model, **arguments(workspace, wanted))
+        return measure.foreseen(workspace, wanted.model, request_of(workspace, wanted))
 
 
-def arguments(workspace: Workspace, wanted: Wanted) -> dict[str, Any]:
-    """Return the arguments for `calibrate`.
+def request_of(workspace: Workspace, wanted: Wanted) -> CalibrationRequest:
+    """Return the calibration that a browser requests.
 
     Pasted samples are saved to a file, and every path is inside the project folder.
     """
@@ -147,15 +148,13 @@ def arguments(workspace: Workspace, wanted: Wanted) -> dict[str, Any]:
             "built_in",
             "can be added only to your own samples. Without samples, Assay always uses the built-in ones.",
         )
-    return {
-        "samples": samples,
-        "with_built_in": wanted.with_built_in,
-        "suite": suite_files.suite_place(workspace, wanted.suite) if wanted.suite else None,
-        "repeat": wanted.repeat,
-        "budget_usd": workspace.settings.values["budget"]
-        if wanted.budget_usd is None
-        else wanted.budget_usd,
-    }
+    return CalibrationRequest(
+        samples=samples,
+        with_built_in=wanted.with_built_in,
+        suite=suite_files.suite_place(workspace, wanted.suite) if wanted.suite else None,
+        repeat=wanted.repeat,
+        budget_usd=wanted.budget_usd,
+    )
 
 
 def together(plans: list[Foreseen]) -> CostEstimate:

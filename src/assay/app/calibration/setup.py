@@ -68,12 +68,13 @@ class Foreseen:
     """A planned calibration.
 
     `estimate` covers all calls, and `taken_over` is the number of answers that are already paid
-    for.
+    for. `cap_usd` is its maximum cost.
     """
 
     setting: JudgeSetting
     references: tuple[ReferenceSample, ...]
     estimate: CostEstimate
+    cap_usd: float | None
     taken_over: int = 0
 
 

@@ -121,7 +121,7 @@ def submit(workspace: Workspace, submission: Submission, *, key: str | None = No
     options = RunOptions(
         concurrency=values["concurrency"],
         batch_id=submission.batch_id or None,
-        budget_usd=values["budget"] if submission.budget_usd is None else submission.budget_usd,
+        budget_usd=workspace.settings.cap_usd(submission.budget_usd),
     )
     ahead = preflight.look_ahead(workspace, suite, options)
     about: dict[str, JsonValue] = {**submission.kept, "content": content}

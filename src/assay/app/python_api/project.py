@@ -21,6 +21,7 @@ from assay.app.python_api.event_loop import in_thread, outside_loop
 from assay.app.python_api.opened import opened
 from assay.app.python_api.review_desk import ReviewDesk
 from assay.app.runs import execution, extension, preflight
+from assay.app.runs.run_request import ExtendRequest, RegradeRequest
 from assay.app.statistics import results
 from assay.app.workspace import existing_folder
 from assay.domain.margins import Margin, margin_of, parsed_margin, required_margin
@@ -185,9 +186,7 @@ class Project:
 
         def work(_: Stopper | None) -> CompletedRun:
             with self._open() as workspace, notebook.progress(listener) as progress_listener:
-                result = extension.extend(
-                    workspace,
-                    _run_id(run_id),
+                request = ExtendRequest(
                     more_trials=trials,
                     until_approved=until_approved,
                     candidates=tuple(
@@ -196,6 +195,11 @@ class Project:
                     ),
                     budget_usd=budget_usd,
                     review=review,
+                )
+                result = extension.extend(
+                    workspace,
+                    _run_id(run_id),
+                    request,
                     discard_reviews=discard_reviews,
                     listener=progress_listener,
                 )
@@ -225,16 +229,10 @@ class Project:
         def work(_: Stopper | None) -> Regraded:
             with self._open() as workspace, notebook.progress(listener) as progress_listener:
                 path = None if suite is None else Path(suite)
-                cap = workspace.settings.values["budget"] if budget_usd is None else budget_usd
-                return regrading.regrade(
-                    workspace,
-                    _run_id(run_id),
-                    judge=judge,
-                    suite=path,
-                    score=score,
-                    budget_usd=cap,
-                    listener=progress_listener,
-                )
+                request = RegradeRequest(judge=judge, suite=path, score=score)
+                cap = workspace.settings.cap_usd(budget_usd)
+                ahead = regrading.planned(workspace, _run_id(run_id), request, budget_usd=cap)
+                return regrading.regrade(workspace, ahead, listener=progress_listener)
 
         return outside_loop(work)
 
@@ -265,21 +263,19 @@ class Project:
         `.record` the stored record.
         """
         from assay.app.calibration import measure
+        from assay.app.calibration.calibration_request import CalibrationRequest
+
+        request = CalibrationRequest(
+            samples=None if samples is None else Path(samples),
+            with_built_in=with_built_in,
+            suite=None if suite is None else Path(suite),
+            repeat=repeat,
+            budget_usd=budget_usd,
+        )
 
         def work(stopper: Stopper | None) -> Calibrated:
             with self._open() as workspace:
-                return measure.calibrate(
-                    workspace,
-                    model,
-                    samples=None if samples is None else Path(samples),
-                    with_built_in=with_built_in,
-                    suite=None if suite is None else Path(suite),
-                    repeat=repeat,
-                    budget_usd=workspace.settings.values["budget"]
-                    if budget_usd is None
-                    else budget_usd,
-                    stopper=stopper,
-                )
+                return measure.calibrate(workspace, model, request, stopper=stopper)
 
         return outside_loop(work)
 

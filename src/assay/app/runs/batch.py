@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 from assay.app.review.carry_over import keep_reviews
 from assay.app.runs.budget import enough_usd, with_budget
@@ -69,29 +69,22 @@ def batch_document(batch: BatchResult) -> RunInBatchesDocument:
     )
 
 
+class HowToSubmit(TypedDict, total=False):
+    """How `begin` and `submit_stored` submit a run: see their arguments."""
+
+    to_file: Path | None
+    by_files: bool
+    only_structure: bool
+    listener: Listener
+
+
 def submit(
-    workspace: Workspace,
-    plan: RunPlan,
-    tasks: Iterable[PlannedTask],
-    *,
-    to_file: Path | None = None,
-    by_files: bool = False,
-    only_structure: bool = False,
-    listener: Listener = nobody,
+    workspace: Workspace, plan: RunPlan, tasks: Iterable[PlannedTask], **how: Unpack[HowToSubmit]
 ) -> BatchResult:
     """Store a run and submit its first requests, with the arguments of `begin`; `collect` continues
     the run.
     """
-    send = begin(
-        workspace,
-        plan,
-        tasks,
-        to_file=to_file,
-        by_files=by_files,
-        only_structure=only_structure,
-        listener=listener,
-    )
-    return send()
+    return begin(workspace, plan, tasks, **how)()
 
 
 def begin(

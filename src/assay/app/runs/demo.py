@@ -58,7 +58,7 @@ def write_down_demo(workspace: Workspace) -> RunPlan:
             remedy="`assay demo` creates a separate store.",
         )
     suite = read_suite(workspace, content("architects.json"), judge=JUDGE)
-    options = preflight.options_for(workspace, suite, RunOptions())
+    options = RunOptions()
     return execution.write_down(
         workspace, suite, options, preflight.look_ahead(workspace, suite, options)
     )

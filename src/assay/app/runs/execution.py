@@ -7,7 +7,7 @@ import signal
 from collections.abc import Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from assay.app.calibration_status import CalibrationStatus
 from assay.app.review.carry_over import keep_reviews
@@ -73,31 +73,29 @@ class RunResult:
     remaining: RemainingCost | None = None
 
 
+class HowToExecute(TypedDict, total=False):
+    """How `carry_out` executes a run: see its arguments."""
+
+    listener: Listener
+    stopper: Stopper | None
+    only_structure: bool
+
+
 def run(
     workspace: Workspace,
     suite: Suite,
     options: RunOptions,
     *,
     ahead: LookAhead | None = None,
-    listener: Listener = nobody,
-    stopper: Stopper | None = None,
-    only_structure: bool = False,
+    **how: Unpack[HowToExecute],
 ) -> RunResult:
-    """Plan, store and execute a run; the other arguments as in `carry_out`.
+    """Plan, store and execute a run with the arguments of `carry_out`.
 
     Each call creates a new run, even for the same suite.
     """
     ahead = ahead or look_ahead(workspace, suite, options)
     plan = write_down(workspace, suite, options, ahead)
-    return carry_out(
-        workspace,
-        plan,
-        retry_failed=False,
-        listener=listener,
-        stopper=stopper,
-        only_structure=only_structure,
-        ahead=ahead.estimate.ahead,
-    )
+    return carry_out(workspace, plan, retry_failed=False, ahead=ahead.estimate.ahead, **how)
 
 
 def write_down(
@@ -112,8 +110,7 @@ def resume(
     run_id: str,
     *,
     budget_usd: float | None = None,
-    listener: Listener = nobody,
-    stopper: Stopper | None = None,
+    **how: Unpack[HowToExecute],
 ) -> RunResult:
     """Execute a run's unfinished and failed trials; `budget_usd` replaces its budget and includes
     its cost so far.
@@ -122,7 +119,7 @@ def resume(
     if budget_usd is not None:
         plan = with_budget(workspace, plan, result_of(workspace, plan.id).summary, budget_usd)
         workspace.journal.extend_run(plan, ())
-    result = carry_out(workspace, plan, retry_failed=True, listener=listener, stopper=stopper)
+    result = carry_out(workspace, plan, retry_failed=True, **how)
     if plan.regrade_of is not None and keep_reviews(workspace, plan):
         return replace(
             result_of(workspace, plan.id),

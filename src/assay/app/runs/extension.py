@@ -25,72 +25,51 @@ from assay.domain.prompts import all_columns, columns_of
 from assay.domain.review_sample import ReviewSample, parsed_rule, sample_of
 from assay.domain.run import PlannedTask, RunPlan, check_number_of_trials, within_bounds
 from assay.domain.selection import Selection
-from assay.domain.suite import CandidateSpec
 from assay.engine.estimate import CostEstimate
 
 if TYPE_CHECKING:
+    from assay.app.runs.run_request import ExtendRequest
     from assay.app.workspace import Workspace
+    from assay.domain.suite import CandidateSpec
 
 
 def extend(
     workspace: Workspace,
     run_id: str,
+    request: ExtendRequest,
     *,
-    candidates: tuple[CandidateSpec, ...] = (),
-    more_trials: int = 0,
-    until_approved: int | None = None,
-    budget_usd: float | None = None,
-    review: str | None = None,
-    announce: Callable[[CostEstimate], None] | None = None,
     discard_reviews: bool = False,
+    announce: Callable[[CostEstimate], None] | None = None,
     listener: Listener = nobody,
 ) -> RunResult:
     """Add trials or candidates to a run. Candidates are not called again for stored responses.
 
-    `discard_reviews`: True to accept that a new candidate discards the reviews of joint grades. The
-    other arguments as in `add_to`. Raises Refused if the extension would discard reviews and
-    `discard_reviews` is False.
+    `discard_reviews`: True to accept that a new candidate discards the reviews of joint grades.
+    Raises Refused if the extension would discard reviews and `discard_reviews` is False.
     """
-    if candidates and not discard_reviews and (replaced := decisions_replaced(workspace, run_id)):
+    if (
+        request.candidates
+        and not discard_reviews
+        and (replaced := decisions_replaced(workspace, run_id))
+    ):
         remedy = "Pass discard_reviews=True to accept this; on the command line, add --yes."
         raise Refused(run_id, discarding(replaced), remedy=remedy)
-    plan = add_to(
-        workspace,
-        run_id,
-        more_trials=more_trials,
-        until_approved=until_approved,
-        candidates=candidates,
-        budget_usd=budget_usd,
-        review=review,
-        announce=announce,
-    )
+    plan = add_to(workspace, run_id, request, announce=announce)
     return carry_out(workspace, plan, retry_failed=False, listener=listener)
 
 
 def add_to(
     workspace: Workspace,
     run_id: str,
+    request: ExtendRequest,
     *,
-    more_trials: int = 0,
-    until_approved: int | None = None,
-    candidates: tuple[CandidateSpec, ...] = (),
-    budget_usd: float | None = None,
-    review: str | None = None,
     announce: Callable[[CostEstimate], None] | None = None,
     only_look: bool = False,
 ) -> RunPlan:
     """Store the trials that `extend` adds without executing them.
 
-    With `only_look`, only estimate the cost.
-
-    Args:
-        more_trials: number of new trials per task.
-        until_approved: add trials until each task has this number of trials that are approved or
-            await review.
-        candidates: models to add.
-        budget_usd: new budget for the whole run, including its cost so far.
-        review: larger review sample, such as `sample:0.4`; it includes the current sample.
-        announce: called with the cost estimate before any model call.
+    `announce` is called with the cost estimate before any model call. With `only_look`, only
+    estimate the cost.
     """
     plan = workspace.journal.plan_of(run_named(workspace, run_id))
     if plan.regrade_of is not None:
@@ -107,40 +86,41 @@ def add_to(
             remedy="Import a file that has more.",
         )
     present = {folded(candidate.name) for candidate in plan.candidates}
-    for candidate in candidates:
+    for candidate in request.candidates:
         if folded(candidate.name) in present:
             raise InputError(
                 "--candidate", f"{candidate.name!r} already takes part in run {plan.id}."
             )
         _check_columns(workspace, plan, candidate)
-    check_number_of_trials("--trials", more_trials, least=0)
-    check_number_of_trials("--until-approved", until_approved)
-    if not (more_trials or until_approved or candidates or review):
+    check_number_of_trials("--trials", request.more_trials, least=0)
+    check_number_of_trials("--until-approved", request.until_approved)
+    if not (request.more_trials or request.until_approved or request.candidates or request.review):
         remedy = "Give --trials N, --until-approved N, --candidate NAME or --review sample:0.4."
         raise InputError("", "nothing to add was given.", remedy=remedy)
-    plan = replace(plan, candidates=(*plan.candidates, *candidates))
+    plan = replace(plan, candidates=(*plan.candidates, *request.candidates))
     drawn: tuple[AssessmentKey, ...] = ()
-    if review is not None:
-        plan = replace(
-            plan, protocol={**plan.protocol, "sample": _grown(workspace, plan, review).as_json()}
-        )
+    if request.review is not None:
+        sample = _grown(workspace, plan, request.review)
+        plan = replace(plan, protocol={**plan.protocol, "sample": sample.as_json()})
         drawn = _drawn(workspace, plan)
     check_providers(workspace, plan)
-    if budget_usd is not None:
-        plan = with_budget(workspace, plan, result_of(workspace, plan.id).summary, budget_usd)
-    hopeful = _hopeful_trials(workspace, plan.id) if until_approved else {}
+    if request.budget_usd is not None:
+        summary = result_of(workspace, plan.id).summary
+        plan = with_budget(workspace, plan, summary, request.budget_usd)
+    hopeful = _hopeful_trials(workspace, plan.id) if request.until_approved else {}
 
     def added() -> Iterator[PlannedTask]:
         for planned, count in workspace.journal.tasks_of(plan.id):
-            lacking = max(0, (until_approved or 0) - hopeful.get(planned.task.id, 0))
-            yield replace(planned, trials=range(count + 1, count + 1 + max(more_trials, lacking)))
+            lacking = max(0, (request.until_approved or 0) - hopeful.get(planned.task.id, 0))
+            more = max(request.more_trials, lacking)
+            yield replace(planned, trials=range(count + 1, count + 1 + more))
 
-    option = "--until-approved" if until_approved else "--trials"
+    option = "--until-approved" if request.until_approved else "--trials"
     # The tasks are generated twice, for the estimate and for the store, so that they never fill
     # memory as one list.
-    more = within_bounds(added(), option)
+    checked = within_bounds(added(), option)
     estimate = _estimate_of_more(
-        workspace, plan, more, joining={candidate.name for candidate in candidates}
+        workspace, plan, checked, joining={candidate.name for candidate in request.candidates}
     )
     if announce is not None:
         announce(estimate)

@@ -36,6 +36,9 @@ from assay.scoring.structuring import foreseen_structuring
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from assay.app.runs.run_request import RunRequest
+    from assay.suites.loading import JudgeRef
+
 
 Held = Iterable[tuple[PlannedTask, int, Mapping[str, Response]]]
 """Trials with stored responses, as (task, trial number, response by candidate)."""
@@ -78,34 +81,44 @@ class LookAhead:
     reviews: int = 0
 
 
-def load(workspace: Workspace, path: Path, *, judge: str | None = None) -> Suite:
-    """Load a suite; if it has no judge, `judge` or the setting `judge` applies.
+def load(
+    workspace: Workspace, path: Path, *, judge: JudgeRef | None = None, text: str | None = None
+) -> Suite:
+    """Load a suite from its file or `text`; if it has no judge, `judge` or the setting `judge`
+    applies.
 
     Raises `InputError` with all problems.
     """
     # imported here because YAML and validation are only needed to read a file
     from assay.app.suites import read_suite
 
-    return read_suite(workspace, path, judge=judge)
+    return read_suite(workspace, path, judge=judge, text=text)
 
 
-def options_for(
-    workspace: Workspace, suite: Suite, options: RunOptions, *, candidates: tuple[str, ...] = ()
-) -> RunOptions:
-    """Return the options with candidates looked up by name; a name such as `openai/gpt-4o-mini`
-    adds that model as a candidate.
+def options_for(workspace: Workspace, suite: Suite, request: RunRequest) -> RunOptions:
+    """Return the options of a requested run. Candidates are looked up by name; a name such as
+    `openai/gpt-4o-mini` adds that model as a candidate.
     """
-    if not candidates:
-        return options
     from assay.app.suites import model_candidate
 
     known = {folded(candidate.name) for candidate in suite.candidates}
     models = [
-        name for name in candidates if folded(name) not in known and ("/" in name or name == "echo")
+        name
+        for name in request.candidates
+        if folded(name) not in known and ("/" in name or name == "echo")
     ]
-    named = chosen_candidates(suite, tuple(name for name in candidates if name not in models))
-    return replace(
-        options, candidates=(*named, *(model_candidate(workspace, name) for name in models))
+    named = chosen_candidates(
+        suite, tuple(name for name in request.candidates if name not in models)
+    )
+    return RunOptions(
+        trials=request.trials,
+        candidates=(*named, *(model_candidate(workspace, name) for name in models)),
+        concurrency=workspace.settings.values["concurrency"],
+        benchmark=request.benchmark,
+        batch_id=request.batch_id,
+        budget_usd=workspace.settings.cap_usd(request.budget_usd),
+        limit=request.limit,
+        review=request.review,
     )
 
 

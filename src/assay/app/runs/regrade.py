@@ -32,14 +32,13 @@ from assay.statistics.comparisons import compare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from assay.analysis.references import JudgeAgainstReferences
+    from assay.app.runs.run_request import RegradeRequest
     from assay.app.workspace import Workspace
     from assay.domain.events import Listener
     from assay.domain.identifiers import AssessmentKey, RunId
     from assay.domain.lifecycle import AssessmentState
-    from assay.domain.review_sample import ReviewRule
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary
     from assay.domain.suite import Rubric, Suite, Task
@@ -130,29 +129,16 @@ class RegradePlan:
 def planned(
     workspace: Workspace,
     run: str,
+    request: RegradeRequest,
     *,
-    judge: str | None = None,
-    suite: Path | None = None,
     rubric: Rubric | None = None,
-    score: str | None = None,
-    review: ReviewRule | None = None,
-    gradings: int = 1,
     budget_usd: float | None = None,
 ) -> RegradePlan:
     """Plan a regrade, without calling a model or storing anything.
 
     Args:
         run: id or unique prefix of the run to regrade.
-        judge: model that replaces the judges of the run.
-        suite: suite file whose scoring, rubric and judges replace those of the run; tasks are
-            matched by id.
         rubric: rubric that replaces the run's rubric.
-        score: method that replaces the rules of the run's tasks; tasks that a judge grades keep
-            their judge.
-        review: rule for which of the new grades a person must review; None takes that of the
-            rubric, and otherwise keeps the run's rule.
-        gradings: number of times that each judge grades every answer. They are a panel of equal
-            judges: the mean of their grades is the score, and no trial is added.
         budget_usd: maximum cost of judging, in US dollars.
 
     Raises UnknownName for an unknown run, and Refused if the run has unfinished trials. Raises
@@ -168,19 +154,20 @@ def planned(
         )
     old = workspace.journal.plan_of(summary.id)
     notes: list[str] = []
-    if suite is None:
+    if request.suite is None:
         tasks = tuple(planned_task for planned_task, _ in workspace.journal.tasks_of(old.id))
-        plan = replace(old, judges=_judges(workspace, old, tasks, judge), margin=old.margin)
+        plan = replace(old, judges=_judges(workspace, old, tasks, request.judge), margin=old.margin)
         if old.imported or not old.judges:
             plan = _first_graded(plan, tasks, notes, default_rubric(workspace) or QUALITY)
     else:
-        loaded = preflight.load(workspace, suite, judge=judge)
+        loaded = preflight.load(workspace, request.suite, judge=request.judge)
         tasks = tuple(_matched(workspace, old, loaded, notes))
         plan = _by_suite(old, loaded)
     plan = plan if rubric is None else replace(plan, rubric=rubric)
-    plan = replace(plan, judges=_repeated(plan.judges, gradings))
-    tasks = tasks if score is None else tuple(_scored_by(score, tasks, notes))
-    if review is None and suite is None:
+    plan = replace(plan, judges=_repeated(plan.judges, request.gradings))
+    tasks = tasks if request.score is None else tuple(_scored_by(request.score, tasks, notes))
+    review = request.review
+    if review is None and request.suite is None:
         review = plan.rubric.review
     if review is not None:
         plan = replace(plan, policy=review.policy, protocol=with_review(plan.protocol, review))
@@ -238,20 +225,12 @@ def _scored_by(
 
 def regrade(
     workspace: Workspace,
-    run: str,
+    ahead: RegradePlan,
     *,
-    judge: str | None = None,
-    suite: Path | None = None,
-    score: str | None = None,
-    budget_usd: float | None = None,
-    ahead: RegradePlan | None = None,
     only_structure: bool = False,
     listener: Listener = nobody,
 ) -> Regraded:
-    """Grade a run's stored responses again in a new run; arguments and errors as in `planned`."""
-    ahead = ahead or planned(
-        workspace, run, judge=judge, suite=suite, score=score, budget_usd=budget_usd
-    )
+    """Grade a run's stored responses again in a new run, as planned."""
     workspace.journal.open_run(ahead.plan, ahead.tasks)
     result = execution.carry_out(
         workspace, ahead.plan, retry_failed=False, only_structure=only_structure, listener=listener

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.app.runs import execution, preflight
+from assay.app.runs import preflight
 from assay.app.runs.suite_files import suite_place
 from assay.app.suites import problems, read_suite
 from assay.domain.errors import InputError, SuiteError
-from assay.domain.identifiers import folded
 from assay.domain.run import PlannedTask, RunOptions, RunPlan
 from assay.engine.planning import planned_tasks
 from assay.providers.prices import priced_models as priced_models  # re-exported for surfaces
@@ -30,37 +29,13 @@ from assay.suites.tasks import slug
 
 if TYPE_CHECKING:
     from assay.app.runs.preflight import LookAhead
+    from assay.app.runs.run_request import RunRequest
     from assay.app.workspace import Workspace
     from assay.domain.suite import Suite
+    from assay.suites.loading import JudgeRef
 
 
 _RUNS_LOOKED_AT: Final = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """A request to start a run. None and empty values keep the settings of the file.
-
-    Attributes:
-        path: suite or set file, relative to the working folder.
-        candidates: names of candidates in the suite, or models as provider/name.
-        judges: judge models; with `rotate`, judges take turns, one trial each.
-        mode: judging mode: `joint`, `each` or `pairwise`.
-        changes: new values for keys of the suite file: `review`, `protocol`, `parameters`,
-            `rubric`.
-    """
-
-    path: str
-    trials: int | None = None
-    candidates: tuple[str, ...] = ()
-    judges: tuple[str, ...] = ()
-    rotate: bool = False
-    mode: str | None = None
-    changes: Mapping[str, Any] = field(default_factory=dict)
-    benchmark: bool = False
-    batch_id: str | None = None
-    budget_usd: float | None = None
-    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,58 +81,46 @@ def read(workspace: Workspace, path: str) -> tuple[Suite | None, tuple[SuiteErro
         return replace(read_suite(workspace, where, judge="echo"), judges=()), ()
 
 
-def look(workspace: Workspace, wish: Wish) -> tuple[Suite, RunOptions, LookAhead]:
+def look(
+    workspace: Workspace,
+    path: str,
+    request: RunRequest,
+    *,
+    judges: JudgeRef | None,
+    changes: Mapping[str, Any],
+) -> tuple[Suite, RunOptions, LookAhead]:
     """Return a requested run's suite, options and preview; raises the same `InputError` as `assay
     run --dry-run`.
+
+    `path`: suite or set file, relative to the working folder. `judges`: as in a suite file.
+    `changes`: new values for keys of the file, such as `review`, `protocol`, `parameters` and
+    `rubric`.
     """
-    where = suite_place(workspace, wish.path)
-    text = _changed(where, wish.changes) if wish.changes else None
-    suite = read_suite(workspace, where, judge=_judges(wish), text=text)
-    values = workspace.settings.values
-    names = wish.candidates if _narrows(suite, wish.candidates) else ()
-    options = RunOptions(
-        trials=wish.trials,
-        concurrency=values["concurrency"],
-        benchmark=wish.benchmark,
-        batch_id=wish.batch_id or None,
-        budget_usd=values["budget"] if wish.budget_usd is None else wish.budget_usd,
-        limit=wish.limit,
-    )
+    where = suite_place(workspace, path)
+    text = _changed(where, changes) if changes else None
+    suite = preflight.load(workspace, where, judge=judges, text=text)
     try:
-        options = preflight.options_for(workspace, suite, options, candidates=names)
+        options = preflight.options_for(workspace, suite, request)
     except InputError as error:
         error.where = error.where or "--candidate"
         raise
     return suite, options, preflight.look_ahead(workspace, suite, options)
 
 
+def judges_of(models: Sequence[str], *, mode: str | None, rotate: bool) -> JudgeRef | None:
+    """Return judges in the format of a suite file; None, without models, for those of the file.
+
+    `mode`: `joint`, `each` or `pairwise`. With `rotate`, judges take turns, one trial each.
+    """
+    named = [{"model": ref, "mode": mode} if mode else ref for ref in models]
+    if len(named) < 2:
+        return named[0] if named else None
+    return [{"rotate": named}] if rotate else named
+
+
 def tasks_of(suite: Suite, options: RunOptions, plan: RunPlan) -> Iterator[PlannedTask]:
     """Yield the tasks of a run; with a budget, chance draws their order from the run's seed."""
     return planned_tasks(suite, options, seed=plan.seed)
-
-
-def write_down(workspace: Workspace, wish: Wish) -> RunPlan:
-    suite, options, ahead = look(workspace, wish)
-    return execution.write_down(workspace, suite, options, ahead)
-
-
-def _judges(wish: Wish) -> Any:
-    """Return the judges in the format of a suite file; None keeps the judges of the file."""
-    if not wish.judges:
-        return None
-    named: list[Any] = [
-        {"model": ref, "mode": wish.mode} if wish.mode else ref for ref in wish.judges
-    ]
-    if len(named) == 1:
-        return named[0]
-    return [{"rotate": named}] if wish.rotate else named
-
-
-def _narrows(suite: Suite, names: Sequence[str]) -> bool:
-    """True if the request selects other candidates than the suite's."""
-    return bool(names) and {folded(name) for name in names} != {
-        folded(c.name) for c in suite.candidates
-    }
 
 
 def _changed(path: Path, changes: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from pydantic import Field
 from assay.app.registry import removal, runs
 from assay.app.runs import batch, control, extension, regrade as regrading
 from assay.app.runs.run_documents import cost_estimate
+from assay.app.runs.run_request import ExtendRequest, RegradeRequest
 from assay.app.suites import model_candidate
 from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.selection import Selection
@@ -153,12 +154,15 @@ def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
             problem = f"has {decisions}. Another candidate requires new grades, which must be reviewed again."
             raise Refused(run_id, problem, remedy=f"To accept this, send replacing: {replaced}.")
     try:
-        plan = extension.add_to(
-            services.workspace,
-            run_id,
+        additions = ExtendRequest(
             more_trials=body.trials,
             until_approved=body.until_approved,
             candidates=tuple(model_candidate(services.workspace, name) for name in body.candidates),
+        )
+        plan = extension.add_to(
+            services.workspace,
+            run_id,
+            additions,
             announce=estimates.append,
             only_look=body.only_look,
         )
@@ -179,7 +183,7 @@ def regrade(request: Request, run_id: str, body: RegradeBody) -> Response:
     services = services_of(request)
     if not body.only_look:
         services.runner.check_room()
-    ahead = regrading.planned(services.workspace, run_id, judge=body.judge)
+    ahead = regrading.planned(services.workspace, run_id, RegradeRequest(judge=body.judge))
     answer = {"estimate": cost_estimate(ahead.estimate), "notes": list(ahead.notes)}
     if body.only_look:
         return Answer(answer)

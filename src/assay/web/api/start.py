@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from assay.app.review import protocol as protocols
-from assay.app.runs import batch, demo, start as starting, suite_files
+from assay.app.runs import batch, demo, execution, start as starting, suite_files
 from assay.app.runs.pasted_texts import PLACE, grade_pasted
 from assay.app.runs.rubric_choices import rubric_for_texts
 from assay.app.runs.run_documents import cost_estimate
+from assay.app.runs.run_request import RunRequest
 from assay.domain.errors import InputError, Refused, SuiteError
 from assay.domain.lifecycle import Policy
 from assay.web.api.control import row_of
 from assay.web.context import services_of
 from assay.web.errors import problem_of
 from assay.web.responses import Answer, Body
+
+if TYPE_CHECKING:
+    from assay.app.runs.preflight import LookAhead
+    from assay.app.workspace import Workspace
+    from assay.domain.run import RunOptions
+    from assay.domain.suite import Suite
 
 router = APIRouter()
 
@@ -66,18 +73,21 @@ class StartBody(Body):
     provider_batch: bool = False
     key: str | None = Field(default=None, min_length=8, max_length=80)
 
-    def wish(self) -> starting.Wish:
-        names = ("trials", "rotate", "mode", "benchmark", "batch_id", "limit")
-        return starting.Wish(
-            path=self.suite,
+    def look(self, workspace: Workspace) -> tuple[Suite, RunOptions, LookAhead]:
+        """Return the run's suite, options and preview."""
+        request = RunRequest(
+            trials=self.trials,
             candidates=tuple(self.candidates),
-            judges=tuple(self.judges),
-            changes=self.model_dump(
-                exclude_none=True, include={"review", "protocol", "parameters", "rubric"}
-            ),
+            benchmark=self.benchmark,
+            batch_id=self.batch_id or None,
             budget_usd=self.budget,
-            **{name: getattr(self, name) for name in names},
+            limit=self.limit,
         )
+        changes = self.model_dump(
+            exclude_none=True, include={"review", "protocol", "parameters", "rubric"}
+        )
+        judges = starting.judges_of(self.judges, mode=self.mode, rotate=self.rotate)
+        return starting.look(workspace, self.suite, request, judges=judges, changes=changes)
 
 
 class DemoBody(Body):
@@ -95,7 +105,7 @@ def look(request: Request, body: StartBody) -> Response:
     """
     workspace = services_of(request).workspace
     try:
-        suite, options, ahead = starting.look(workspace, body.wish())
+        suite, options, ahead = body.look(workspace)
         batched, called = batch.models_by_batch_api(workspace, ahead.plan)
     except InputError as error:
         nothing = dict.fromkeys(("tasks", "trials", "estimate", "review", "reviews", "models"))
@@ -125,13 +135,12 @@ def start(request: Request, body: StartBody) -> Response:
 
     def begin() -> str:
         services.runner.check_room()
+        suite, options, ahead = body.look(services.workspace)
         if body.provider_batch:
-            suite, options, ahead = starting.look(services.workspace, body.wish())
             services.runner.submit(ahead.plan, starting.tasks_of(suite, options, ahead.plan))
             return ahead.plan.id
-        plan = starting.write_down(services.workspace, body.wish())
-        services.runner.begin(plan)
-        return plan.id
+        services.runner.begin(execution.write_down(services.workspace, suite, options, ahead))
+        return ahead.plan.id
 
     try:
         run = services.starts.once(body.key, begin)

@@ -12,6 +12,7 @@ import pytest
 from tests.support.sets import write_set
 
 from assay.app.runs import execution, extension, preflight
+from assay.app.runs.run_request import ExtendRequest, RunRequest
 from assay.app.workspace import Workspace
 from assay.domain.errors import InputError
 from assay.domain.run import MAX_PLANNED, MAX_TRIALS, PlannedTask, RunOptions, within_bounds
@@ -37,9 +38,8 @@ def look(
     workspace: Workspace, path: Path, *, trials: int | None = None, candidates: tuple[str, ...] = ()
 ) -> None:
     suite = preflight.load(workspace, path, judge="human")
-    options = preflight.options_for(
-        workspace, suite, RunOptions(trials=trials), candidates=candidates
-    )
+    request = RunRequest(trials=trials, candidates=candidates)
+    options = preflight.options_for(workspace, suite, request)
     preflight.look_ahead(workspace, suite, options)
 
 
@@ -86,12 +86,12 @@ def test_an_extension_is_held_to_the_same_bounds(workspace: Workspace, tmp_path:
     suite = preflight.load(workspace, write_set(tmp_path, trials=2), judge="human")
     run = execution.run(workspace, suite, RunOptions(trials=2)).summary.id
     with pytest.raises(InputError, match="--trials: is 99,999,999,999"):
-        extension.add_to(workspace, run, more_trials=99_999_999_999)
+        extension.add_to(workspace, run, ExtendRequest(more_trials=99_999_999_999))
     with pytest.raises(InputError, match="--until-approved: is 10,001"):
-        extension.add_to(workspace, run, until_approved=10_001)
+        extension.add_to(workspace, run, ExtendRequest(until_approved=10_001))
     with pytest.raises(InputError, match=r"--trials: would give task '.*' 10,001 trials"):
-        extension.add_to(workspace, run, more_trials=9_999)
-    extension.add_to(workspace, run, more_trials=9_998, only_look=True)
+        extension.add_to(workspace, run, ExtendRequest(more_trials=9_999))
+    extension.add_to(workspace, run, ExtendRequest(more_trials=9_998), only_look=True)
     assert sum(execution.result_of(workspace, run).summary.trials.values()) == 2 * len(
         list(suite.tasks)
     )
@@ -128,7 +128,7 @@ def test_a_model_that_joins_must_have_something_to_answer(
     with pytest.raises(
         InputError, match="--candidate: 'echo' cannot be called, because no task here has a prompt"
     ):
-        extension.add_to(workspace, run, candidates=joins)
+        extension.add_to(workspace, run, ExtendRequest(candidates=joins))
     assert "echo" not in [c.name for c in workspace.journal.plan_of(run).candidates]
 
 
