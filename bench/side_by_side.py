@@ -62,18 +62,18 @@ def main() -> None:
             AnswerQuery(columns=columns),
             AnswerQuery(columns=columns, only=AnswerFilter.DISAGREE),
         )
-        timed("first page", lambda i: page(workspace, wanted), times=40)
+        timed("first page", lambda i: page(workspace.store, wanted), times=40)
         timed(
             "page nine tenths in",
-            lambda i: page(workspace, wanted, after=(0, int(n * 0.9) + i)),
+            lambda i: page(workspace.store, wanted, after=(0, int(n * 0.9) + i)),
             times=40,
         )
         timed(
             "page of what disagrees",
-            lambda i: page(workspace, differing, after=(0, n // 2 + i)),
+            lambda i: page(workspace.store, differing, after=(0, n // 2 + i)),
             times=10,
         )
-        timed("agreement of what is counted", lambda i: agreement(workspace, wanted), times=2)
+        timed("agreement of what is counted", lambda i: agreement(workspace.store, wanted), times=2)
         store.close()
 
 

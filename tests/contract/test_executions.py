@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -156,8 +155,7 @@ def paused_after(store: Store, kind: str) -> Any:
     wait(store.journal.record(Entry(trial=first.key, finished=True, failure=failure)))
     store.journal.leave_paused(RUN)
     (summary,) = store.archive.runs.matching()
-    workspace: Any = SimpleNamespace(archive=store.archive)
-    return pause_of(workspace, summary)
+    return pause_of(store, summary)
 
 
 def test_a_fatal_failure_of_the_first_trial_is_the_reason_of_the_pause(store: Store) -> None:

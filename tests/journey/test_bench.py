@@ -105,7 +105,7 @@ def test_agents_are_graded_by_what_they_leave_and_compared(assay: Command, scena
         {pair["a"], pair["b"]} for pair in document["comparison"]["pairs"]
     ]
     with Workspace.open(scenario.parents[3], environment={}) as workspace:
-        compared = answer_text(workspace, document["run_id"], "t1", 1)
+        compared = answer_text(workspace.store, document["run_id"], "t1", 1)
     assert compared.startswith("## Results\n\n* test: exit code 0"), (
         "the compare pages show no JSON"
     )

@@ -398,12 +398,12 @@ def _generated(assay: Command, project: Path, rng: random.Random) -> Store:
 
     with Workspace.open(project, environment={}) as workspace:
         of_terse, of_long = (
-            standings(workspace, name, ["qa"])[0].estimate for name in ("terse", "long")
+            standings(workspace.store, name, ["qa"])[0].estimate for name in ("terse", "long")
         )
         assert of_terse is not None
         assert of_long is not None
         page = 100 * (float(of_terse.mean or 0) - float(of_long.mean or 0))
-        matrix = batch_matrix.matrix(workspace, workspace.archive.runs.matching())
+        matrix = batch_matrix.matrix(workspace.store, workspace.archive.runs.matching())
     (pooled_trials,) = {n for line in matrix.lines for _, n in line.means.values()}
     assert pooled_trials == (2 if matrix.differences else 2 * len(runs))
     return Store(

@@ -98,7 +98,7 @@ def answers(workspace: Workspace, run: str) -> dict[str, str | None]:
     """Return the one candidate's answers by task."""
     trials = workspace.archive.trials.matching(Selection(runs=(run,)))
     return {
-        row.task: trial_answers(workspace, run, shown_trial(row.key)).answers[0][1].text
+        row.task: trial_answers(workspace.store, run, shown_trial(row.key)).answers[0][1].text
         for row in trials
     }
 

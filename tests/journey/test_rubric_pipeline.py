@@ -518,7 +518,7 @@ def test_reviewers_see_verdict_check_and_structure(assay: Command, files: Path) 
         assert reviewed_as(item["panes"]) == [("Partial", "Final answer does not match.", "61")]
         assert (item["final_answer"], item["ideal"]) == ("\\(60\\)", "The solution of 101.")
         showcase = Showcase(workspace.archive, workspace.journal)
-        shown = showcase.item(decisions.assessment(workspace, assessment_key(partial)))
+        shown = showcase.item(decisions.assessment(workspace.store, assessment_key(partial)))
         lines = [line.text for line in (*material_lines(shown, (), ()), *grade_lines(shown))]
         assert "  Candidate A: Partial" in lines
         assert "  Candidate A: Final answer does not match. (math)" in lines

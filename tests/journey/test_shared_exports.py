@@ -173,7 +173,7 @@ def test_a_run_whose_process_was_killed_ends_a_kept_export(
     exports.file("html", Selection())
 
     def killed(workspace: Workspace, selection: Selection) -> ChosenRuns:
-        chosen = choose(workspace, selection)
+        chosen = choose(workspace.store, selection)
         state = RunState.INTERRUPTED
         return replace(chosen, runs=tuple(replace(run, state=state) for run in chosen.runs))
 

@@ -131,7 +131,7 @@ def test_prompts_are_planned_for_each_task_and_shown_to_reviewers(
 ) -> None:
     path = template(project)
     with Workspace.open(project, environment={}) as opened:
-        own, file = specialist_template(opened, str(path))
+        own, file = specialist_template(opened.folder, str(path))
         suite = scenario_suite(
             opened,
             "basics",
@@ -156,7 +156,7 @@ def test_prompts_are_planned_for_each_task_and_shown_to_reviewers(
 
 def test_a_name_too_long_with_the_specialist_is_refused(project: Path, scenario: Path) -> None:
     with Workspace.open(project, environment={}) as opened:
-        own, _ = specialist_template(opened, str(template(project)))
+        own, _ = specialist_template(opened.folder, str(template(project)))
         suite = scenario_suite(opened, "basics", ["fix-slug"], agents=["cmd: " + "x" * 180])
         with pytest.raises(InputError, match="Give it a name"):
             add_specialist(suite, own)
@@ -166,7 +166,9 @@ def test_agent_and_model_default_to_the_preferred_ones(project: Path) -> None:
     def agents(preferred: str, *given: str, model: str | None = None) -> tuple[str, ...]:
         with Workspace.open(project, environment={}) as opened:
             return preferred_agents(
-                specialist_template(opened, str(template(project, preferred)))[0], given, model
+                specialist_template(opened.folder, str(template(project, preferred)))[0],
+                given,
+                model,
             )
 
     both = '"anthropic/claude-3.5-sonnet", {model: "gpt-4o"}'

@@ -149,7 +149,7 @@ def test_a_number_leads_to_its_trials_and_these_to_their_assessments(
     assert client.get(counted["open"]).url.path.startswith("/assessments/")
     assert client.get(f"/statistics/trials/{counted['id']}").url.path.startswith("/assessments/")
     assert client.get("/statistics/trials/t999999").status_code == 404
-    rows, more = trials_behind(workspace, EVERYTHING, start=2, limit=5)
+    rows, more = trials_behind(workspace.store, EVERYTHING, start=2, limit=5)
     assert (len(rows), more) == (5, True)
 
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from assay.analysis.columns import ScoreColumns
-    from assay.app.workspace import Workspace
     from assay.domain.run import RunPlan
     from assay.statistics.warnings import Caution
+    from assay.store.opening import Store
 
 # Each run read here costs one read of its plan.
 _RUNS_LOOKED_AT = 200
@@ -29,8 +29,8 @@ class CalibrationStatus:
     that were already read.
     """
 
-    def __init__(self, workspace: Workspace, *, plans: dict[RunId, RunPlan] | None = None) -> None:
-        self._workspace = workspace
+    def __init__(self, store: Store, *, plans: dict[RunId, RunPlan] | None = None) -> None:
+        self._store = store
         self._plans = {} if plans is None else plans
         self._records: dict[JudgeIdentity, CalibrationRecord] | None = None
 
@@ -40,7 +40,7 @@ class CalibrationStatus:
         """
         plan = self._plans.get(run)
         if plan is None:
-            plan = self._plans[run] = self._workspace.journal.plan_of(run)
+            plan = self._plans[run] = self._store.journal.plan_of(run)
         return {
             judge.name: self.current(identity_of(judge, plan.rubric))
             for judge in plan.judges
@@ -65,7 +65,7 @@ class CalibrationStatus:
         has them.
         """
         if self._records is None:
-            newest = self._workspace.calibrations.records(newest_only=True)
+            newest = self._store.calibrations.records(newest_only=True)
             self._records = {record.identity: record for record in newest}
         return self._records.get(identity)
 
@@ -74,22 +74,22 @@ def words(record: CalibrationRecord | None) -> str:
     return "uncalibrated" if record is None else f"calibrated: {record.tier.words}"
 
 
-def uncalibrated(workspace: Workspace, columns: ScoreColumns) -> tuple[Caution, ...]:
+def uncalibrated(store: Store, columns: ScoreColumns) -> tuple[Caution, ...]:
     """Return a warning that lists the judges with counted grades but no current calibration; empty
     if every judge has one.
     """
     return uncalibrated_judges(
-        workspace, columns.runs, {columns.judges[code] for code in set(columns.judge.tolist())}
+        store, columns.runs, {columns.judges[code] for code in set(columns.judge.tolist())}
     )
 
 
 def uncalibrated_judges(
-    workspace: Workspace, runs: Sequence[str], graded: Collection[str]
+    store: Store, runs: Sequence[str], graded: Collection[str]
 ) -> tuple[Caution, ...]:
     """Return a warning that lists the uncalibrated judges in `graded`; empty if all of them are
     calibrated.
     """
-    calibration_status, names = CalibrationStatus(workspace), dict[str, None]()
+    calibration_status, names = CalibrationStatus(store), dict[str, None]()
     for run in runs[-_RUNS_LOOKED_AT:]:
         judges = calibration_status.judges_of(RunId(run))
         names.update(
@@ -103,11 +103,11 @@ def uncalibrated_judges(
     return (Caution(code="uncalibrated_judge", text=text),)
 
 
-def check_demands(workspace: Workspace, plan: RunPlan) -> None:
+def check_demands(store: Store, plan: RunPlan) -> None:
     """Raise `InputError` if a judge's current calibration is below the tier that the suite
     requires.
     """
-    calibration_status = CalibrationStatus(workspace)
+    calibration_status = CalibrationStatus(store)
     for judge in plan.judges:
         if judge.require_calibration is None:
             continue

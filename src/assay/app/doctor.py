@@ -16,6 +16,7 @@ from assay.domain.selection import Selection
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from assay.app.settings import Settings
     from assay.app.workspace import Workspace
     from assay.store.checking import CheckedPart
 
@@ -57,9 +58,9 @@ def examine(workspace: Workspace, *, whole_store: bool = False) -> tuple[Check, 
         _python(),
         _store(workspace),
         *parts,
-        *_keys(workspace),
+        *_keys(workspace.settings),
         *_extras(),
-        _chromium(workspace),
+        _chromium(workspace.settings),
         _kept(workspace),
     )
 
@@ -134,9 +135,9 @@ def _checked(part: CheckedPart, remedy: str) -> Check:
     return Check(f"store, {part.name}", "good", f"{part.checked:,} checked")
 
 
-def _keys(workspace: Workspace) -> Iterator[Check]:
+def _keys(settings: Settings) -> Iterator[Check]:
     for name, use in KEYS.items():
-        if workspace.settings.environment.get(name):
+        if settings.environment.get(name):
             yield Check(name, "good", "set")
         else:
             yield Check(
@@ -166,11 +167,11 @@ def _kept(workspace: Workspace) -> Check:
     return Check("workspaces", "good", f"{count} kept, {size / 10**9:.1f} of at most {most:g} GB")
 
 
-def _chromium(workspace: Workspace) -> Check:
+def _chromium(settings: Settings) -> Check:
     from assay.app.workspace import browser_of
     from assay.sandbox.pages import has_own_sandbox
 
-    named, browser = workspace.settings.values["chromium"], browser_of(workspace.settings)
+    named, browser = settings.values["chromium"], browser_of(settings)
     if browser and has_own_sandbox():
         return Check("chromium", "good", browser)
     if browser:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.model import ModelSpec
     from assay.domain.run import RunPlan
+    from assay.providers.directory import Directory
 
 _GIT_S = 5.0
 _LIBRARIES = ("aiohttp", "numpy", "rapidfuzz", "regex", "scipy", "sqlalchemy")
@@ -41,9 +42,12 @@ def surroundings(workspace: Workspace, plan: RunPlan) -> Mapping[str, JsonValue]
         "libraries": libraries,
         "endpoints": {
             "candidates": _endpoints(
-                workspace, {c.name: c.model for c in plan.candidates if c.model is not None}
+                workspace.directory,
+                {c.name: c.model for c in plan.candidates if c.model is not None},
             ),
-            "judges": _endpoints(workspace, {judge.name: judge.model for judge in plan.judges}),
+            "judges": _endpoints(
+                workspace.directory, {judge.name: judge.model for judge in plan.judges}
+            ),
         },
         "prompts": {
             **{name: text_digest(text) for name, text in OURS.items()},
@@ -54,11 +58,11 @@ def surroundings(workspace: Workspace, plan: RunPlan) -> Mapping[str, JsonValue]
     }
 
 
-def _endpoints(workspace: Workspace, models: Mapping[str, ModelSpec]) -> dict[str, JsonValue]:
+def _endpoints(directory: Directory, models: Mapping[str, ModelSpec]) -> dict[str, JsonValue]:
     endpoints: dict[str, JsonValue] = {}
     for name, model in models.items():
         try:
-            address = workspace.directory.address(model)
+            address = directory.address(model)
         except SettingsError:
             continue  # the provider check reports this error
         if address is not None:

@@ -13,6 +13,7 @@ from assay.domain.people import INVITED_ROLES, Person, VisitorRole, token_digest
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
+    from assay.store.opening import Store
 
 LONGEST_NAME = 120
 
@@ -95,13 +96,13 @@ def revoke(workspace: Workspace, name: str) -> None:
     workspace.store.people.revoke(" ".join(name.split()), at=workspace.clock.now())
 
 
-def people(workspace: Workspace) -> PeopleDocument:
+def people(store: Store) -> PeopleDocument:
     """Return all invitations, oldest first, revoked ones included."""
     return PeopleDocument(
         reviewers=tuple(
             PersonDocument(
                 name=person.name, role=person.role, invited=person.invited, revoked=person.revoked
             )
-            for person in workspace.store.people.read().values()
+            for person in store.people.read().values()
         )
     )

@@ -17,8 +17,8 @@ from assay.domain.identifiers import folded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from assay.app.workspace import Workspace
     from assay.domain.selection import DrawnOrder, Selection
+    from assay.store.opening import Store
 
 # Four rounds make a strong pseudorandom permutation (Luby and Rackoff, 1988, SIAM J. Comput.
 # 17:373-386).
@@ -74,7 +74,7 @@ class Shuffle:
         return left << self._half | right
 
 
-def order_seeds(workspace: Workspace) -> Callable[[Selection], int | None]:
+def order_seeds(store: Store) -> Callable[[Selection], int | None]:
     """Return a function that maps a selection to the seed of its review order; None if no selected
     run uses random order.
     """
@@ -87,7 +87,7 @@ def order_seeds(workspace: Workspace) -> Callable[[Selection], int | None]:
     def seed_of(selection: Selection) -> int | None:
         nonlocal seen
         with lock:
-            seen, more = workspace.archive.runs.drawn_orders(seen)
+            seen, more = store.archive.runs.drawn_orders(seen)
             known.extend(more)
         suites = {folded(name) for name in selection.suites}
         drawn = sorted(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from assay.app.workspace import Workspace
+    from assay.ports import Clock
     from assay.store.opening import Store
 
 
@@ -26,7 +27,9 @@ class StoreCopyDocument:
 
 def copy_to(workspace: Workspace, target_url: str) -> StoreCopyDocument:
     """Copy the workspace's store into a new or empty store and compare the two row by row."""
-    return _copy(workspace, workspace.settings.store_url, target_url, read_only=workspace.read_only)
+    return _copy(
+        workspace.clock, workspace.settings.store_url, target_url, read_only=workspace.read_only
+    )
 
 
 def copy_from(workspace: Workspace, source_url: str) -> StoreCopyDocument:
@@ -36,35 +39,35 @@ def copy_from(workspace: Workspace, source_url: str) -> StoreCopyDocument:
     if workspace.read_only:
         problem = "is open for reading only."
         raise Refused("store", problem, remedy="Restore without --read-only.")
-    return _copy(workspace, source_url, workspace.settings.store_url)
+    return _copy(workspace.clock, source_url, workspace.settings.store_url)
 
 
 def _copy(
-    workspace: Workspace, source_url: str, target_url: str, *, read_only: bool = False
+    clock: Clock, source_url: str, target_url: str, *, read_only: bool = False
 ) -> StoreCopyDocument:
     from assay.store.opening import new_file_of, open_store
 
-    source = open_store(source_url, clock=workspace.clock, create=False, read_only=read_only)
+    source = open_store(source_url, clock=clock, create=False, read_only=read_only)
     try:
         file = new_file_of(target_url)
         rows = (
-            _to_store(workspace, source, target_url)
+            _to_store(clock, source, target_url)
             if file is None
-            else _to_new_file(workspace, source, file)
+            else _to_new_file(clock, source, file)
         )
         return StoreCopyDocument(rows=rows)
     finally:
         source.close()
 
 
-def _to_store(workspace: Workspace, source: Store, target_url: str) -> int:
+def _to_store(clock: Clock, source: Store, target_url: str) -> int:
     """Copy into an empty database that exists already; it is marked as unfinished until the copy is
     complete.
     """
     from assay.store.copying import copy_rows, mark_unfinished
     from assay.store.opening import open_store
 
-    target = open_store(target_url, clock=workspace.clock, unfinished_copy=True)
+    target = open_store(target_url, clock=clock, unfinished_copy=True)
     try:
         mark_unfinished(target.database)
         return copy_rows(source.database, target.database)
@@ -72,7 +75,7 @@ def _to_store(workspace: Workspace, source: Store, target_url: str) -> int:
         target.close()
 
 
-def _to_new_file(workspace: Workspace, source: Store, file: Path) -> int:
+def _to_new_file(clock: Clock, source: Store, file: Path) -> int:
     """Copy into a new SQLite file, which gets its name once the copy is complete, verified and on
     disk.
     """
@@ -84,7 +87,7 @@ def _to_new_file(workspace: Workspace, source: Store, file: Path) -> int:
     part = part_of(file)
     try:
         with _held(part):
-            target = open_store(f"sqlite:///{part}", clock=workspace.clock)
+            target = open_store(f"sqlite:///{part}", clock=clock)
             try:
                 rows = copy_rows(source.database, target.database)
             finally:

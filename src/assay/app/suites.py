@@ -28,6 +28,7 @@ from assay.suites.schema import scenario_json_schema, set_json_schema, suite_jso
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from assay.app.settings import Settings
     from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
     from assay.domain.run import RunOptions
@@ -68,34 +69,33 @@ def read_suite(
         user=None
         if suite.user is None
         else replace(suite.user, model=priced(workspace.settings, suite.user.model)),
-        rubric=default_rubric(workspace)
+        rubric=default_rubric(workspace.settings)
         if suite.rubric is None
-        else _rubric(workspace, suite.rubric),
+        else _rubric(workspace.settings, suite.rubric),
     )
 
 
-def rubric_of_file(workspace: Workspace, path: Path) -> Rubric:
+def rubric_of_file(settings: Settings, path: Path) -> Rubric:
     """Return the rubric in a file, with the price of its structuring model; raises
     `SuiteErrors`.
     """
-    return _rubric(workspace, load_rubric(path, checks()))
+    return _rubric(settings, load_rubric(path, checks()))
 
 
-def default_rubric(workspace: Workspace) -> Rubric | None:
+def default_rubric(settings: Settings) -> Rubric | None:
     """Return the rubric in the setting `rubric`; None if it is not set. Raises `SuiteErrors`."""
-    settings = workspace.settings
     given = settings.values["rubric"]
     return (
         None
         if given is None
-        else _rubric(workspace, described_rubric(given, settings.folder, checks()))
+        else _rubric(settings, described_rubric(given, settings.folder, checks()))
     )
 
 
-def _rubric(workspace: Workspace, rubric: Rubric) -> Rubric:
+def _rubric(settings: Settings, rubric: Rubric) -> Rubric:
     if rubric.structuring is None:
         return rubric
-    model = priced(workspace.settings, rubric.structuring.model)
+    model = priced(settings, rubric.structuring.model)
     return replace(rubric, structuring=replace(rubric.structuring, model=model))
 
 
@@ -132,11 +132,11 @@ def json_schema(kind: str) -> dict[str, JsonValue]:
     ]()
 
 
-def model_candidate(workspace: Workspace, ref: str) -> CandidateSpec:
+def model_candidate(settings: Settings, ref: str) -> CandidateSpec:
     """Return a candidate that calls the referenced model; raises `InputError` for an invalid
     reference.
     """
-    return CandidateSpec(name=ref, model=priced(workspace.settings, _model(ref)))
+    return CandidateSpec(name=ref, model=priced(settings, _model(ref)))
 
 
 def notes_on(suite: Suite, options: RunOptions) -> tuple[str, ...]:

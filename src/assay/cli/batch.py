@@ -106,8 +106,8 @@ def _planned(
     from assay.app.suites import default_rubric, rubric_of_file
     from assay.cli.run import import_answers, looked_ahead
 
-    given = None if rubric is None else rubric_of_file(opened, rubric)
-    of_answers = given or default_rubric(opened)
+    given = None if rubric is None else rubric_of_file(opened.settings, rubric)
+    of_answers = given or default_rubric(opened.settings)
     if of_answers is None or not is_raw(suite):
         loaded, chosen, ahead = looked_ahead(opened, suite, request, given)
         for note in ahead.notes:

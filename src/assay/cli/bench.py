@@ -143,7 +143,9 @@ def bench(
                 specialist_template,
             )
 
-            template, file = specialist_template(opened, specialist, enriched=not no_enriched)
+            template, file = specialist_template(
+                opened.folder, specialist, enriched=not no_enriched
+            )
             tell(f"specialist: {template.name} {template.version} from {file}")
             agents = preferred_agents(template, agents, model)
         agents = tuple(_with_model(opened, agent, model, asks=not as_json) for agent in agents)
@@ -163,7 +165,8 @@ def bench(
         snapshot = None
         if mint_template is not None:
             snapshot = prepared(
-                opened, MintRequested(template=mint_template, batch_id=batch_id, output=mint_output)
+                opened.folder,
+                MintRequested(template=mint_template, batch_id=batch_id, output=mint_output),
             )
         options = RunOptions(
             trials=iterations, batch_id=batch_id, budget_usd=opened.settings.values["budget"]
@@ -176,7 +179,7 @@ def bench(
         )
         with progress_on(sys.stderr) as listener:
             result = execution.run(opened, of_agents, options, ahead=ahead, listener=listener)
-        trials = scenario_runs.outcomes(opened, ahead.plan.id)
+        trials = scenario_runs.outcomes(opened.store, ahead.plan.id)
         pushed = push_results(opened, ahead.plan.id)
         minted = None if snapshot is None else mint_or_wait(opened, snapshot)
     comparison = agent_comparison.compare_agents(trials)

@@ -78,7 +78,7 @@ def calibrate(
         raise click.UsageError("--built-in needs --samples.", click.get_current_context())
     with workspace(store) as opened:
         if as_list:
-            stored = measure.records(opened, model=model)
+            stored = measure.records(opened.store, model=model)
             listed = {
                 "calibrations": [calibration_documents.record_document(record) for record in stored]
             }

@@ -93,7 +93,7 @@ def _take_out(verb: str, request: _TakeOut, store: str | None, *, as_json: bool)
                 for run in request.runs
             )
         else:
-            leaving = removal.runs_to_take_out(opened, request.runs)
+            leaving = removal.runs_to_take_out(opened.store, request.runs)
             if not request.yes:
                 _ask(verb, leaving)
             events = removal.take_out(

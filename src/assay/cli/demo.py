@@ -62,7 +62,7 @@ def _decided(opened: Workspace, run: RunId, store: str, port: int, *, as_json: b
     from assay.app.statistics import results, statistics_documents as statistic_documents
     from assay.cli.statistics import say_standing
 
-    reports = tuple(decisions.assessments(opened, Selection(runs=(run,))))
+    reports = tuple(decisions.assessments(opened.store, Selection(runs=(run,))))
     flagged = [row for row in reports if row.assessment.flags]
     reviewed = verbs.review_demo(opened, run)
     selection = Selection(runs=(run,))
@@ -92,7 +92,7 @@ def _decided(opened: Workspace, run: RunId, store: str, port: int, *, as_json: b
         f"\nThe recorded review: {results.wording.approvals(given)}; {reviewed.corrected} of them corrected, "
         f"{reviewed.rejected} rejected, {counted(reviewed.rerun, 'rerun')}\n"
     )
-    say_standing(standing, ranks, results.leading_verdict(opened, ranks))
+    say_standing(standing, ranks, results.leading_verdict(opened.store, ranks))
     say(
         f"\nstatistics: http://127.0.0.1:{port}/results?run={run} after `assay serve --store {store} --port {port}`"
     )

@@ -72,7 +72,7 @@ def trend(
 
     path = None if output is None else chart_file(output)
     with workspace(store) as opened:
-        history = trending.trend(opened, suite, candidates=candidates)
+        history = trending.trend(opened.store, suite, candidates=candidates)
     if path is not None:
         charts.write_chart(trending.trend_chart(history), path)
     if as_json:

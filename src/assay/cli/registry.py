@@ -35,7 +35,7 @@ def runs(
     from assay.app.runs import run_documents
 
     with workspace(store) as opened:
-        summaries = registry.runs(opened, Selection(suites=suites, batch_ids=batch_ids))
+        summaries = registry.runs(opened.store, Selection(suites=suites, batch_ids=batch_ids))
         by_run = opened.archive.scores.approvals_by_run([summary.id for summary in summaries])
     document = {
         "runs": [run_documents.run_summary(summary, by_run[summary.id]) for summary in summaries]
@@ -81,14 +81,14 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
     from assay.cli.review_item import shown
 
     with workspace(store) as opened:
-        if (failed := decisions.ungraded_trial(opened, identifier)) is not None:
+        if (failed := decisions.ungraded_trial(opened.store, identifier)) is not None:
             return _show_ungraded(
                 failed, opened.archive.calls.program_logs(failed.key), as_json=as_json
             )
         if decisions.names_item(identifier):
             details, calibration_status = (
-                decisions.shown_item(opened, identifier),
-                CalibrationStatus(opened),
+                decisions.shown_item(opened.store, identifier),
+                CalibrationStatus(opened.store),
             )
             opinions = [opinions_shown(opened, detail) for detail in details]
             items = [
@@ -101,8 +101,10 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
             ]
             text = "\n\n".join(map(shown, details, opinions))
             return answer(items if len(items) != 1 else items[0], text, as_json=as_json)
-        if batch := [s for s in registry.runs(opened) if s.batch_id == identifier]:
-            trials = [trial for s in reversed(batch) for trial in agent_runs.outcomes(opened, s.id)]
+        if batch := [s for s in registry.runs(opened.store) if s.batch_id == identifier]:
+            trials = [
+                trial for s in reversed(batch) for trial in agent_runs.outcomes(opened.store, s.id)
+            ]
             agents = {"agent_trials": list(map(to_json, trials))} if trials else {}
             by_run = opened.archive.scores.approvals_by_run([s.id for s in batch])
             document = {
@@ -110,7 +112,7 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
                 "runs": [run_documents.run_summary(s, by_run[s.id]) for s in batch],
                 **agents,
             }
-            planned = agent_runs.count_runs(opened, batch)
+            planned = agent_runs.count_runs(opened.store, batch)
             return answer(
                 document, lambda: _say_runs(batch, by_run, trials, planned), as_json=as_json
             )

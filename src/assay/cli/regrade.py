@@ -64,7 +64,7 @@ def regrade(
             opened,
             run_id,
             request,
-            rubric=None if rubric is None else rubric_of_file(opened, rubric),
+            rubric=None if rubric is None else rubric_of_file(opened.settings, rubric),
             dry_run=dry_run,
             only_structure=only_structure,
             as_json=as_json,

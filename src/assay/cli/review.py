@@ -86,9 +86,12 @@ def list_(
 
     with workspace(store) as opened:
         rows = decisions.assessments(
-            opened, Selection(runs=(run_id,) if run_id else ()), states=_states(state), limit=limit
+            opened.store,
+            Selection(runs=(run_id,) if run_id else ()),
+            states=_states(state),
+            limit=limit,
         )
-        calibration_status = CalibrationStatus(opened)
+        calibration_status = CalibrationStatus(opened.store)
         if as_json:
             listed = [
                 review_documents.assessment_row(row, calibration_status.of(row.run_id, row.grader))
@@ -117,8 +120,8 @@ def show(assessment_id: str, reviewer: str | None, store: str | None, as_json: b
     from assay.cli.review_item import shown
 
     with workspace(store) as opened:
-        detail = decisions.assessment(opened, decisions.assessment_key(assessment_id))
-        record = CalibrationStatus(opened).of(detail.row.run_id, detail.row.grader)
+        detail = decisions.assessment(opened.store, decisions.assessment_key(assessment_id))
+        record = CalibrationStatus(opened.store).of(detail.row.run_id, detail.row.grader)
         opinions = opinions_shown(opened, detail, reviewer=reviewer)
     text = shown(detail, opinions)
     if detail.row.by_model and detail.row.grader != PERSON:
@@ -183,8 +186,10 @@ def correct(
     from assay.app.review import decisions
 
     with workspace(store) as opened:
-        row = decisions.assessment(opened, decisions.assessment_key(assessment_id)).row
-        corrections = decisions.parsed_corrections(scores, row, decisions.scale_words(opened, row))
+        row = decisions.assessment(opened.store, decisions.assessment_key(assessment_id)).row
+        corrections = decisions.parsed_corrections(
+            scores, row, decisions.scale_words(opened.store, row)
+        )
         event = decisions.correct(opened, row.key, corrections, reason=reason, reviewer=reviewer)
     return _decided((event,), as_json=as_json)
 
@@ -247,8 +252,8 @@ def rerun(
             reviewer=reviewer,
         )
         try:
-            new_row = decisions.assessment(opened, new if new is not None else key).row
-            record = CalibrationStatus(opened).of(new_row.run_id, new_row.grader)
+            new_row = decisions.assessment(opened.store, new if new is not None else key).row
+            record = CalibrationStatus(opened.store).of(new_row.run_id, new_row.grader)
         except StoreError as error:
             if new is None:
                 raise
@@ -282,14 +287,14 @@ def _rerun_trial(
 
     trial = decisions.trial_key(text)
     if trial is None:
-        trial = decisions.assessment(opened, decisions.assessment_key(text)).row.trial
+        trial = decisions.assessment(opened.store, decisions.assessment_key(text)).row.trial
     rerun_trial = rerun_.rerun_trial(
         opened, trial, note=note, reason=reason, responses=responses, reviewer=reviewer
     )
     failure = asyncio.run(rerun_trial)
     rows = [
         review_documents.assessment_row(row)
-        for row in decisions.assessments(opened, Selection(), trial=trial)
+        for row in decisions.assessments(opened.store, Selection(), trial=trial)
         if row.current
     ]
     failed = (
@@ -386,7 +391,7 @@ def protocol(
     from assay.app.statistics.results import wording
 
     with workspace(store) as opened:
-        (summary,) = runs.runs(opened, Selection(runs=(run_id,)))
+        (summary,) = runs.runs(opened.store, Selection(runs=(run_id,)))
         if shares:
             protocols.switch(opened, summary.id, dict(map(_share, shares)), reviewer=reviewer)
         (current,) = protocols.in_use(opened, [opened.journal.plan_of(summary.id)])

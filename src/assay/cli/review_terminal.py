@@ -79,7 +79,10 @@ class _Session:
         self._concealment = Concealment(workspace)
         self._service = ReviewService(workspace, self._showcase, self._concealment)
         self._queue = ReviewQueue(
-            workspace.archive.assessments, workspace.leases, workspace.clock, order_seeds(workspace)
+            workspace.archive.assessments,
+            workspace.leases,
+            workspace.clock,
+            order_seeds(workspace.store),
         )
         # two terminals of one person show different items
         self._desk = f"terminal-{secrets.token_hex(4)}"

@@ -51,7 +51,7 @@ def list_command(store: str | None, as_json: bool) -> int:
     from assay.app import people as verbs
 
     with workspace(store) as opened:
-        document = verbs.people(opened)
+        document = verbs.people(opened.store)
     if as_json:
         print_json(document)
         return 0

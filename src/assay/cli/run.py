@@ -89,8 +89,8 @@ def run(
         from assay.app.suites import default_rubric, rubric_of_file
         from assay.cli.regrade import grade_again
 
-        given = None if rubric is None else rubric_of_file(opened, rubric)
-        of_answers = given or default_rubric(opened)
+        given = None if rubric is None else rubric_of_file(opened.settings, rubric)
+        of_answers = given or default_rubric(opened.settings)
         raw: list[Path] = [] if of_answers is None else [*filter(is_raw, suites)]
         wanted = request.of_answers(opened.settings.values["judge"])
         for imported in import_answers(opened, raw, request) if raw else ():
@@ -167,7 +167,7 @@ def pause(run_id: str, store: str | None, as_json: bool) -> int:
     from assay.app.runs import control
 
     with workspace(store) as opened:
-        summary = control.pause(opened, run_id)
+        summary = control.pause(opened.store, run_id)
         given = opened.archive.scores.approvals_by_run([summary.id])[summary.id]
     return _steered(
         summary, given, as_json=as_json, message=f"continue with: assay resume {summary.id}"
@@ -182,13 +182,13 @@ def cancel(run_id: str, store: str | None, as_json: bool) -> int:
     from assay.app.runs import control
 
     with workspace(store) as opened:
-        summary = control.cancel(opened, run_id)
+        summary = control.cancel(opened.store, run_id)
         if opened.jobs.of_runs([summary.id], only_open=True):
             from assay.app.runs import batch
 
             for trouble in batch.collect(opened, summary.id).collected.troubles:
                 tell(f"note: {trouble}")
-            summary = control.named(opened, summary.id)
+            summary = control.named(opened.store, summary.id)
             if batch.waits(summary):
                 tell(
                     f"note: the provider is still cancelling; then: assay batch collect {summary.id}"
@@ -253,10 +253,14 @@ def extend(
     from assay.app.suites import model_candidate
 
     with workspace(store) as opened:
-        if candidates and not yes and (replaced := extension.decisions_replaced(opened, run_id)):
+        if (
+            candidates
+            and not yes
+            and (replaced := extension.decisions_replaced(opened.store, run_id))
+        ):
             _ask(run_id, extension.discarding(replaced))
         with progress_on(sys.stderr) as listener:
-            joining = tuple(model_candidate(opened, name) for name in candidates)
+            joining = tuple(model_candidate(opened.settings, name) for name in candidates)
             result = extension.extend(
                 opened,
                 run_id,
@@ -308,7 +312,7 @@ def looked_ahead(
     suite = preflight.load(opened, path, judge=request.judge)
     if rubric is not None:
         suite = replace(suite, rubric=rubric, review=rubric.review or suite.review)
-    chosen = preflight.options_for(opened, suite, request)
+    chosen = preflight.options_for(opened.settings, suite, request)
     return suite, chosen, preflight.look_ahead(opened, suite, chosen)
 
 
@@ -323,7 +327,7 @@ def _run_one(
 ) -> RunResultDocument:
     from assay.app.runs import execution, preflight, run_documents
 
-    for note in (*ahead.notes, preflight.note_on_rules(opened, ahead)):
+    for note in (*ahead.notes, preflight.note_on_rules(opened.store, ahead)):
         if note:
             tell(f"note: {note}")
     tell(_announcement(ahead))

@@ -83,7 +83,7 @@ def stats(selection: Selection, by_task: bool, store: str | None, as_json: bool)
             say_standing(
                 scores,
                 ranking,
-                results.leading_verdict(opened, ranking),
+                results.leading_verdict(opened.store, ranking),
                 by_task=by_task,
                 waits=waits,
             )

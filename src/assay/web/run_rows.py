@@ -410,7 +410,9 @@ def run_document(
     """
     start = decisions.assessment_key(after) if after else None
     rows = list(
-        decisions.assessments(workspace, Selection(runs=(summary.id,)), after=start, limit=limit)
+        decisions.assessments(
+            workspace.store, Selection(runs=(summary.id,)), after=start, limit=limit
+        )
     )
     plan = workspace.journal.plan_of(summary.id)
     stored = plan.environment.get("agent_run")
@@ -429,7 +431,7 @@ def agent_runs(workspace: Workspace, summary: RunSummary) -> list[dict[str, Any]
     any other run.
     """
     return finished_runs(
-        summary, () if summary.imported else outcomes(workspace, RunId(summary.id))
+        summary, () if summary.imported else outcomes(workspace.store, RunId(summary.id))
     )
 
 

@@ -139,7 +139,10 @@ def create_app(
     check_webhook(workspace.settings)
     known = code or (Token(token) if token else None)
     queue = ReviewQueue(
-        workspace.archive.assessments, workspace.leases, workspace.clock, order_seeds(workspace)
+        workspace.archive.assessments,
+        workspace.leases,
+        workspace.clock,
+        order_seeds(workspace.store),
     )
     workspace.results.idle_s = RESULTS_IDLE_S
 
@@ -173,7 +176,7 @@ def create_app(
     showcase = Showcase(workspace.archive, workspace.journal)
     concealment = Concealment(workspace)
     review = ReviewService(workspace, showcase, concealment)
-    verdicts = RunVerdicts(workspace)
+    verdicts = RunVerdicts(workspace.store)
     app.state.services = context.Services(
         workspace=workspace,
         queue=queue,
@@ -357,7 +360,7 @@ def _resume_evaluations(workspace: Workspace, runner: Runner) -> None:
     if workspace.read_only:
         return
     try:
-        for plan in evaluations.left_over(workspace):
+        for plan in evaluations.left_over(workspace.store):
             runner.queue(plan)
     except AssayError as error:  # one damaged run must not keep the server from starting
         logging.getLogger("assay").warning("accepted evaluations are not continued: %s", error)

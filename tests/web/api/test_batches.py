@@ -110,7 +110,7 @@ def test_a_run_cancelled_in_the_browser_is_cancelled_at_the_provider(
     assert steered.json()["run"]["state"] == "cancelled"
     until(lambda: not client.app.state.services.runner._runs)  # type: ignore[attr-defined]
     assert [sent.status for sent in server.batches.values()] == ["cancelled"]
-    assert list(batch.waiting_runs(workspace)) == []
+    assert list(batch.waiting_runs(workspace.store)) == []
     assert client.get(f"/api/runs/{run}").json()["run"]["trials"]["pending"] == 2
 
 

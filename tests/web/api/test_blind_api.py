@@ -114,7 +114,7 @@ def test_no_address_for_programs_has_a_score_that_awaits_review(
     client: TestClient, workspace: Workspace
 ) -> None:
     evaluation = waiting(client)
-    rows = list(decisions.assessments(workspace, Selection()))
+    rows = list(decisions.assessments(workspace.store, Selection()))
     reasons = {grade.reason for row in rows for grade in row.assessment.grades if grade.reason}
     assert reasons
     asked = 0

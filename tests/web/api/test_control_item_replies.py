@@ -327,7 +327,7 @@ def test_two_opinions_come_to_the_same_on_a_check_as_on_a_real_item(
         assert desk.client.get("/reviewers.json").json() == figures, (
             "whoever settled a check is in no figure"
         )
-        assert adjudication.settled(desk.workspace) == {
+        assert adjudication.settled(desk.workspace.store) == {
             "rubric": {"sure": 1, "fairly": 0, "unsure": 0}
         }
 

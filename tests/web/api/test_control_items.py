@@ -126,7 +126,7 @@ def test_plants_come_among_the_items_and_never_count(served: Served) -> None:
     assert real <= seen
     assert 3 <= len(plants) <= 38
     with Workspace.open(served.folder, environment={}) as workspace:
-        rows = list(decisions.assessments(workspace, Selection()))
+        rows = list(decisions.assessments(workspace.store, Selection()))
         assert {f"a{row.key}" for row in rows} == real
         (run,) = workspace.archive.runs.matching(Selection())
         assert sum(run.assessments.values()) == 40
@@ -373,7 +373,8 @@ def test_only_adjudication_settles_a_dispute(served: Served) -> None:
         with pytest.raises(Refused, match="disputed"):
             wait(rerun.rerun(workspace, key, reason="again", force=True))
         assert (
-            decisions.assessment(workspace, decisions.assessment_key("a2")).row.state == "pending"
+            decisions.assessment(workspace.store, decisions.assessment_key("a2")).row.state
+            == "pending"
         )
     assert [one["id"] for one in asked(served, "/adjudication.json")["disputes"]] == ["a1"]
     body = {

@@ -103,7 +103,9 @@ def until(holds: Callable[[], bool], within_s: float = 60.0) -> None:
 
 def pending_keys(workspace: Workspace) -> list[Any]:
     return [
-        row.key for row in decisions.assessments(workspace, Selection()) if row.state == "pending"
+        row.key
+        for row in decisions.assessments(workspace.store, Selection())
+        if row.state == "pending"
     ]
 
 
@@ -197,7 +199,7 @@ def test_evaluation_runs_in_the_background_and_counts_when_approved(
         0,
         "Completed",
     )
-    rows = list(decisions.assessments(workspace, Selection()))
+    rows = list(decisions.assessments(workspace.store, Selection()))
     means = {one["candidate"]: one["mean"] for one in done["results"]}
     counted = [rows[0].assessment.scores, rows[2].assessment.scores]
     assert means == pytest.approx(

@@ -69,7 +69,7 @@ def test_decision_is_refused_while_another_reviewer_s_rerun_runs(
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert said["status"] == "done", said
-    assert [event.decision.verb for event in decisions.assessment(workspace, key).events] == [
+    assert [event.decision.verb for event in decisions.assessment(workspace.store, key).events] == [
         "rerun"
     ]
     assert decided(client, said["new_id"], reviewer="Bo", key="bo-approves-3")["ok"], (
@@ -95,7 +95,7 @@ def test_decision_is_refused_while_one_s_own_rerun_runs(
     while rerun(client, item, reviewer="Ines")["status"] == "running":
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert [event.decision.verb for event in decisions.assessment(workspace, key).events] == [
+    assert [event.decision.verb for event in decisions.assessment(workspace.store, key).events] == [
         "approve",
         "rerun",
     ]
@@ -120,6 +120,6 @@ def test_a_second_wish_for_one_item_is_refused_and_leaves_the_first(
     while rerun(client, item, reviewer="Ines")["status"] == "running":
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert [event.decision.verb for event in decisions.assessment(workspace, key).events] == [
+    assert [event.decision.verb for event in decisions.assessment(workspace.store, key).events] == [
         "rerun"
     ]

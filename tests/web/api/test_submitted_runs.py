@@ -173,7 +173,9 @@ def test_imported_model_grades_wait_without_a_score(
     batch = client.get("/api/batches/batch_1234567890").json()
     assert (batch["waiting"], batch["candidates"][0]["mean"]) == (1, None)
     (key,) = [
-        row.key for row in decisions.assessments(workspace, Selection()) if row.state == "pending"
+        row.key
+        for row in decisions.assessments(workspace.store, Selection())
+        if row.state == "pending"
     ]
     decisions.approve(workspace, [key])
     batch = client.get("/api/batches/batch_1234567890").json()

@@ -149,7 +149,7 @@ def test_pages_follow_each_other_without_gap_or_double(decided: Served) -> None:
         seen: list[int] = []
         before: int | None = None
         while True:
-            found = audit_log.page(workspace, audit_log.log_filter(), before=before, limit=2)
+            found = audit_log.page(workspace.store, audit_log.log_filter(), before=before, limit=2)
             seen += [one.event.id for one in found.events]
             before = found.next_before
             if before is None:
@@ -165,10 +165,10 @@ def test_looking_stops_in_time_and_says_where_it_goes_on(decided: Served) -> Non
     times = iter([0.0, 1.0])
     with Workspace.open(decided.folder, environment={}) as workspace:
         wanted = audit_log.log_filter(verb="correct")
-        found = audit_log.page(workspace, wanted, clock=lambda: next(times))
+        found = audit_log.page(workspace.store, wanted, clock=lambda: next(times))
         assert (found.events, found.stopped) == ((), True)
         assert found.next_before is not None
-        rest = audit_log.page(workspace, wanted, before=found.next_before, clock=lambda: 0.0)
+        rest = audit_log.page(workspace.store, wanted, before=found.next_before, clock=lambda: 0.0)
         assert [row.event.id for row in rest.events] == [3]
 
 
@@ -221,7 +221,7 @@ def test_the_check_names_the_first_broken_event(page: Page, decided: Served) -> 
 def test_without_a_script_the_check_goes_on_from_page_to_page(decided: Served) -> None:
     times = iter([0.0, 9.0])
     with Workspace.open(decided.folder, environment={}) as workspace:
-        found = audit_log.check(workspace, after=2, clock=lambda: next(times))
+        found = audit_log.check(workspace.store, after=2, clock=lambda: next(times))
     assert (found.after, found.checked, found.up_to, found.ended) == (2, 4, 6, True)
     assert "Checked 6 events. The chain is intact up to event 6" in text_of(
         decided, "/audit?check=2&n=2"

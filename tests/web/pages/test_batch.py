@@ -163,7 +163,7 @@ def test_ten_thousand_tasks_are_never_read_at_once(
         monkeypatch.setattr(type(workspace.archive.trials), "matrix", counted)
         seen, after = [], None
         while True:
-            found = batch_matrix.matrix(workspace, summaries, after=after)
+            found = batch_matrix.matrix(workspace.store, summaries, after=after)
             seen += [line.task for line in found.lines]
             if found.after is None:
                 break

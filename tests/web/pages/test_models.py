@@ -83,7 +83,7 @@ def by_ref(models: Models, role: str) -> dict[str, Any]:
 
 
 def test_model_calls_are_summed_by_role_and_unknown_costs_counted(asked: Workspace) -> None:
-    models = Models(asked, Plans(asked))
+    models = Models(asked, Plans(asked.store))
     judges, candidates = by_ref(models, "judge"), by_ref(models, "candidate")
     assert set(judges) == {"openai/gpt-4o-mini"}
     assert set(candidates) == {"openai/gpt-4o", "openai/nonesuch"}
@@ -101,7 +101,7 @@ def test_model_calls_are_summed_by_role_and_unknown_costs_counted(asked: Workspa
 def test_only_new_calls_are_read_and_none_is_counted_twice(
     asked: Workspace, server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    models = Models(asked, Plans(asked))
+    models = Models(asked, Plans(asked.store))
     models.all()
     began: list[int] = []
     calls = type(asked.archive.calls)
@@ -126,7 +126,7 @@ def test_only_new_calls_are_read_and_none_is_counted_twice(
 
 
 def test_runs_of_a_model_are_listed_while_reviews_wait(asked: Workspace) -> None:
-    models = Models(asked, Plans(asked))
+    models = Models(asked, Plans(asked.store))
     found = models.one("openai/gpt-4o")
     assert [one.run.suite for one in found.runs] == ["first"]
     assert found.latencies[0].n == 2
@@ -136,7 +136,7 @@ def test_runs_of_a_model_are_listed_while_reviews_wait(asked: Workspace) -> None
 def test_model_check_is_one_call_and_lists_accepted_parameters(
     asked: Workspace, server: ModelServer
 ) -> None:
-    models = Models(asked, Plans(asked))
+    models = Models(asked, Plans(asked.store))
     before = len(server.calls)
     found = checked(models, "openai/gpt-4o")
     assert len(server.calls) == before + 1
@@ -155,7 +155,7 @@ def test_model_check_is_one_call_and_lists_accepted_parameters(
 def test_a_check_that_fails_says_why_and_is_not_repeated(
     asked: Workspace, server: ModelServer
 ) -> None:
-    models = Models(asked, Plans(asked))
+    models = Models(asked, Plans(asked.store))
     before = len(server.calls)
     server.script([Mishap.HTTP_401])
     found = checked(models, "openai/gpt-4o")

@@ -21,9 +21,9 @@ from assay.report.charts.forest import strengths
 from assay.report.charts.output import as_csv
 
 if TYPE_CHECKING:
-    from assay.app.workspace import Workspace
     from assay.domain.selection import RunSummary
     from assay.statistics.intervals import Proportion
+    from assay.store.opening import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +38,11 @@ class ArenaRanking:
     agreement: tuple[JudgeAgreement, ...]
 
 
-def standing(workspace: Workspace, booth: ArenaVoting, run: str) -> ArenaRanking:
+def standing(store: Store, booth: ArenaVoting, run: str) -> ArenaRanking:
     """Rank a run's candidates by votes; raises `UnknownName`."""
     summary = booth.summary(run)
-    votes = workspace.arena.votes(summary.id)
-    judged = workspace.arena.judged(summary.id, votes)
+    votes = store.arena.votes(summary.id)
+    judged = store.arena.judged(summary.id, votes)
     choices: defaultdict[str, list[tuple[Choice, Choice]]] = defaultdict(list)
     for vote in votes:
         if vote.choice is Choice.BOTH_BAD:

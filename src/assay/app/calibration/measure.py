@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 
     from assay.app.calibration.calibration_request import CalibrationRequest
     from assay.app.workspace import Workspace
+    from assay.store.opening import Store
 
 _SAME = 1e-9
 
@@ -74,7 +75,9 @@ def foreseen(workspace: Workspace, model: str, request: CalibrationRequest) -> F
     repeat = request.repeat
     if not 1 <= repeat <= MAX_REPEATS:
         raise InputError("--repeat", f"is {repeat}, but must be between 1 and {MAX_REPEATS}.")
-    references = tuple(_references(workspace, request.samples, with_built_in=request.with_built_in))
+    references = tuple(
+        _references(workspace.store, request.samples, with_built_in=request.with_built_in)
+    )
     setting = setting_of(workspace, model, suite=request.suite)
     if setting.judge.mode is JudgeMode.PAIRWISE:
         problem = f"makes {setting.judge.name} compare pairs, but a calibration measures scores."
@@ -83,7 +86,7 @@ def foreseen(workspace: Workspace, model: str, request: CalibrationRequest) -> F
     problems = workspace.directory.problems([], judges=[setting.judge.model])
     if problems:
         raise problems[0]
-    tally = Tally(workspace)
+    tally = Tally(workspace.directory)
     for sample in references:
         if not sample.bypassed:
             tally.add(_question(setting, alone(sample, repeat=1)), times=repeat)
@@ -181,7 +184,7 @@ def calibrate(
     # Without this check, corrected grades alone gave a tier to a judge whose every call had failed.
     if all(reference.judged is None or reference.bypassed for reference in judged):
         raise _unanswered(setting, references, replies.failures)
-    corrected, elsewhere, approved = _corrections(workspace, setting)
+    corrected, elsewhere, approved = _corrections(workspace.store, setting)
     everything = (*judged, *corrected)
     measured = trust(everything, swaps)
     identity = identity_of(setting.judge, setting.rubric)
@@ -260,14 +263,12 @@ async def _stoppable(work: Coroutine[Any, Any, R], stopper: stopper_.Stopper | N
         stopper.holds(None)
 
 
-def records(workspace: Workspace, *, model: str | None = None) -> tuple[CalibrationRecord, ...]:
+def records(store: Store, *, model: str | None = None) -> tuple[CalibrationRecord, ...]:
     """Return the stored calibrations, newest first."""
-    return tuple(workspace.calibrations.records(model=model))
+    return tuple(store.calibrations.records(model=model))
 
 
-def _corrections(
-    workspace: Workspace, setting: JudgeSetting
-) -> tuple[list[JudgedReference], int, int]:
+def _corrections(store: Store, setting: JudgeSetting) -> tuple[list[JudgedReference], int, int]:
     """Return this model's corrected grades, the number of corrections made under other settings,
     and the number of approvals.
 
@@ -278,20 +279,20 @@ def _corrections(
     identity = identity_of(setting.judge, setting.rubric)
     corrections: list[JudgedReference] = []
     elsewhere = approved = 0
-    for plan in _plans(workspace, having=AssessmentState.CORRECTED):
+    for plan in _plans(store, having=AssessmentState.CORRECTED):
         names = {judge.name: judge for judge in plan.judges if judge.model.ref == ref}
         if not names:
             continue
         models = {c.name: c.model for c in plan.candidates if c.model is not None}
         selection = Selection(runs=(plan.id,))
         states = frozenset({AssessmentState.CORRECTED, AssessmentState.APPROVED})
-        for row in workspace.archive.assessments.matching(selection, states=states):
+        for row in store.archive.assessments.matching(selection, states=states):
             if row.grader not in names:
                 continue
             if row.state is AssessmentState.APPROVED:
                 approved += 1
                 continue
-            detail = workspace.archive.assessments.detail(row.key)
+            detail = store.archive.assessments.detail(row.key)
             last = detail.events[-1].decision if detail.events else None
             if (
                 last is not None
@@ -343,28 +344,28 @@ def _differ(score: float | None, other: float | None) -> bool:
 
 
 def _references(
-    workspace: Workspace, path: Path | None, *, with_built_in: bool
+    store: Store, path: Path | None, *, with_built_in: bool
 ) -> tuple[ReferenceSample, ...]:
     if path is None:
         return SAMPLES
     from assay.suites.samples import load_samples
 
-    own = load_samples(path) if path.suffix or path.exists() else _of_run(workspace, str(path))
+    own = load_samples(path) if path.suffix or path.exists() else _of_run(store, str(path))
     if not with_built_in:
         return own
     taken = {sample.id for sample in SAMPLES}
     return (*SAMPLES, *(replace(s, id=f"own-{s.id}") if s.id in taken else s for s in own))
 
 
-def _of_run(workspace: Workspace, run: str) -> tuple[ReferenceSample, ...]:
+def _of_run(store: Store, run: str) -> tuple[ReferenceSample, ...]:
     """Return an imported run's responses, each with the median of the imported human grades."""
-    (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
-    people = workspace.archive.scores.reference_graders(summary.id)
+    (summary,) = store.archive.runs.matching(Selection(runs=(run,)))
+    people = store.archive.scores.reference_graders(summary.id)
     if not people:
         raise InputError("--samples", f"run {summary.id} has no imported human grades.")
     given: dict[str, tuple[Task, str, list[float]]] = {}
     selection = Selection(runs=(summary.id,), judges=tuple(people))
-    for detail, _ in workspace.archive.exports.assessments(selection):
+    for detail, _ in store.archive.exports.assessments(selection):
         texts = {response.candidate: response.text for response in detail.responses}
         for name, score in detail.row.assessment.scores.items():
             if score is not None and name in texts:

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
 
     from assay.app.calibration.setup import Foreseen
     from assay.app.runs.plan_cache import Plans
+    from assay.app.settings import Settings
     from assay.app.workspace import Workspace
     from assay.domain.calibration_record import CalibrationRecord, JudgeIdentity
     from assay.report.charts.chart import Chart
+    from assay.store.opening import Store
 
 SUFFIXES: Final = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv")
 _NUMBERS: Final = 2**63
@@ -86,25 +88,25 @@ class Wanted:
 class Calibrations:
     """Stored calibrations, prepared for the web pages."""
 
-    def __init__(self, workspace: Workspace, plans: Plans) -> None:
-        self._workspace = workspace
+    def __init__(self, store: Store, plans: Plans) -> None:
+        self._store = store
         self._plans = plans
 
     def some(self, *, before: int | None = None, limit: int = 50) -> tuple[Listed, ...]:
         """Return up to `limit` records with numbers below `before`, newest first."""
-        records = self._workspace.calibrations.records(before=before, limit=limit)
-        newest, in_use = self._workspace.calibrations.newest_numbers(), self._in_use()
-        waiting = runs_under_review(self._workspace)
+        records = self._store.calibrations.records(before=before, limit=limit)
+        newest, in_use = self._store.calibrations.newest_numbers(), self._in_use()
+        waiting = runs_under_review(self._store)
         return tuple(_listed(_without_names(record, waiting), newest, in_use) for record in records)
 
     def one(self, number: int) -> Listed:
         """Return the calibration with this number; raises `UnknownName`."""
         # The database driver raises its own error for a number beyond 64-bit integers.
-        record = self._workspace.calibrations.record(number) if 0 < number < _NUMBERS else None
+        record = self._store.calibrations.record(number) if 0 < number < _NUMBERS else None
         if record is None:
             raise UnknownName("calibration", str(number), remedy="/calibration lists them.")
-        shown = _without_names(record, runs_under_review(self._workspace))
-        return _listed(shown, self._workspace.calibrations.newest_numbers(), self._in_use())
+        shown = _without_names(record, runs_under_review(self._store))
+        return _listed(shown, self._store.calibrations.newest_numbers(), self._in_use())
 
     def chart(self, number: int) -> Chart:
         """Return a chart of the judge's scores against the reference scores.
@@ -140,9 +142,9 @@ def request_of(workspace: Workspace, wanted: Wanted) -> CalibrationRequest:
     """
     samples: Path | None = None
     if wanted.pasted is not None and wanted.pasted.strip():
-        samples = _kept(workspace, wanted.pasted)
+        samples = _kept(workspace.settings, wanted.pasted)
     elif wanted.samples:
-        samples = _placed(workspace, wanted.samples)
+        samples = _placed(workspace.folder, wanted.samples)
     if wanted.with_built_in and samples is None:
         raise InputError(
             "built_in",
@@ -168,9 +170,9 @@ def together(plans: list[Foreseen]) -> CostEstimate:
     )
 
 
-def sample_files(workspace: Workspace) -> tuple[str, ...]:
+def sample_files(folder: Path) -> tuple[str, ...]:
     """Return the sample files in the folder, which are recognised by `response` and `score`."""
-    root = workspace.folder.resolve()
+    root = folder.resolve()
     files = []
     for path in sorted(_near(root)):
         try:
@@ -189,9 +191,9 @@ def sample_files(workspace: Workspace) -> tuple[str, ...]:
     return tuple(files[:100])
 
 
-def forget_pasted(workspace: Workspace, wanted: Wanted) -> None:
+def forget_pasted(settings: Settings, wanted: Wanted) -> None:
     if wanted.pasted is not None:
-        _pasted_place(workspace, wanted.pasted).unlink(missing_ok=True)
+        _pasted_place(settings, wanted.pasted).unlink(missing_ok=True)
 
 
 def references() -> int:
@@ -220,8 +222,8 @@ def shown_source(source: str, waiting: Collection[str]) -> str:
     return UNNAMED if kind == "run" and name in waiting else source
 
 
-def runs_under_review(workspace: Workspace) -> frozenset[str]:
-    return workspace.archive.runs.waiting()
+def runs_under_review(store: Store) -> frozenset[str]:
+    return store.archive.runs.waiting()
 
 
 def _without_names(record: CalibrationRecord, waiting: Collection[str]) -> CalibrationRecord:
@@ -241,8 +243,8 @@ def _without_names(record: CalibrationRecord, waiting: Collection[str]) -> Calib
     return replace(record, document=document)
 
 
-def _placed(workspace: Workspace, path: str) -> Path:
-    whole = suite_files.visible_file(workspace, path, SUFFIXES)
+def _placed(folder: Path, path: str) -> Path:
+    whole = suite_files.visible_file(folder, path, SUFFIXES)
     if whole is None:
         raise UnknownName(
             "samples file",
@@ -252,18 +254,18 @@ def _placed(workspace: Workspace, path: str) -> Path:
     return whole
 
 
-def _pasted_place(workspace: Workspace, text: str) -> Path:
-    return workspace.settings.folder / ".assay" / FOLDER / f"pasted-{text_digest(text)}.json"
+def _pasted_place(settings: Settings, text: str) -> Path:
+    return settings.folder / ".assay" / FOLDER / f"pasted-{text_digest(text)}.json"
 
 
-def _kept(workspace: Workspace, text: str) -> Path:
+def _kept(settings: Settings, text: str) -> Path:
     if len(text.encode("utf-8", "replace")) > LARGEST_TEXT:
         raise InputError(
             "samples",
             f"are larger than {LARGEST_TEXT // 2**20} MB.",
             remedy="Put the file into the folder.",
         )
-    place = _pasted_place(workspace, text)
+    place = _pasted_place(settings, text)
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

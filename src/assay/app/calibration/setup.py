@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from assay.engine.estimate import CostEstimate
     from assay.scoring.evaluator import GradingAttempt
     from assay.scoring.reference_samples import ReferenceSample
+    from assay.store.opening import Store
 
 
 MAX_REPEATS = 50
@@ -84,7 +85,7 @@ def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -
     """
     from assay.app.suites import model_candidate
 
-    spec = model_candidate(workspace, model).model
+    spec = model_candidate(workspace.settings, model).model
     if spec is None:
         raise InputError("MODEL", f"{model!r} is not a model.", remedy="Write provider/name.")
     if spec.provider == PERSON:
@@ -98,7 +99,7 @@ def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -
         plan = planned_run(loaded, RunOptions(), started=workspace.clock.now(), seed=0, nonce="")
         judge = next((j for j in plan.judges if j.model.ref == spec.ref), plan.judges[0])
         return JudgeSetting(judge=judge, rubric=plan.rubric, source=f"suite {loaded.name}")
-    for plan in _plans(workspace):
+    for plan in _plans(workspace.store):
         for judge in plan.judges:
             if judge.model.ref == spec.ref:
                 # A budget cannot be enforced without a price, which an older run may lack.
@@ -123,13 +124,13 @@ def _evaluator(setting: JudgeSetting, grading: GradingAttempt) -> EachJudge | Jo
     return (alone if len(grading.responses) == 1 else JointJudge)(setting.judge, setting.rubric)
 
 
-def _plans(workspace: Workspace, *, having: AssessmentState | None = None) -> Iterator[RunPlan]:
+def _plans(store: Store, *, having: AssessmentState | None = None) -> Iterator[RunPlan]:
     """Yield the plans of runs with judges, newest first; `having` keeps only runs with an
     assessment in this state.
     """
-    for summary in workspace.archive.runs.newest_first():
+    for summary in store.archive.runs.newest_first():
         if summary.judges and (having is None or summary.assessments.get(having)):
-            yield workspace.journal.plan_of(summary.id)
+            yield store.journal.plan_of(summary.id)
 
 
 def _loaded(workspace: Workspace, suite: Path, model: str, ref: str) -> Suite:

@@ -24,9 +24,9 @@ from assay.domain.extraction import Field
 from assay.scoring.fields import read_field, read_fields, reading_of
 
 if TYPE_CHECKING:
-    from assay.app.workspace import Workspace
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary
+    from assay.store.opening import Store
 
 PORTION: Final = 50
 SCAN_S: Final = 0.4
@@ -95,7 +95,7 @@ class AnswersPage:
 
 
 def page(
-    workspace: Workspace,
+    store: Store,
     wanted: AnswerQuery,
     *,
     after: tuple[int, int] | None = None,
@@ -110,7 +110,7 @@ def page(
     while True:
         # Index seeks: one query over the whole run took most of the 220 ms that a page needed with
         # a million tasks.
-        rows = workspace.archive.trials.answer_rows(wanted.columns, after=place, limit=limit)
+        rows = store.archive.trials.answer_rows(wanted.columns, after=place, limit=limit)
         for row in rows:
             looked, place = looked + 1, row.place
             shown = shown_row(row, wanted)
@@ -226,33 +226,33 @@ class Agreement:
 
 
 def agreement(
-    workspace: Workspace, wanted: AnswerQuery, *, clock: Callable[[], float] = monotonic
+    store: Store, wanted: AnswerQuery, *, clock: Callable[[], float] = monotonic
 ) -> Agreement:
     """Count agreement over at most `AGREEMENT_TASKS` tasks and `AGREEMENT_S` seconds, without
     applying filters.
     """
     counts = Agreement(columns=len(wanted.columns))
     began = clock()
-    for row in _every_row(workspace, wanted):
+    for row in _every_row(store, wanted):
         shown = shown_row(row, wanted)
         counts.add(shown.cells, shown.says)
         if counts.tasks == AGREEMENT_TASKS or clock() - began > AGREEMENT_S:
             # The row that reached the limit may have been the last row.
-            counts.whole = not workspace.archive.trials.answer_rows(
+            counts.whole = not store.archive.trials.answer_rows(
                 wanted.columns, after=row.place, limit=1
             )
             break
     return counts
 
 
-def holds_answers(workspace: Workspace, summary: RunSummary) -> bool:
+def holds_answers(store: Store, summary: RunSummary) -> bool:
     """True if a run's first tasks have answers or failures, which an imported table of scores does
     not have.
     """
     columns = tuple(
         AnswerColumn(run=summary.id, candidate=name) for name in summary.candidates[:_LOOKED_AT]
     )
-    rows = workspace.archive.trials.answer_rows(columns, limit=_LOOKED_AT) if columns else ()
+    rows = store.archive.trials.answer_rows(columns, limit=_LOOKED_AT) if columns else ()
     return any(
         answer.text is not None or answer.failure is not None
         for row in rows
@@ -260,18 +260,18 @@ def holds_answers(workspace: Workspace, summary: RunSummary) -> bool:
     )
 
 
-def _every_row(workspace: Workspace, wanted: AnswerQuery) -> Iterator[AnswerRow]:
+def _every_row(store: Store, wanted: AnswerQuery) -> Iterator[AnswerRow]:
     place = None
-    while rows := workspace.archive.trials.answer_rows(wanted.columns, after=place, limit=200):
+    while rows := store.archive.trials.answer_rows(wanted.columns, after=place, limit=200):
         yield from rows
         place = rows[-1].place
 
 
-def with_stored_fields(workspace: Workspace, wanted: AnswerQuery) -> AnswerQuery:
+def with_stored_fields(store: Store, wanted: AnswerQuery) -> AnswerQuery:
     """Fill in the fields and title that were stored when the query's first run was imported."""
     if wanted.fields and wanted.title:
         return wanted
-    for plan in plans_of(workspace, wanted):
+    for plan in plans_of(store, wanted):
         imported = plan.environment.get("imported")
         stored = imported.get("reading") if isinstance(imported, Mapping) else None
         if stored is not None:
@@ -282,8 +282,7 @@ def with_stored_fields(workspace: Workspace, wanted: AnswerQuery) -> AnswerQuery
     return wanted
 
 
-def plans_of(workspace: Workspace, wanted: AnswerQuery) -> tuple[RunPlan, ...]:
+def plans_of(store: Store, wanted: AnswerQuery) -> tuple[RunPlan, ...]:
     return tuple(
-        workspace.journal.plan_of(run)
-        for run in dict.fromkeys(column.run for column in wanted.columns)
+        store.journal.plan_of(run) for run in dict.fromkeys(column.run for column in wanted.columns)
     )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.decisions import Place
     from assay.domain.graded_trials import GradedRun, PlacedTrial
+    from assay.store.opening import Store
 
 APART: Final = 0.05
 """Default for the largest difference between two scores that agree."""
@@ -173,7 +174,7 @@ class ResolvedGradeQuery:
             rows = grade_rows.of_people(columns, self.judge)
             if self.observed:
                 given = own_scores(
-                    self.workspace, assessments=[int(key) for key in rows.assessment[:, 0]]
+                    self.workspace.store, assessments=[int(key) for key in rows.assessment[:, 0]]
                 )
                 rows = self._with_own(columns, rows, given, own)
         if wanted.candidate:
@@ -218,9 +219,9 @@ def resolve_query(workspace: Workspace, wanted: GradeQuery) -> ResolvedGradeQuer
     or criterion.
     """
     archive = workspace.archive
-    run, other = archive.runs.graded(_run(workspace, wanted.run)), None
+    run, other = archive.runs.graded(_run(workspace.store, wanted.run)), None
     if wanted.beside and wanted.by is CompareBy.JUDGES:
-        other = archive.runs.graded(_run(workspace, wanted.beside))
+        other = archive.runs.graded(_run(workspace.store, wanted.beside))
         if other.run == run.run:
             raise InputError("beside", "is the same run.", remedy="Choose another run, or none.")
     judges = tuple(name for name in run.judges if name != PERSON)
@@ -253,8 +254,8 @@ def resolve_query(workspace: Workspace, wanted: GradeQuery) -> ResolvedGradeQuer
     return replace(resolved, judge=judge, panes=(judge, PERSONS), observed=bool(some))
 
 
-def _run(workspace: Workspace, text: str) -> RunId:
-    (summary,) = workspace.archive.runs.matching(Selection(runs=(text,)))
+def _run(store: Store, text: str) -> RunId:
+    (summary,) = store.archive.runs.matching(Selection(runs=(text,)))
     return summary.id
 
 
@@ -273,14 +274,14 @@ def own_panes(resolved: ResolvedGradeQuery) -> tuple[str, ...]:
     for start in range(0, len(keys), 500):
         counts.update(
             pane
-            for pane, _ in own_scores(resolved.workspace, assessments=keys[start : start + 500])
+            for pane, _ in own_scores(
+                resolved.workspace.store, assessments=keys[start : start + 500]
+            )
         )
     return tuple(pane for pane, _ in counts.most_common(MAX_PANES - len(resolved.panes)))
 
 
-def own_scores(
-    workspace: Workspace, *, assessments: Iterable[int]
-) -> dict[tuple[str, int], OwnScores]:
+def own_scores(store: Store, *, assessments: Iterable[int]) -> dict[tuple[str, int], OwnScores]:
     """Return reviewers' own scores by (pane, assessment), from blind verdicts and double
     reviews.
     """
@@ -291,7 +292,7 @@ def own_scores(
     if not keys:
         return by_pane
     kinds = (ObservationKind.SHOWN, ObservationKind.VERDICT, ObservationKind.OPINION)
-    for observation in workspace.observations.read(kinds=kinds, assessments=keys):
+    for observation in store.observations.read(kinds=kinds, assessments=keys):
         mark, body = (observation.reviewer, int(observation.assessment)), observation.body
         if isinstance(body, GradesShown):
             shown.add(mark)

@@ -22,8 +22,8 @@ from assay.domain.prompts import sent_to
 from assay.domain.selection import RunSummary, Selection, TrialRow
 
 if TYPE_CHECKING:
-    from assay.app.workspace import Workspace
     from assay.domain.suite import Message
+    from assay.store.opening import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,18 +42,18 @@ class TrialAnswers:
     logs: Mapping[str, str] = field(default_factory=dict)
 
 
-def trial_answers(workspace: Workspace, run_id: str, trial_id: str) -> TrialAnswers:
+def trial_answers(store: Store, run_id: str, trial_id: str) -> TrialAnswers:
     """Return a trial's answers; raises `UnknownName`. A unique prefix of the run's id is enough."""
-    (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
+    (summary,) = store.archive.runs.matching(Selection(runs=(run_id,)))
     key = decisions.trial_key(trial_id)
-    trial = None if key is None else workspace.archive.trials.detail(key)
+    trial = None if key is None else store.archive.trials.detail(key)
     if trial is None or trial.run_id != summary.id:
         raise UnknownName("trial", trial_id, remedy="The run's page lists its trials.")
     columns = tuple(
         AnswerColumn(run=summary.id, candidate=name, k=trial.k) for name in summary.candidates
     )
-    rows = workspace.archive.trials.answer_rows(columns, task=trial.task) if columns else ()
-    plan = workspace.journal.plan_of(summary.id)
+    rows = store.archive.trials.answer_rows(columns, task=trial.task) if columns else ()
+    plan = store.journal.plan_of(summary.id)
     return TrialAnswers(
         summary=summary,
         trial=trial,
@@ -62,15 +62,15 @@ def trial_answers(workspace: Workspace, run_id: str, trial_id: str) -> TrialAnsw
         sent=()
         if not rows
         else tuple(sent_to(plan.system_prompt, spec, rows[0].task) for spec in plan.candidates),
-        logs=workspace.archive.calls.program_logs(trial.key),
+        logs=store.archive.calls.program_logs(trial.key),
     )
 
 
-def answer_text(workspace: Workspace, run_id: str, trial_id: str, place: int) -> str:
+def answer_text(store: Store, run_id: str, trial_id: str, place: int) -> str:
     """Return one answer in full, by candidate number from 1; raises `UnknownName`, or `InputError`
     if there is no answer.
     """
-    answers = trial_answers(workspace, run_id, trial_id)
+    answers = trial_answers(store, run_id, trial_id)
     text = answers.answers[place - 1][1].text if 1 <= place <= len(answers.answers) else None
     if text is None:
         raise InputError(

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from assay.domain.review import Approvals
     from assay.domain.run import RunPlan
     from assay.domain.selection import AssessmentDetail, NotCounted, RunSummary, ScoreRow, Selection
+    from assay.store.opening import Store
 
     Write = Callable[[str], object]
 
@@ -284,7 +285,7 @@ def _write_records(
     counts as `_write_tables`.
     """
     workspace, selection = request.workspace, request.selection
-    plans = list(plans_of(workspace, selection)) if request.format == "json" else []
+    plans = list(plans_of(workspace.store, selection)) if request.format == "json" else []
     head = _head(workspace, selection, plans, names) if request.format == "json" else None
     counts = [0] * len(outputs)
     unseen = 0
@@ -468,7 +469,7 @@ def _head(
                 plan,
                 by_run[plan.id],
                 names,
-                achieved=achieved_by(workspace, plan),
+                achieved=achieved_by(workspace.decisions, plan),
                 signs=attention_of(workspace, (plan.id,)),
             )
             for plan in plans
@@ -476,6 +477,6 @@ def _head(
     }
 
 
-def plans_of(workspace: Workspace, selection: Selection) -> Iterator[RunPlan]:
-    for summary in workspace.archive.runs.matching(selection):
-        yield workspace.journal.plan_of(summary.id)
+def plans_of(store: Store, selection: Selection) -> Iterator[RunPlan]:
+    for summary in store.archive.runs.matching(selection):
+        yield store.journal.plan_of(summary.id)

@@ -165,7 +165,7 @@ def with_runs(request: ExportRequest) -> ExportRequest:
     selection = request.selection
     if request.format == "results" and not selection.runs:
         selection = replace(selection, all_runs=True)
-    chosen = choose(request.workspace, selection)
+    chosen = choose(request.workspace.store, selection)
     return replace(request, selection=chosen.selection, chosen=chosen)
 
 

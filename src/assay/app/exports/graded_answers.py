@@ -28,12 +28,12 @@ from assay.suites.tasks import slug
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from assay.app.workspace import Workspace
     from assay.domain.assessment import Grade
     from assay.domain.digest import JsonValue
     from assay.domain.identifiers import TrialKey
     from assay.domain.run import RunPlan
     from assay.domain.selection import AssessmentDetail, AssessmentRow, CallsOfTrial, RunSummary
+    from assay.store.opening import Store
 
 STAGES: Final = {Role.CANDIDATE: "answering", Role.STRUCTURER: "structuring", Role.JUDGE: "judging"}
 
@@ -158,22 +158,20 @@ class _Calls:
     seconds: float
 
 
-def graded_answers(
-    workspace: Workspace, selection: Selection, names: Anonymiser
-) -> Iterator[GradedAnswer]:
+def graded_answers(store: Store, selection: Selection, names: Anonymiser) -> Iterator[GradedAnswer]:
     """Yield every answer with a counted grade of a judge or scorer, oldest run first, in the order
     of assessments.
     """
-    shown = workspace.archive.exports.candidate_names(selection)
-    for run in _graded_runs(workspace, selection):
+    shown = store.archive.exports.candidate_names(selection)
+    for run in _graded_runs(store, selection):
         only_run = replace(selection, runs=(run.summary.id,))
-        for detail, _ in workspace.archive.exports.assessments(only_run):
+        for detail, _ in store.archive.exports.assessments(only_run):
             if detail.row.grader in run.people:
                 continue
             for candidate, score in detail.row.assessment.scores.items():
                 if score is not None:
                     model = names.candidate(shown[run.summary.id, candidate])
-                    answer = _graded_answer(workspace, run, detail, candidate, model, names)
+                    answer = _graded_answer(store, run, detail, candidate, model, names)
                     yield GradedAnswer(run, detail, candidate, answer)
 
 
@@ -256,8 +254,8 @@ def unreviewed_answer(
     )
 
 
-def _graded_runs(workspace: Workspace, selection: Selection) -> Iterator[RunOfAnswers]:
-    archive, journal = workspace.archive, workspace.journal
+def _graded_runs(store: Store, selection: Selection) -> Iterator[RunOfAnswers]:
+    archive, journal = store.archive, store.journal
     for summary in reversed(archive.runs.matching(selection)):
         plan = journal.plan_of(summary.id)
         origin = plan.regrade_of or summary.id
@@ -295,7 +293,7 @@ def _human_grade(grade: Grade) -> dict[str, JsonValue]:
 
 
 def _graded_answer(
-    workspace: Workspace,
+    store: Store,
     run: RunOfAnswers,
     detail: AssessmentDetail,
     candidate: str,
@@ -363,10 +361,10 @@ def _graded_answer(
         structured_model_response=(
             None
             if response is None
-            else _structured(workspace, run, detail, response.text, candidate, names)
+            else _structured(store, run, detail, response.text, candidate, names)
         ),
         structured_ideal_response=(
-            _structured(workspace, run, detail, detail.task.ideal, None, names)
+            _structured(store, run, detail, detail.task.ideal, None, names)
             if detail.task.ideal
             else None
         ),
@@ -419,7 +417,7 @@ def _scores(
 
 
 def _structured(
-    workspace: Workspace,
+    store: Store,
     run: RunOfAnswers,
     detail: AssessmentDetail,
     text: str,
@@ -432,9 +430,7 @@ def _structured(
     structuring = run.plan.rubric.structuring
     if structuring is None:
         return None
-    answer = structured_answer(
-        workspace.journal, structuring, detail.task, text, candidate=candidate
-    )
+    answer = structured_answer(store.journal, structuring, detail.task, text, candidate=candidate)
     if answer is None:
         return None
     return StructuredDocument(model=structuring.model.ref, response=names.texts(asdict(answer)))

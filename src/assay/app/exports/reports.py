@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from assay.domain.run import RunPlan
     from assay.domain.run_choice import ChosenRuns
     from assay.domain.selection import AssessmentRow, RunSummary, Selection
+    from assay.ports import Clock
+    from assay.store.opening import Store
 
 FORMATS: Final = ("html", "markdown", "latex", "junit")
 
@@ -66,9 +68,9 @@ def written(
     graded = _graded_runs(workspace, selection, anonymise=anonymise)
     if format == "junit":
         return _junit(
-            workspace,
+            workspace.clock,
             graded.basis,
-            _verdict_rates(workspace, graded.selection, graded.names),
+            _verdict_rates(workspace.store, graded.selection, graded.names),
             threshold=threshold,
             against=against,
             margin=margin,
@@ -108,7 +110,7 @@ class _GradedRuns:
 def _graded_runs(
     workspace: Workspace, selection: Selection | ChosenRuns, *, anonymise: bool = False
 ) -> _GradedRuns:
-    chosen = choose(workspace, selection)
+    chosen = choose(workspace.store, selection)
     summaries = workspace.archive.runs.matching(chosen.selection)
     plans = [workspace.journal.plan_of(summary.id) for summary in summaries]
     names = names_for(plans, summaries) if anonymise else Anonymiser()
@@ -142,11 +144,11 @@ def _report(workspace: Workspace, graded: _GradedRuns) -> ReportContents:
         candidates,
         replace(columns, candidates=tuple(names.candidate(name) for name in columns.candidates)),
         workspace.archive.scores.criterion_moments(selection),
-        draw=draw_of(workspace, basis.runs),
+        draw=draw_of(workspace.store, basis.runs),
         rng=np.random.default_rng(_SEED),
     )
-    reviews, left_out = _reviews(workspace, selection, names)
-    rates = _verdict_rates(workspace, selection, names)
+    reviews, left_out = _reviews(workspace.store, selection, names)
+    rates = _verdict_rates(workspace.store, selection, names)
     suites = tuple(dict.fromkeys(summary.suite for summary in summaries))
     cautions = {
         caution.text: caution
@@ -187,11 +189,9 @@ def _report(workspace: Workspace, graded: _GradedRuns) -> ReportContents:
     )
 
 
-def _verdict_rates(
-    workspace: Workspace, selection: Selection, names: Anonymiser
-) -> VerdictRates | None:
+def _verdict_rates(store: Store, selection: Selection, names: Anonymiser) -> VerdictRates | None:
     """Return the rates of verdicts per candidate; None if the runs give no verdicts."""
-    columns = workspace.archive.scores.verdicts(selection)
+    columns = store.archive.scores.verdicts(selection)
     if columns is None or not len(columns.scores.score):
         return None
     shown = tuple(names.candidate(name) for name in columns.scores.candidates)
@@ -286,12 +286,12 @@ def _run(workspace: Workspace, summary: RunSummary, names: Anonymiser) -> RunPar
 
 
 def _reviews(
-    workspace: Workspace, selection: Selection, names: Anonymiser
+    store: Store, selection: Selection, names: Anonymiser
 ) -> tuple[tuple[ReviewPart, ...], int]:
     # Events come oldest first, and a store may hold millions: only the newest stay in memory.
     newest: deque[tuple[AssessmentRow, ReviewEvent]] = deque(maxlen=MAX_REVIEWS)
     total = 0
-    for pair in workspace.archive.exports.events(selection):
+    for pair in store.archive.exports.events(selection):
         newest.append(pair)
         total += 1
     return tuple(_review(row, event, names) for row, event in newest), total - len(newest)
@@ -323,7 +323,7 @@ def _review(row: AssessmentRow, event: ReviewEvent, names: Anonymiser) -> Review
 
 
 def _junit(
-    workspace: Workspace,
+    clock: Clock,
     basis: Basis,
     rates: VerdictRates | None,
     *,
@@ -374,7 +374,7 @@ def _junit(
         cases=cases,
         notes=notes,
         verdicts=verdicts,
-        written=workspace.clock.now(),
+        written=clock.now(),
     )
 
 

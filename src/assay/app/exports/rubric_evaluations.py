@@ -46,7 +46,7 @@ def export_evaluations(request: ExportRequest) -> Exported:
     only_counted(request)
     rows = unseen = 0
     with request.open_output() as output:
-        for answer in graded_answers(request.workspace, request.selection, request.names()):
+        for answer in graded_answers(request.workspace.store, request.selection, request.names()):
             output.write(_json(plain(answer.document)) + "\n")
             rows += 1
             unseen += answer.detail.row.state is AssessmentState.EXEMPT
@@ -120,7 +120,7 @@ class _FinalResults:
             request.names(),
         )
         for answer in sorted(
-            graded_answers(request.workspace, request.selection, names), key=_in_plan_order
+            graded_answers(request.workspace.store, request.selection, names), key=_in_plan_order
         ):
             line: Line = plain(answer.document)
             results.lines.append(line)

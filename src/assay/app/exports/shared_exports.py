@@ -123,7 +123,7 @@ class SharedExports:
     def _state(self, selection: Selection) -> _State:
         # Before the runs are chosen: a change in between then makes another state.
         changes = self._workspace.store.changes()
-        runs = choose(self._workspace, selection).runs
+        runs = choose(self._workspace.store, selection).runs
         return _State(changes, tuple((run.id, run.state) for run in runs))
 
     def _current(self, key: _Key, state: _State) -> Future[Mapping[str, SharedFile]] | None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from assay.app.workspace import Workspace
     from assay.exchange.importers import Importer
+    from assay.store.opening import Store
 
 
 def without_own_files(
@@ -63,13 +63,13 @@ class StoredAssessments:
     runs.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._own: dict[str, frozenset[int] | None] = {}
 
     def __call__(self, run: str, number: int) -> bool | None:
         if run not in self._own:
-            self._own[run] = self._workspace.store.imports.assessments_of(run)
+            self._own[run] = self._store.imports.assessments_of(run)
         own = self._own[run]
         if own is not None:
             return number in own
@@ -80,8 +80,8 @@ class StoredAssessments:
     @cached_property
     def _imported(self) -> dict[str, set[int]]:
         numbers: dict[str, set[int]] = {}
-        for run in self._workspace.store.imports.runs_of_form(score_table.NAME):
-            origins = self._workspace.journal.plan_of(run).environment.get(score_table.FROM_RUNS)
+        for run in self._store.imports.runs_of_form(score_table.NAME):
+            origins = self._store.journal.plan_of(run).environment.get(score_table.FROM_RUNS)
             for origin, text in origins.items() if isinstance(origins, dict) else ():
                 numbers.setdefault(origin, set()).update(score_table.numbers_of(str(text)))
         return numbers

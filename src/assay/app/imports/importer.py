@@ -53,6 +53,7 @@ from assay.suites.located_yaml import UnreadableText, plain, read_yaml
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.extraction import ExtractionSpec
+    from assay.store.opening import Store
 
 
 DAMAGED: Final = (
@@ -254,7 +255,7 @@ def _import_group(
     if (odd := mojibake(source.sample.head)) is not None:
         what = f"its text was decoded with the wrong encoding somewhere ({odd!r}). Assay imported the text unchanged."
         result.notes.append(Noted(where=source.name, what=what))
-    suite = _suite(workspace, group, options, names)
+    suite = _suite(workspace.store, group, options, names)
     writing = RunWriter(
         workspace, group, options, originals, suite, result, progress, reading, without
     )
@@ -262,7 +263,9 @@ def _import_group(
         digest=digest, name=source.name, form=importer.NAME, dataset=group.dataset
     )
     try:
-        records = importer.read(source, replace(group.options, holds=StoredAssessments(workspace)))
+        records = importer.read(
+            source, replace(group.options, holds=StoredAssessments(workspace.store))
+        )
         ids = writing.stream(target, checked(records, source=source.name, suite=suite))
         if not ids:
             target.abandon()
@@ -424,14 +427,14 @@ def _digest(group: FileGroup, content: str, options: ImportOptions) -> str:
 
 
 def _suite(
-    workspace: Workspace, group: FileGroup, options: ImportOptions, names: dict[str, str]
+    store: Store, group: FileGroup, options: ImportOptions, names: dict[str, str]
 ) -> str | None:
     """Return the suite name, the same in every import of a dataset; None if the importer chooses
     the name.
     """
     if options.dataset is not None or group.dataset is None:
         return options.dataset
-    known = workspace.store.imports.suite_of_dataset(group.dataset) or names.get(group.dataset)
+    known = store.imports.suite_of_dataset(group.dataset) or names.get(group.dataset)
     name = known or group.input_stem or group.source.stem
     names.setdefault(group.dataset, name)
     return name

@@ -32,6 +32,8 @@ from assay.suites.taskfiles import TABLES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from assay.store.opening import Store
+
 
 MAX_ROWS: Final = 500_000
 MAX_S: Final = 60.0
@@ -102,7 +104,7 @@ def look(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> UploadPr
         settings = {"store": str(folder / "preview.db"), "results": "off"}
         with Workspace.open(folder, environment={}, options=settings) as other:
             result = import_paths(other, list(results), progress=_bounded(), called=results)
-            runs = _runs(other)
+            runs = _runs(other.store)
         known = {
             name: workspace.store.imports.known(digest) for name, digest in result.digests.items()
         }
@@ -251,13 +253,13 @@ def _save(workspace: Workspace, path: Path) -> str:
     """Save a suite in the working folder; a table is saved next to the suite proposed for it."""
     at, text = _text_of(path)
     if at is not None:
-        suite_files.save_table(workspace, path)
+        suite_files.save_table(workspace.folder, path)
     return suite_files.save(workspace, (at or path).name, text, as_version=True)
 
 
-def _runs(workspace: Workspace) -> list[UploadedRun]:
+def _runs(store: Store) -> list[UploadedRun]:
     sums: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    for row in workspace.archive.exports.score_rows(Selection(), everything=True):
+    for row in store.archive.exports.score_rows(Selection(), everything=True):
         if row.score is not None and not row.criterion:
             sums[row.run_id, row.candidate].append(row.score)
     return [
@@ -273,7 +275,7 @@ def _runs(workspace: Workspace) -> list[UploadedRun]:
                 for scores in [sums[summary.id, name]]
             ),
         )
-        for summary in workspace.archive.runs.matching(Selection())
+        for summary in store.archive.runs.matching(Selection())
     ]
 
 

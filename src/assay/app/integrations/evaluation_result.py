@@ -148,7 +148,7 @@ def evaluation(
     workspace: Workspace, evaluation_id: str, *, after: str | None = None
 ) -> EvaluationDocument:
     """Return the state and results of an evaluation; raises `UnknownName`."""
-    summary = run_of_evaluation(workspace, evaluation_id)
+    summary = run_of_evaluation(workspace.store, evaluation_id)
     if summary is None:
         raise UnknownName(
             "evaluation",
@@ -157,7 +157,7 @@ def evaluation(
         )
     plan = workspace.journal.plan_of(summary.id)
     selection = Selection(runs=(summary.id,))
-    pause = pause_of(workspace, summary)
+    pause = pause_of(workspace.store, summary)
     start = assessment_key(after) if after else None
     rows = list(workspace.archive.assessments.matching(selection, after=start, limit=MAX_SHOWN))
     failed = list(workspace.archive.trials.matching(selection, failed_only=True))
@@ -177,7 +177,7 @@ def evaluation(
     more = len(rows) == MAX_SHOWN
     # All answers are read even for a later page, because a call belongs to the first answer that
     # used its reply.
-    graded = list(graded_answers(workspace, selection, Anonymiser()))
+    graded = list(graded_answers(workspace.store, selection, Anonymiser()))
     shown = {row.key for row in rows}
     problem = next(
         (row.failure.detail for row in failed if row.failure),

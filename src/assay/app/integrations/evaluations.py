@@ -32,7 +32,9 @@ from assay.suites.tasks import slug
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from assay.app.settings import Settings
     from assay.app.workspace import Workspace
+    from assay.store.opening import Store
 
 SUITE: Final = "submitted"
 """Suite for evaluations that were submitted without a suite; id and content distinguish their
@@ -129,7 +131,7 @@ def submit(workspace: Workspace, submission: Submission, *, key: str | None = No
         ahead.plan, id=known, environment={**ahead.plan.environment, "submission": about}
     )
     try:
-        execution.write_down(workspace, suite, options, replace(ahead, plan=plan))
+        execution.write_down(workspace.store, suite, options, replace(ahead, plan=plan))
     except InputError:
         earlier = None if key is None else _sent_before(workspace, known, content)
         if earlier is None:
@@ -142,7 +144,7 @@ def _sent_before(workspace: Workspace, known: RunId, content: str) -> Submitted 
     """Return the run of an earlier request with the same key; raises `InputError` if its content
     was different.
     """
-    summary = run_of_evaluation(workspace, known)
+    summary = run_of_evaluation(workspace.store, known)
     if summary is None:
         return None
     plan = workspace.journal.plan_of(summary.id)
@@ -159,22 +161,22 @@ def _sent_before(workspace: Workspace, known: RunId, content: str) -> Submitted 
     return Submitted(evaluation_id=summary.id, plan=plan if waits else None, again=True)
 
 
-def left_over(workspace: Workspace) -> Iterator[RunPlan]:
+def left_over(store: Store) -> Iterator[RunPlan]:
     """Yield the plans of accepted evaluations that no process executes, oldest first, for example
     after a crash of the server.
     """
-    for run in workspace.archive.runs.begun_evaluations():
-        if _ID.fullmatch(run) and not workspace.journal.is_carried_out(run):
-            plan = workspace.journal.plan_of(run)
+    for run in store.archive.runs.begun_evaluations():
+        if _ID.fullmatch(run) and not store.journal.is_carried_out(run):
+            plan = store.journal.plan_of(run)
             if isinstance(plan.environment.get("submission"), dict):
                 yield plan
 
 
-def run_of_evaluation(workspace: Workspace, evaluation_id: str) -> RunSummary | None:
+def run_of_evaluation(store: Store, evaluation_id: str) -> RunSummary | None:
     if not _ID.fullmatch(evaluation_id):
         return None
     try:
-        (summary,) = workspace.archive.runs.matching(Selection(runs=(evaluation_id,)))
+        (summary,) = store.archive.runs.matching(Selection(runs=(evaluation_id,)))
     except UnknownName:
         return None
     return summary if summary.id == evaluation_id else None
@@ -195,7 +197,10 @@ def _read(workspace: Workspace, submission: Submission) -> Any:
     text = json.dumps(_document(submission), ensure_ascii=False)
     try:
         return read_suite(
-            workspace, _place(workspace), judge=_judge(workspace, submission), text=text
+            workspace,
+            _place(workspace.folder),
+            judge=_judge(workspace.settings, submission),
+            text=text,
         )
     except SuiteErrors as error:
         raise SuiteErrors(
@@ -203,9 +208,9 @@ def _read(workspace: Workspace, submission: Submission) -> Any:
         ) from None
 
 
-def _place(workspace: Workspace) -> Path:
+def _place(folder: Path) -> Path:
     """Return the path that messages use for the suite document, although no such file exists."""
-    root = workspace.folder.resolve()
+    root = folder.resolve()
     return Path(_FILE) if root == Path.cwd() else root / _FILE
 
 
@@ -246,15 +251,15 @@ def _options_document(submission: Submission) -> dict[str, JsonValue]:
     }
 
 
-def _judge(workspace: Workspace, submission: Submission) -> Any:
+def _judge(settings: Settings, submission: Submission) -> Any:
     """Choose the judges. A single candidate is always judged on its own."""
     if submission.score is not None and submission.score != "judge" and not submission.judges:
         return None
-    given: Any = list(submission.judges) or workspace.settings.values["judge"]
+    given: Any = list(submission.judges) or settings.values["judge"]
     mode = submission.mode or ("each" if len(submission.snippets) == 1 else None)
     if given is None:
         return None
-    full_names = workspace.settings.values["judge_names"]
+    full_names = settings.values["judge_names"]
     each = [
         {"model": full_names.get(entry, entry)} if isinstance(entry, str) else entry
         for entry in (given if isinstance(given, list) else [given])

@@ -24,6 +24,7 @@ from assay.exchange.readers.agent_runs import NAME, AgentRun, BadField, agent_ru
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
+    from assay.store.opening import Store
 
 CALLED: Final = "a run sent over HTTP"
 
@@ -44,7 +45,7 @@ def receive(workspace: Workspace, content: bytes) -> Received:
     """
     agent_run = _checked(content)
     with _ONE_BY_ONE:
-        if (existing := _there(workspace, agent_run)) is not None:
+        if (existing := _there(workspace.store, agent_run)) is not None:
             return Received(run_id=existing, again=True)
         # A run sent over HTTP is imported like a file, so that there is one importer and the
         # original bytes are kept.
@@ -58,13 +59,15 @@ def receive(workspace: Workspace, content: bytes) -> Received:
             except InputError:
                 if agent_run.run.id is None:
                     raise
-                return Received(run_id=_from_another_process(workspace, agent_run), again=True)
+                return Received(
+                    run_id=_from_another_process(workspace.store, agent_run), again=True
+                )
     for runs in result.unchanged.values():
         return Received(run_id=RunId(runs[0]), again=True)
     if not result.run_ids:
         if result.skipped:
             raise InputError("body", result.skipped[0].why)
-        return Received(run_id=_from_another_process(workspace, agent_run), again=True)
+        return Received(run_id=_from_another_process(workspace.store, agent_run), again=True)
     known = RunId(result.run_ids[0])
     (summary,) = workspace.archive.runs.matching(Selection(runs=(known,)))
     if summary.assessments.get(AssessmentState.PENDING):
@@ -78,11 +81,11 @@ _ONE_BY_ONE: Final = Lock()
 _PATIENCE_S: Final = 5.0
 
 
-def _from_another_process(workspace: Workspace, agent_run: AgentRun) -> RunId:
+def _from_another_process(store: Store, agent_run: AgentRun) -> RunId:
     """Wait until another process has imported the same run; raises `Refused` after a timeout."""
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
-        if (existing := _there(workspace, agent_run)) is not None:
+        if (existing := _there(store, agent_run)) is not None:
             return existing
         time.sleep(0.05)
     raise Refused(
@@ -115,20 +118,17 @@ def _checked(content: bytes) -> AgentRun:
     return received
 
 
-def _there(workspace: Workspace, agent_run: AgentRun) -> RunId | None:
+def _there(store: Store, agent_run: AgentRun) -> RunId | None:
     """Return the stored run with this id and content; raises `Refused` if the content differs."""
     if agent_run.run.id is None:
         return None
     try:
-        summaries = workspace.archive.runs.matching(Selection(runs=(agent_run.run.id,)))
+        summaries = store.archive.runs.matching(Selection(runs=(agent_run.run.id,)))
     except InputError:  # no run has this id, or several begin with it
         return None
     for summary in summaries:
         if summary.id == agent_run.run.id:
-            if (
-                workspace.journal.plan_of(summary.id).environment.get("content")
-                == agent_run.content
-            ):
+            if store.journal.plan_of(summary.id).environment.get("content") == agent_run.content:
                 return summary.id
             problem = "is already stored with different content."
             raise Refused(

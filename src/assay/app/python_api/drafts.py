@@ -241,7 +241,7 @@ def candidates_of(given: object) -> tuple[Any, ...]:
 def checked_candidate(workspace: Workspace, candidate: CandidateLike) -> CandidateSpec:
     """Check a candidate that is added to a run; raises `InputError` with all problems."""
     if isinstance(candidate, str):
-        return model_candidate(workspace, candidate)
+        return model_candidate(workspace.settings, candidate)
     row = _Reading({}).candidate(candidate)
     named = {*columns_named(str(_plain(row))), *_named_columns([row], workspace.folder)} - set(
         TaskKeys.table.keys

@@ -44,13 +44,15 @@ class ReviewDesk:
         states = None if state is None else frozenset({_state(state)})
         runs = () if run is None else identifiers(run, argument="run")
         with self._open() as workspace:
-            return tuple(decisions.assessments(workspace, Selection(runs=runs), states=states))
+            return tuple(
+                decisions.assessments(workspace.store, Selection(runs=runs), states=states)
+            )
 
     def show(self, assessment: Identifier) -> AssessmentDetail:
         """Return one assessment with everything that a reviewer sees."""
         key = _key(assessment)
         with self._open() as workspace:
-            return decisions.assessment(workspace, key)
+            return decisions.assessment(workspace.store, key)
 
     def approve(
         self, assessments: OneOrMany, *, reviewer: str | None = None
@@ -84,10 +86,10 @@ class ReviewDesk:
         """
         key = _key(assessment)
         with self._open() as workspace:
-            row = decisions.assessment(workspace, key).row
+            row = decisions.assessment(workspace.store, key).row
             texts = [f"{name}={value}" for name, value in scores.items()]
             corrections = decisions.parsed_corrections(
-                texts, row, decisions.scale_words(workspace, row)
+                texts, row, decisions.scale_words(workspace.store, row)
             )
             return decisions.correct(
                 workspace, row.key, corrections, reason=reason, reviewer=reviewer

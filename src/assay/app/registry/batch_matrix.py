@@ -19,9 +19,9 @@ from assay.domain.selection import RunSummary, Selection
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from assay.app.workspace import Workspace
     from assay.domain.graded_trials import MatrixTrial
     from assay.domain.identifiers import RunId
+    from assay.store.opening import Store
 
 TASKS: Final = 50
 RUNS: Final = 6
@@ -90,7 +90,7 @@ class Matrix:
 
 
 def matrix(
-    workspace: Workspace,
+    store: Store,
     summaries: Sequence[RunSummary],
     *,
     suite: str = "",
@@ -122,7 +122,7 @@ def matrix(
     candidates = tuple(dict.fromkeys(name for run in shown for name in run.candidates))
     if candidate and candidate not in candidates:
         raise UnknownName("candidate", candidate, candidates)
-    rows = workspace.archive.trials.matrix(
+    rows = store.archive.trials.matrix(
         [run.id for run in shown], after=after, limit=TASKS + 1, trials=TRIALS
     )
     keys = [
@@ -132,14 +132,14 @@ def matrix(
         for trial in run_trials
     ]
     selection = Selection(runs=tuple(run.id for run in shown))
-    counted = workspace.archive.scores.of_trials(selection, keys) if keys else ()
+    counted = store.archive.scores.of_trials(selection, keys) if keys else ()
     scores = {trial.trial: trial.scores for trial in counted}
     newest_first = [run.id for run in shown]
     runs_by_task = {
         (suite, row.task): tuple(run for run in newest_first if run in row.trials)
         for row in rows[:TASKS]
     }
-    differing = task_by_task_differences(workspace, runs_by_task)
+    differing = task_by_task_differences(store, runs_by_task)
     lines = []
     for row in rows[:TASKS]:
         cells, given = {}, dict[str, list[float]]()

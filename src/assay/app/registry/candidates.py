@@ -17,9 +17,11 @@ from assay.statistics.estimates import Estimate, estimates
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from assay.app.results_folder import Projector
     from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
     from assay.domain.renaming import CandidateRow, NameEvent
+    from assay.store.opening import Store
 
 MAX_ASSESSMENTS: Final = 20_000
 """A run with more assessments is not read on the candidate's page; its scores are on the page
@@ -47,29 +49,27 @@ class CandidateInSuite:
     too_large: bool = False
 
 
-def standings(
-    workspace: Workspace, candidate: str, suites: Sequence[str]
-) -> tuple[CandidateInSuite, ...]:
+def standings(store: Store, candidate: str, suites: Sequence[str]) -> tuple[CandidateInSuite, ...]:
     """Return a candidate's score in its newest run, for each of its first `MAX_SUITES` suites.
 
     Runs are not pooled.
     """
-    return tuple(_standing(workspace, candidate, suite) for suite in suites[:MAX_SUITES])
+    return tuple(_standing(store, candidate, suite) for suite in suites[:MAX_SUITES])
 
 
-def _standing(workspace: Workspace, candidate: str, suite: str) -> CandidateInSuite:
+def _standing(store: Store, candidate: str, suite: str) -> CandidateInSuite:
     of_candidate = Selection(suites=(suite,), compared=(candidate,))
-    chosen = choose(workspace, Selection(suites=(suite,)), candidate)
+    chosen = choose(store, Selection(suites=(suite,)), candidate)
     selection = chosen.selection
     row = CandidateInSuite(
         suite=suite,
         estimate=None,
         runs=tuple(run.id for run in chosen.runs),
-        of=workspace.archive.runs.totals(of_candidate).runs,
+        of=store.archive.runs.totals(of_candidate).runs,
     )
-    if sum(workspace.archive.runs.totals(selection).assessments.values()) > MAX_ASSESSMENTS:
+    if sum(store.archive.runs.totals(selection).assessments.values()) > MAX_ASSESSMENTS:
         return replace(row, too_large=True)
-    columns = workspace.archive.scores.columns(selection)
+    columns = store.archive.scores.columns(selection)
     if not len(columns.score):
         return row
     shared = {label: name for name, label in columns.kept_apart}
@@ -86,9 +86,9 @@ def candidates(workspace: Workspace) -> tuple[CandidateRow, ...]:
     return workspace.store.renaming.candidates()
 
 
-def events(workspace: Workspace) -> tuple[NameEvent, ...]:
+def events(store: Store) -> tuple[NameEvent, ...]:
     """Return all renames, merges and their undos, oldest first."""
-    return workspace.store.renaming.events()
+    return store.renaming.events()
 
 
 def rename(
@@ -102,7 +102,7 @@ def rename(
     renamed = workspace.store.renaming.rename(
         source, target.strip(), reviewer=reviewer or workspace.reviewer, reason=reason
     )
-    return _projected(workspace, renamed)
+    return _projected(workspace.results, renamed)
 
 
 def merge(
@@ -114,7 +114,7 @@ def merge(
     merged = workspace.store.renaming.merge(
         source, target, reviewer=reviewer or workspace.reviewer, reason=reason
     )
-    return _projected(workspace, merged)
+    return _projected(workspace.results, merged)
 
 
 def undo(
@@ -132,12 +132,12 @@ def undo(
     undone = workspace.store.renaming.undo(
         int(digits), reviewer=reviewer or workspace.reviewer, reason=reason
     )
-    return _projected(workspace, undone)
+    return _projected(workspace.results, undone)
 
 
-def _projected(workspace: Workspace, event: NameEvent) -> NameEvent:
+def _projected(results: Projector, event: NameEvent) -> NameEvent:
     for run in event.runs:
-        workspace.results.end(run)
+        results.end(run)
     return event
 
 

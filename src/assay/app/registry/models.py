@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from assay.domain.run import RunPlan
     from assay.engine.estimate import CostEstimate
     from assay.providers.access import Access, Takes
+    from assay.providers.directory import Directory
 
 LATENCIES: Final = 2_000
 """Number of newest successful calls that the latency summary covers."""
@@ -400,7 +401,7 @@ class Models:
         reference.
         """
         try:
-            return model_candidate(self._workspace, ref).model
+            return model_candidate(self._workspace.settings, ref).model
         except AssayError:
             return None
 
@@ -428,7 +429,7 @@ class Models:
             for call, fact in self._facts([asked.last, asked.last_failed]).items()
         }
         checked = self._checks.get(ref)
-        estimate = _estimate(self._workspace, spec)
+        estimate = _estimate(self._workspace.directory, spec)
         access = directory.access(spec)
         return Model(
             ref=ref,
@@ -535,8 +536,8 @@ def _question(spec: ModelSpec) -> ModelRequest:
     )
 
 
-def _estimate(workspace: Workspace, spec: ModelSpec) -> CostEstimate:
-    tally = Tally(workspace)
+def _estimate(directory: Directory, spec: ModelSpec) -> CostEstimate:
+    tally = Tally(directory)
     tally.add(_question(spec), times=1)
     return tally.estimate()
 

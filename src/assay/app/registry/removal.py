@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.run_removal import RunEvent
+    from assay.store.opening import Store
 
 REMOVALS: Final = {"delete": "deleted", "archive": "archived", "replace": "replaced"}
 """Kind of removal, as documents name it, for each verb of an event that takes a run out of use."""
@@ -26,9 +27,9 @@ class RunEventsDocument:
     events: tuple[RunEvent, ...]
 
 
-def runs_to_take_out(workspace: Workspace, runs: Sequence[str]) -> tuple[RunSummary, ...]:
+def runs_to_take_out(store: Store, runs: Sequence[str]) -> tuple[RunSummary, ...]:
     """Return the runs that `assay delete` or `assay archive` would remove; raises `UnknownName`."""
-    return workspace.archive.runs.matching(Selection(runs=tuple(runs)))
+    return store.archive.runs.matching(Selection(runs=tuple(runs)))
 
 
 def take_out(
@@ -77,11 +78,11 @@ def events(workspace: Workspace) -> tuple[RunEvent, ...]:
     return workspace.store.run_removal.events()
 
 
-def of_batch(workspace: Workspace, batch_id: str) -> tuple[RunEvent, ...]:
+def of_batch(store: Store, batch_id: str) -> tuple[RunEvent, ...]:
     """Return the event that keeps each deleted, archived or replaced run of a batch out of use,
     oldest first.
     """
-    return workspace.store.run_removal.of_batch(batch_id)
+    return store.run_removal.of_batch(batch_id)
 
 
 def events_document(listed: Sequence[RunEvent]) -> RunEventsDocument:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
     from assay.domain.suite import CandidateSpec, Task
+    from assay.store.opening import Store
 
 MAX_TASKS: Final = 500
 """Maximum number of tasks for which each change has an interval; for more tasks, only the
@@ -146,7 +147,7 @@ def diff(workspace: Workspace, before: str, after: str) -> RunDiff:
     ids belong to the same run.
     """
     (before_run,), (other,) = (
-        workspace.archive.runs.matching(Selection(runs=(named_run(workspace, run),)))
+        workspace.archive.runs.matching(Selection(runs=(named_run(workspace.store, run),)))
         for run in (before, after)
     )
     if before_run.id == other.id:
@@ -169,7 +170,9 @@ def diff(workspace: Workspace, before: str, after: str) -> RunDiff:
         set_up=set_up,
         same=tuple(kind for kind in _KINDS if kind not in {change.kind for change in set_up}),
         changes=tuple(
-            _changes(workspace, before_run.id, other.id, measured_differently=bool(differences))
+            _changes(
+                workspace.store, before_run.id, other.id, measured_differently=bool(differences)
+            )
         ),
         shared_tasks=len(shared),
         measured_differently=differences,
@@ -340,9 +343,9 @@ def _text(kind: str, name: str, before: str, after: str) -> Iterator[SetUp]:
 
 
 def _changes(
-    workspace: Workspace, before: str, after: str, *, measured_differently: bool
+    store: Store, before: str, after: str, *, measured_differently: bool
 ) -> Iterator[CandidateChange]:
-    columns = [workspace.archive.scores.columns(Selection(runs=(run,))) for run in (before, after)]
+    columns = [store.archive.scores.columns(Selection(runs=(run,))) for run in (before, after)]
     known = {folded(name): name for name in columns[0].candidates}
     for name in columns[1].candidates:
         if folded(name) not in known:

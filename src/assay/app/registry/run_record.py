@@ -23,9 +23,11 @@ from assay.exchange.results_folder import folder as results_folder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from assay.app.results_folder import Projector
     from assay.app.workspace import Workspace
     from assay.domain.achieved_review import AchievedReview
     from assay.domain.attention import Attention
+    from assay.store.opening import Store
 
 MAX_SHOWN: Final = 2_000
 """Maximum characters shown of an environment value."""
@@ -92,30 +94,30 @@ def dossier(workspace: Workspace, run_id: str) -> Dossier:
         facts=tuple(run_description.facts(origin)),
         models=run_description.models(origin),
         environment=tuple(_flat(origin.plan.environment)),
-        protocols=tuple(_versions(workspace, origin)),
-        achieved=achieved_by(workspace, origin.plan),
+        protocols=tuple(_versions(workspace.store, origin)),
+        achieved=achieved_by(workspace.decisions, origin.plan),
         attention=attention_of(workspace, (origin.plan.id,)),
-        files=tuple(_files(workspace, origin)),
+        files=tuple(_files(workspace.results, origin)),
     )
 
 
-def suite_copy(workspace: Workspace, run_id: str) -> tuple[str, str]:
+def suite_copy(store: Store, run_id: str) -> tuple[str, str]:
     """Return the file name and text of the suite as stored with the run; raises `UnknownName`."""
-    (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
-    copy = workspace.journal.plan_of(summary.id).copy
+    (summary,) = store.archive.runs.matching(Selection(runs=(run_id,)))
+    copy = store.journal.plan_of(summary.id).copy
     return Path(copy.path).name, copy.text
 
 
-def _versions(workspace: Workspace, origin: Provenance) -> Iterator[ProtocolVersion]:
+def _versions(store: Store, origin: Provenance) -> Iterator[ProtocolVersion]:
     yield ProtocolVersion(protocol=protocol_of(origin.plan.protocol), at="", reviewer="")
-    for observation, switch in switches_by_run(workspace).get(origin.summary.id, ()):
+    for observation, switch in switches_by_run(store).get(origin.summary.id, ()):
         yield ProtocolVersion(
             protocol=switch.protocol, at=observation.at, reviewer=observation.reviewer
         )
 
 
-def _files(workspace: Workspace, origin: Provenance) -> Iterator[KeptFile]:
-    folder, summary = workspace.results.folder, origin.summary
+def _files(results: Projector, origin: Provenance) -> Iterator[KeptFile]:
+    folder, summary = results.folder, origin.summary
     if folder is None:
         return
     paths = [results_folder.record_of(folder, summary.id)]

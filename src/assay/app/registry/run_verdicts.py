@@ -15,8 +15,8 @@ from assay.report import wording
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
+    from assay.store.opening import Store
 
 KEPT: Final = 5_000
 
@@ -26,8 +26,8 @@ _OPEN: Final = (RunState.PLANNED, RunState.RUNNING, RunState.SUBMITTED, RunState
 class RunVerdicts:
     """Caches the verdict of each run until the run gets a decision or a new result. Thread-safe."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._lock = Lock()
         self._known: LRUCache[RunId, tuple[object, str]] = LRUCache(maxsize=KEPT)
         self._newest = -1
@@ -52,9 +52,7 @@ class RunVerdicts:
                         verdicts[summary.id] = None
                         continue
                     most = None if most is None else most - 1
-                    report = KeptCells(
-                        self._workspace.archive, Selection(runs=(summary.id,))
-                    ).report()
+                    report = KeptCells(self._store.archive, Selection(runs=(summary.id,))).report()
                     known = self._known[summary.id] = (
                         state,
                         wording.standings_line(report.ranking),
@@ -67,9 +65,9 @@ class RunVerdicts:
         """Remove runs with new decisions from the cache, even if a repeated correction left all
         counts of a run unchanged.
         """
-        newest, _ = self._workspace.archive.trials.decided_since(None)
+        newest, _ = self._store.archive.trials.decided_since(None)
         if 0 <= self._newest < newest:
-            for run in self._workspace.archive.runs.decided_after(self._newest):
+            for run in self._store.archive.runs.decided_after(self._newest):
                 self._known.pop(run, None)
         self._newest = newest
 

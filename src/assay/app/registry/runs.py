@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from assay.domain.identifiers import RunId, TrialKey
     from assay.domain.jobs import BatchJob
     from assay.domain.run import RunPlan
+    from assay.store.opening import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,42 +55,44 @@ class RunInFull:
 
 
 def runs(
-    workspace: Workspace, selection: Selection | None = None, *, limit: int | None = None
+    store: Store, selection: Selection | None = None, *, limit: int | None = None
 ) -> tuple[RunSummary, ...]:
     """Return up to `limit` matching runs, newest first."""
-    return workspace.archive.runs.matching(selection or Selection(), limit=limit)
+    return store.archive.runs.matching(selection or Selection(), limit=limit)
 
 
 def runs_in_state(
-    workspace: Workspace, selection: Selection, state: RunState | None, *, limit: int
+    store: Store, selection: Selection, state: RunState | None, *, limit: int
 ) -> tuple[RunSummary, ...]:
     """Return up to `limit` matching runs in one state, newest first."""
     if state is None:
-        return runs(workspace, selection, limit=limit)
+        return runs(store, selection, limit=limit)
     if state in HIDDEN:
         return ()
     if selection == Selection():
-        page, _ = workspace.register.page(RunFilter(state=str(state)), limit=limit)
+        page, _ = store.register.page(RunFilter(state=str(state)), limit=limit)
         return page
-    return tuple(run for run in runs(workspace, selection) if run.state is state)[:limit]
+    return tuple(run for run in runs(store, selection) if run.state is state)[:limit]
 
 
-def newest_first(workspace: Workspace) -> Iterator[RunSummary]:
-    return workspace.archive.runs.newest_first()
+def newest_first(store: Store) -> Iterator[RunSummary]:
+    return store.archive.runs.newest_first()
 
 
-def stamp_of(workspace: Workspace, run: RunId, judge: str) -> str:
-    return words(CalibrationStatus(workspace).of(run, judge))
+def stamp_of(store: Store, run: RunId, judge: str) -> str:
+    return words(CalibrationStatus(store).of(run, judge))
 
 
 def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
     """Return a run by its id or a unique prefix, or the newest one by `latest`; raises
     `UnknownName`.
     """
-    (summary,) = workspace.archive.runs.matching(Selection(runs=(named_run(workspace, run_id),)))
+    (summary,) = workspace.archive.runs.matching(
+        Selection(runs=(named_run(workspace.store, run_id),))
+    )
     origin = provenance(workspace, summary)
     plan = origin.plan
-    calibration_status = CalibrationStatus(workspace)
+    calibration_status = CalibrationStatus(workspace.store)
     return RunInFull(
         summary=summary,
         plan=plan,
@@ -99,8 +102,8 @@ def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
         ),
         trials=tuple(workspace.archive.trials.matching(Selection(runs=(summary.id,)))),
         jobs=workspace.jobs.of_runs([summary.id]),
-        causes=causes_of(workspace, summary),
-        pause=pause_of(workspace, summary),
+        causes=causes_of(workspace.store, summary),
+        pause=pause_of(workspace.store, summary),
         enough_usd=enough_usd(workspace, plan, summary),
         remaining=remaining_cost(workspace, plan, summary),
         protocol=in_use(workspace, [plan])[0],
@@ -109,7 +112,7 @@ def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
 
 
 def passed_unseen(
-    workspace: Workspace, summary: RunSummary, trials: Collection[TrialKey]
+    store: Store, summary: RunSummary, trials: Collection[TrialKey]
 ) -> dict[TrialKey, AssessmentState]:
     """Return the state of each trial that counts without review: `exempt` if any grade is exempt,
     else `not_required`.
@@ -117,7 +120,7 @@ def passed_unseen(
     unseen = {AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT}
     if not trials or not any(summary.assessments.get(state) for state in unseen):
         return {}
-    columns = workspace.archive.scores.review_columns(Selection(runs=(summary.id,)), trials=trials)
+    columns = store.archive.scores.review_columns(Selection(runs=(summary.id,)), trials=trials)
     counting: dict[int, set[AssessmentState]] = {}
     for trial, state in zip(columns.trial.tolist(), columns.state.tolist(), strict=True):
         counting.setdefault(trial, set()).update({STATES[state]} & COUNTS)

@@ -20,9 +20,9 @@ from assay.statistics.estimates import Estimate, estimates
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
     from assay.domain.run_choice import RunDifference
+    from assay.store.opening import Store
 
 _RUNS_LISTED: Final = 3
 
@@ -67,7 +67,7 @@ class Trend:
 
 
 def trend(
-    workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = (), newest: int | None = None
+    store: Store, suite: str, *, candidates: tuple[str, ...] = (), newest: int | None = None
 ) -> Trend:
     """Return the trend over a suite's runs, or over the `newest` number of runs.
 
@@ -75,7 +75,7 @@ def trend(
     stats --run`. Raises `UnknownName` for an unknown suite, or a candidate that is in none of its
     runs.
     """
-    summaries = workspace.archive.runs.matching(Selection(suites=(suite,)), limit=newest)[::-1]
+    summaries = store.archive.runs.matching(Selection(suites=(suite,)), limit=newest)[::-1]
     known = {folded(name): name for each in summaries for name in each.candidates}
     for name in candidates:
         if folded(name) not in known:
@@ -87,7 +87,7 @@ def trend(
     run_before: dict[str, RunId] = {}
     differences: dict[tuple[RunId, RunId], tuple[RunDifference, ...]] = {}
     for summary in summaries:
-        columns = workspace.archive.scores.columns(Selection(runs=(summary.id,)))
+        columns = store.archive.scores.columns(Selection(runs=(summary.id,)))
         tasks = tasks_of[summary.id] = {label.task: label.digest for label in columns.tasks}
         estimated = [
             estimate for estimate in estimates(score_table(columns)) if estimate.mean is not None
@@ -98,7 +98,7 @@ def trend(
                 continue
             pair = (run_before.get(name, summary.id), summary.id)
             if pair not in differences:
-                differences[pair] = _differences(workspace, *pair, tasks_of)
+                differences[pair] = _differences(store, *pair, tasks_of)
             run_before[name] = summary.id
             points.append(
                 Point(
@@ -117,14 +117,14 @@ def trend(
 
 
 def _differences(
-    workspace: Workspace, before: RunId, after: RunId, tasks_of: Mapping[RunId, Mapping[str, str]]
+    store: Store, before: RunId, after: RunId, tasks_of: Mapping[RunId, Mapping[str, str]]
 ) -> tuple[RunDifference, ...]:
     if before == after:
         return ()
     old, new = tasks_of[before], tasks_of[after]
     edited = [task for task in new if task in old and old[task] != new[task]]
     missing = [task for task in dict.fromkeys((*old, *new)) if (task in old) != (task in new)]
-    return changed_between(workspace, before, after, task_differences(edited, missing))
+    return changed_between(store, before, after, task_differences(edited, missing))
 
 
 def changes_in_words(history: Trend) -> tuple[str, ...]:

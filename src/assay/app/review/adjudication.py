@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from assay.app.review.service import ReviewService
     from assay.app.workspace import Workspace
     from assay.domain.selection import AssessmentDetail
+    from assay.store.opening import Store
 
 
 DISAGREEMENTS: Final = ("fact", "overlooked", "rubric", "weight", "scale", "task", "slip", "other")
@@ -128,11 +129,11 @@ def settle(
     return str(event.after)
 
 
-def settled(workspace: Workspace) -> dict[str, dict[str, int]]:
+def settled(store: Store) -> dict[str, dict[str, int]]:
     """Count settled disputes on real items, by subject and by the adjudicator's confidence."""
     counts = {kind: dict.fromkeys(CONFIDENCES, 0) for kind in DISAGREEMENTS}
     last: dict[AssessmentKey, DisputeSettled] = {}
-    observations = workspace.observations.read(kinds=(ObservationKind.SETTLED,))
+    observations = store.observations.read(kinds=(ObservationKind.SETTLED,))
     for observation, outcome in with_body(observations, DisputeSettled):
         if observation.purpose is AssessmentPurpose.WORK:
             last[observation.assessment] = outcome

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.identifiers import AssessmentKey, RunId
     from assay.domain.selection import AssessmentRow
+    from assay.store.opening import Store
 
 
 def note(workspace: Workspace, run: RunId, task: str, k: int | None, *, reviewer: str) -> None:
@@ -41,7 +42,7 @@ def note(workspace: Workspace, run: RunId, task: str, k: int | None, *, reviewer
 
 
 def disclosed(
-    workspace: Workspace, rows: Iterable[AssessmentRow], *, reviewer: str
+    store: Store, rows: Iterable[AssessmentRow], *, reviewer: str
 ) -> frozenset[AssessmentKey]:
     """Return the keys of the assessments whose authors this reviewer learned in the arena."""
     keys_of = {
@@ -50,7 +51,7 @@ def disclosed(
     }
     if not keys_of:
         return frozenset()
-    stored = workspace.observations.read(
+    stored = store.observations.read(
         kinds=(ObservationKind.DISCLOSED,), idempotency_keys=set().union(*keys_of.values())
     )
     known = {observation.idempotency_key for observation in stored}

@@ -21,8 +21,8 @@ from assay.formats.csv_lines import CsvLines
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from assay.app.workspace import Workspace
     from assay.domain.identifiers import AssessmentKey
+    from assay.store.opening import Store
 
 PORTION: Final = 50
 SCAN_S: Final = 0.3
@@ -159,7 +159,7 @@ def _is_day(text: str) -> bool:
 
 
 def page(
-    workspace: Workspace,
+    store: Store,
     wanted: EventFilter,
     *,
     before: int | None = None,
@@ -170,7 +170,7 @@ def page(
     began, place = clock(), before
     events_shown: list[LoggedEvent] = []
     while True:
-        events, after = workspace.event_log.portion(wanted, before=place, limit=limit)
+        events, after = store.event_log.portion(wanted, before=place, limit=limit)
         for entry in events:
             events_shown.append(entry)
             if len(events_shown) == limit:
@@ -182,11 +182,11 @@ def page(
             return LogPage(events=tuple(events_shown), next_before=place, stopped=place is not None)
 
 
-def everything(workspace: Workspace, wanted: EventFilter) -> Iterator[LoggedEvent]:
+def everything(store: Store, wanted: EventFilter) -> Iterator[LoggedEvent]:
     """Yield all matching events, newest first."""
     place: int | None = None
     while True:
-        events, place = workspace.event_log.portion(wanted, before=place, limit=_EXPORTED_AT_ONCE)
+        events, place = store.event_log.portion(wanted, before=place, limit=_EXPORTED_AT_ONCE)
         yield from events
         if place is None:
             return
@@ -215,21 +215,17 @@ def as_jsonl(events: Iterator[LoggedEvent]) -> Iterator[str]:
 
 
 def check(
-    workspace: Workspace,
-    *,
-    after: int = 0,
-    most_s: float = CHECK_S,
-    clock: Callable[[], float] = monotonic,
+    store: Store, *, after: int = 0, most_s: float = CHECK_S, clock: Callable[[], float] = monotonic
 ) -> Chain:
     """Check the hashes after an event number, oldest first, until a hash is wrong or `most_s`
     seconds have passed.
     """
     began, checked, place = clock(), 0, after
     while True:
-        look: ChainLook = workspace.event_log.check(place)
+        look: ChainLook = store.event_log.check(place)
         checked, place = checked + look.checked, look.up_to
         if look.ended or clock() - began > most_s:
-            newest, digest = workspace.event_log.newest()
+            newest, digest = store.event_log.newest()
             return Chain(
                 after=after,
                 checked=checked,

@@ -18,10 +18,12 @@ from assay.domain.selection import AssessmentDetail, AssessmentRow, Selection
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from assay.app.results_folder import ProjectingDecisions
     from assay.app.workspace import Workspace
     from assay.domain.assessment import Assessment
     from assay.domain.identifiers import AssessmentKey, RunId
     from assay.domain.run import RunPlan
+    from assay.store.opening import Store
 
 
 def keep_reviews(workspace: Workspace, plan: RunPlan) -> int:
@@ -40,9 +42,9 @@ def keep_reviews(workspace: Workspace, plan: RunPlan) -> int:
     }
     if not decided:
         return 0
-    current = [row for row, _ in gradings(workspace, plan.regrade_of)]
+    current = [row for row, _ in gradings(workspace.store, plan.regrade_of)]
     pairs = Graders({place: row for row in current for place in places(row)})
-    protocol = holding(workspace, plan)
+    protocol = holding(workspace.store, plan)
     repeats = []
     waiting = frozenset({AssessmentState.PENDING})
     for row in workspace.archive.assessments.matching(Selection(runs=(plan.id,)), states=waiting):
@@ -56,12 +58,12 @@ def keep_reviews(workspace: Workspace, plan: RunPlan) -> int:
             and (decision := _as_before(detail, row, plan)) is not None
         ):
             two = takes_two(row.key, protocol=protocol, seed=plan.seed, requested=False)
-            opinions = _opinions_before(workspace, was.key) if two else {}
+            opinions = _opinions_before(workspace.store, was.key) if two else {}
             repeats.append(_Repeat(decision=decision, opinions=opinions))
     kept = 0
     for repeat in repeats:
         try:
-            kept += _is_repeated(workspace, repeat)
+            kept += _is_repeated(workspace.decisions, repeat)
         except Refused:  # somebody has decided the item in the meantime
             continue
     return kept
@@ -77,12 +79,12 @@ class _Repeat:
     opinions: Mapping[str, StandingOpinion]
 
 
-def _opinions_before(workspace: Workspace, key: AssessmentKey) -> dict[str, StandingOpinion]:
-    observations = workspace.observations.read(kinds=(ObservationKind.OPINION,), assessments=(key,))
+def _opinions_before(store: Store, key: AssessmentKey) -> dict[str, StandingOpinion]:
+    observations = store.observations.read(kinds=(ObservationKind.OPINION,), assessments=(key,))
     return standing_opinions(observations)
 
 
-def _is_repeated(workspace: Workspace, repeat: _Repeat) -> bool:
+def _is_repeated(decisions: ProjectingDecisions, repeat: _Repeat) -> bool:
     """Repeat a decision with the opinions before it; True if the item is decided now."""
     decision = repeat.decision
     settled = differ(repeat.opinions)
@@ -96,12 +98,12 @@ def _is_repeated(workspace: Workspace, repeat: _Repeat) -> bool:
                 stated_by=given.stated_by,
                 corrections=given.corrections,
             )
-            workspace.decisions.decide((replace(as_given, key=f"{decision.key}:{number}"),))
+            decisions.decide((replace(as_given, key=f"{decision.key}:{number}"),))
     if settled:
         together = opinion_of(decision.reviewer, repeat.opinions) is not None
-        event = workspace.decisions.settle(decision, together=together)
+        event = decisions.settle(decision, together=together)
     else:
-        (event,) = workspace.decisions.decide((decision,))
+        (event,) = decisions.decide((decision,))
     return event.after is not AssessmentState.PENDING
 
 
@@ -143,15 +145,13 @@ def _as_before(detail: AssessmentDetail, row: AssessmentRow, plan: RunPlan) -> D
     )
 
 
-def gradings(workspace: Workspace, run: RunId) -> Iterator[tuple[AssessmentRow, Assessment]]:
-    for row in workspace.archive.assessments.matching(Selection(runs=(run,))):
+def gradings(store: Store, run: RunId) -> Iterator[tuple[AssessmentRow, Assessment]]:
+    for row in store.archive.assessments.matching(Selection(runs=(run,))):
         if row.current:
             corrected = row.state is AssessmentState.CORRECTED
             yield (
                 row,
-                workspace.archive.assessments.detail(row.key).judged
-                if corrected
-                else row.assessment,
+                store.archive.assessments.detail(row.key).judged if corrected else row.assessment,
             )
 
 

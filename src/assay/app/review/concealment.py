@@ -93,7 +93,7 @@ class Concealment:
         waiting = self._workspace.event_log.waiting()
         if not waiting:
             return {}
-        switches = switches_by_run(self._workspace)
+        switches = switches_by_run(self._workspace.store)
         covered: dict[RunId, _Covered] = {}
         for run in waiting:
             protocol, decided, made = protocol_of(run.protocol), 0, 0

@@ -83,13 +83,13 @@ class ControlItemFactory:
         ):
             return False
         # If the decision was undone or changed since, a repeat has nothing to be compared with.
-        row = decisions.assessment(self._workspace, item.source).row
+        row = decisions.assessment(self._workspace.store, item.source).row
         return row.state in _COUNTED and dict(row.assessment.scores) == origin.scores
 
     def _put_repeat(
         self, detail: AssessmentDetail, decision: Observation, protocol: Protocol, *, seed: int
     ) -> None:
-        row = decisions.assessment(self._workspace, detail.row.key).row
+        row = decisions.assessment(self._workspace.store, detail.row.key).row
         if row.state not in _COUNTED:
             return
         pending = {AssessmentState.PENDING}
@@ -141,7 +141,7 @@ class ControlItemFactory:
         # reviewer come first.
         fit.sort(key=lambda key: (good and vouched[key] == "own", chance(seed, "source", int(key))))
         for key in fit[:_TRIES]:
-            real = decisions.assessment(self._workspace, key)
+            real = decisions.assessment(self._workspace.store, key)
             if is_own_work(reviewer, real.row.candidates):
                 continue  # the reviewer could not decide the check
             if real.row.trial == detail.row.trial or not real.row.current or not real.row.by_model:
@@ -189,7 +189,7 @@ class ControlItemFactory:
         for key in keys[:_TRIES]:
             if key == row.key:
                 continue
-            other = decisions.assessment(self._workspace, key)
+            other = decisions.assessment(self._workspace.store, key)
             alike = (other.row.grader, other.row.candidates) == (row.grader, row.candidates)
             if alike and other.row.task != row.task:
                 return other.judged

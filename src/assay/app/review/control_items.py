@@ -56,7 +56,7 @@ class ControlItems:
     def detail(self, key: AssessmentKey) -> AssessmentDetail:
         """Return the assessment or control item with this key; raises `UnknownName`."""
         # raises `UnknownName`
-        return self.details([key]).get(key) or decisions.assessment(self._workspace, key)
+        return self.details([key]).get(key) or decisions.assessment(self._workspace.store, key)
 
     def details(self, keys: Sequence[AssessmentKey]) -> dict[AssessmentKey, AssessmentDetail]:
         """Return assessments and control items by key, without unknown keys.

@@ -18,6 +18,7 @@ from assay.domain.verdict_scales import verdict_scale
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.decisions import Place
+    from assay.store.opening import Store
 
 ScaleWords: TypeAlias = Mapping[str | None, Mapping[str, float]]
 """The words of each criterion's scale with their scores from 0 to 1; None stands for the overall
@@ -28,7 +29,7 @@ _AT_ONCE: Final = 500  # maximum number of keys in one query of the store
 
 
 def assessments(
-    workspace: Workspace,
+    store: Store,
     selection: Selection,
     *,
     states: frozenset[AssessmentState] | None = None,
@@ -40,14 +41,14 @@ def assessments(
 
     Each assessment is read from the store only when needed.
     """
-    return workspace.archive.assessments.matching(
+    return store.archive.assessments.matching(
         selection, states=states, trial=trial, after=after, limit=limit
     )
 
 
-def assessment(workspace: Workspace, key: AssessmentKey) -> AssessmentDetail:
+def assessment(store: Store, key: AssessmentKey) -> AssessmentDetail:
     """Return an assessment with everything that a reviewer sees; raises `UnknownName`."""
-    return workspace.archive.assessments.detail(key)
+    return store.archive.assessments.detail(key)
 
 
 def assessment_key(text: str) -> AssessmentKey:
@@ -79,18 +80,16 @@ def decide(workspace: Workspace, decisions: Sequence[Decision]) -> tuple[ReviewE
     return workspace.decisions.decide(decisions)
 
 
-def refuse_disputed(workspace: Workspace, keys: Sequence[AssessmentKey]) -> None:
+def refuse_disputed(store: Store, keys: Sequence[AssessmentKey]) -> None:
     """Raise `Refused` if an assessment is pending because two reviewers disagree on it."""
     for start in range(0, len(keys), _AT_ONCE):
         portion = keys[start : start + _AT_ONCE]
-        opinions = workspace.observations.read(
-            kinds=(ObservationKind.OPINION,), assessments=portion
-        )
+        opinions = store.observations.read(kinds=(ObservationKind.OPINION,), assessments=portion)
         standing = standing_by_item(opinions)
         for key in portion:
             if not differ(standing.get(key, {})):
                 continue
-            if workspace.archive.assessments.detail(key).row.state is AssessmentState.PENDING:
+            if store.archive.assessments.detail(key).row.state is AssessmentState.PENDING:
                 raise disputed(key)
 
 
@@ -178,11 +177,11 @@ def parsed_corrections(
     return corrections
 
 
-def scale_words(workspace: Workspace, row: AssessmentRow) -> ScaleWords:
+def scale_words(store: Store, row: AssessmentRow) -> ScaleWords:
     """Return the words of an assessment's scales with their scores; the overall score has those of
     an only criterion.
     """
-    rubric = workspace.journal.plan_of(row.run_id).rubric
+    rubric = store.journal.plan_of(row.run_id).rubric
     scale = verdict_scale(rubric)
     # Rules derive the verdict from the grades: with the grades 1 and 0, an overall score of 0.5 is
     # a Fail and no Partial.
@@ -293,14 +292,12 @@ def names_item(text: str) -> bool:
     return text[:1] in {"a", "A", "t", "T"} and _number(text[1:]) is not None
 
 
-def ungraded_trial(workspace: Workspace, text: str) -> TrialRow | None:
+def ungraded_trial(store: Store, text: str) -> TrialRow | None:
     """Return trial `t5` if it exists but has no assessment, for example because it failed."""
     key = trial_key(text)
-    if key is None or any(
-        True for _ in workspace.archive.assessments.matching(Selection(), trial=key)
-    ):
+    if key is None or any(True for _ in store.archive.assessments.matching(Selection(), trial=key)):
         return None
-    return workspace.archive.trials.detail(key)
+    return store.archive.trials.detail(key)
 
 
 def _number(digits: str) -> int | None:
@@ -310,13 +307,13 @@ def _number(digits: str) -> int | None:
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else None
 
 
-def shown_item(workspace: Workspace, text: str) -> tuple[AssessmentDetail, ...]:
+def shown_item(store: Store, text: str) -> tuple[AssessmentDetail, ...]:
     """Return assessment `a17`, or all assessments of trial `t5`; raises `UnknownName`."""
     key = trial_key(text)
     if key is None:
-        return (workspace.archive.assessments.detail(assessment_key(text)),)
-    rows = workspace.archive.assessments.matching(Selection(), trial=key)
-    details = tuple(workspace.archive.assessments.detail(row.key) for row in rows)
+        return (store.archive.assessments.detail(assessment_key(text)),)
+    rows = store.archive.assessments.matching(Selection(), trial=key)
+    details = tuple(store.archive.assessments.detail(row.key) for row in rows)
     if not details:
         remedy = "`assay show RUN` lists the trials and why any of them failed."
         raise UnknownName("assessment of a trial", text, remedy=remedy)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.protocol import Protocol
     from assay.domain.selection import AssessmentDetail, Selection
+    from assay.store.opening import Store
 
 
 def what_waits(workspace: Workspace, selection: Selection) -> str:
@@ -36,7 +37,7 @@ def what_waits(workspace: Workspace, selection: Selection) -> str:
     wait for somebody else.
     """
     reviewer = workspace.reviewer
-    left = SecondOpinions(workspace, RunProtocols(workspace)).left_to_others(
+    left = SecondOpinions(workspace.store, RunProtocols(workspace.store)).left_to_others(
         selection, reviewer=reviewer
     )
     pending = workspace.archive.assessments.matching(
@@ -64,15 +65,15 @@ def opinions_shown(
 class SecondOpinions:
     """Opinions on items that need two reviewers."""
 
-    def __init__(self, workspace: Workspace, plans: RunProtocols) -> None:
-        self._workspace = workspace
+    def __init__(self, store: Store, plans: RunProtocols) -> None:
+        self._store = store
         self._plans = plans
 
     def of(self, key: AssessmentKey) -> dict[str, StandingOpinion]:
         """Return the reviewers' latest opinions by name, oldest first, without withdrawn
         opinions.
         """
-        opinions = self._workspace.observations.read(
+        opinions = self._store.observations.read(
             kinds=(ObservationKind.OPINION,), assessments=(key,)
         )
         return standing_opinions(opinions)
@@ -88,16 +89,14 @@ class SecondOpinions:
         """Return the items that this reviewer cannot decide: own work, or with an opinion of this
         reviewer or of two others.
         """
-        opinions = self._workspace.observations.read(
-            kinds=(ObservationKind.OPINION,), assessments=keys
-        )
+        opinions = self._store.observations.read(kinds=(ObservationKind.OPINION,), assessments=keys)
         standing = standing_by_item(opinions)
         closed = frozenset(
             key
             for key, given in standing.items()
             if opinion_of_person(reviewer, given) or len(given) > 1
         )
-        return closed | self._workspace.archive.assessments.own_work(keys, reviewer)
+        return closed | self._store.archive.assessments.own_work(keys, reviewer)
 
     def waits_for_others(self, selection: Selection, *, reviewer: str) -> int:
         """Count the pending items that this reviewer cannot decide; runs with control items are
@@ -107,7 +106,7 @@ class SecondOpinions:
 
     def left_to_others(self, selection: Selection, *, reviewer: str) -> LeftToOthers:
         """Count the same items by what they wait for."""
-        opinions = self._workspace.observations.opinions_that_wait(selection)
+        opinions = self._store.observations.opinions_that_wait(selection)
         protocols = {
             run: self._plans.protocol(run) for run in {opinion.run_id for opinion in opinions}
         }
@@ -115,13 +114,13 @@ class SecondOpinions:
         standing = standing_by_item(plain).items()
         disputes = {key for key, given in standing if len(given) > 1}
         second = {key for key, given in standing if opinion_of_person(reviewer, given)} - disputes
-        own_work = self._workspace.archive.assessments.own_work_waiting(selection, reviewer)
+        own_work = self._store.archive.assessments.own_work_waiting(selection, reviewer)
         shown = {run: not self._plans.protocol(run).control_share for run in set(own_work.values())}
         own = {key for key, run in own_work.items() if shown[run]} - disputes - second
         return LeftToOthers(second=len(second), disputed=len(disputes), own_work=len(own))
 
     def requested(self, keys: Collection[AssessmentKey]) -> frozenset[AssessmentKey]:
-        read = self._workspace.observations.read(kinds=(ObservationKind.SECOND,), assessments=keys)
+        read = self._store.observations.read(kinds=(ObservationKind.SECOND,), assessments=keys)
         return requests_second(read)
 
     def drawn(self, key: AssessmentKey, protocol: Protocol, run: RunId) -> bool:

@@ -9,8 +9,8 @@ from assay.domain.review_sample import ReviewLottery, sample_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from assay.app.workspace import Workspace
     from assay.domain.run import PlannedTask, RunPlan
+    from assay.store.opening import Store
 
 
 def lottery_of(plan: RunPlan, tasks: Iterable[PlannedTask]) -> ReviewLottery | None:
@@ -23,6 +23,6 @@ def lottery_of(plan: RunPlan, tasks: Iterable[PlannedTask]) -> ReviewLottery | N
     )
 
 
-def stored_lottery(workspace: Workspace, plan: RunPlan) -> ReviewLottery | None:
+def stored_lottery(store: Store, plan: RunPlan) -> ReviewLottery | None:
     """Return the draw of a stored run; None if its review policy is not `sample`."""
-    return lottery_of(plan, (planned for planned, _ in workspace.journal.tasks_of(plan.id)))
+    return lottery_of(plan, (planned for planned, _ in store.journal.tasks_of(plan.id)))

@@ -9,10 +9,11 @@ from assay.domain.observations import Observation, ObservationBody
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.selection import AssessmentDetail
+    from assay.ports import Clock
 
 
 def observation_on(
-    workspace: Workspace,
+    clock: Clock,
     detail: AssessmentDetail,
     reviewer: str,
     idempotency_key: str,
@@ -28,7 +29,7 @@ def observation_on(
         assessment=row.key,
         purpose=row.purpose,
         reviewer=reviewer,
-        at=workspace.clock.now(),
+        at=clock.now(),
         idempotency_key=idempotency_key,
         body=body,
     )
@@ -45,6 +46,6 @@ def note(
     return the stored observation.
     """
     (kept,) = workspace.observations.note(
-        [observation_on(workspace, detail, reviewer, idempotency_key, body)]
+        [observation_on(workspace.clock, detail, reviewer, idempotency_key, body)]
     )
     return kept

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from assay.app.review.control_items import ControlItems
     from assay.app.review.item_view import Showcase
-    from assay.app.workspace import Workspace
     from assay.domain.identifiers import AssessmentKey
     from assay.domain.observations import Observation
     from assay.domain.selection import AssessmentDetail
+    from assay.store.opening import Store
 
 PORTION: Final = 50
 """Decisions on one page."""
@@ -59,7 +59,7 @@ class OwnDecision:
 
 
 def own_decisions(
-    workspace: Workspace,
+    store: Store,
     control_items: ControlItems,
     showcase: Showcase,
     reviewer: str,
@@ -73,7 +73,7 @@ def own_decisions(
     `before` counts decisions from the oldest. Store keys are not used, because their gaps would
     reveal planted checks.
     """
-    read = workspace.observations.read
+    read = store.observations.read
     taken = with_body(read(kinds=(ObservationKind.DECISION,), reviewer=reviewer), DecisionTaken)
     end = len(taken) if before is None else min(before, len(taken))
     start = max(0, end - PORTION)

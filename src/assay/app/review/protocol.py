@@ -23,8 +23,10 @@ from assay.scoring.evaluators import evaluators_for
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from assay.app.results_folder import ProjectingDecisions
     from assay.app.workspace import Workspace
     from assay.domain.run import PlannedTask, RunPlan
+    from assay.store.opening import Store
 
 RANDOM: Final = "random"
 """Review order in a run's protocol: chance draws the next item."""
@@ -33,19 +35,17 @@ OF_THE_RUN = AssessmentKey(0)
 """Assessment key of observations that concern the whole run."""
 
 
-def holding(workspace: Workspace, plan: RunPlan) -> Protocol:
-    observations = workspace.observations.read(
+def holding(store: Store, plan: RunPlan) -> Protocol:
+    observations = store.observations.read(
         kinds=(ObservationKind.PROTOCOL,), run=plan.id, assessments=(OF_THE_RUN,)
     )
     switches = with_body(observations, ProtocolSwitched)
     return switches[-1][1].protocol if switches else protocol_of(plan.protocol)
 
 
-def switches_by_run(
-    workspace: Workspace,
-) -> dict[RunId, list[tuple[Observation, ProtocolSwitched]]]:
+def switches_by_run(store: Store) -> dict[RunId, list[tuple[Observation, ProtocolSwitched]]]:
     """Return all protocol changes by run, oldest first."""
-    observations = workspace.observations.read(
+    observations = store.observations.read(
         kinds=(ObservationKind.PROTOCOL,), assessments=(OF_THE_RUN,)
     )
     switches: defaultdict[RunId, list[tuple[Observation, ProtocolSwitched]]] = defaultdict(list)
@@ -57,22 +57,22 @@ def switches_by_run(
 class RunProtocols:
     """Plans and current protocols of runs. Each plan is read once."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self.known: dict[RunId, RunPlan] = {}
 
     def plan(self, run: RunId) -> RunPlan:
         """Return a run's plan; raises `UnknownName`."""
         if run not in self.known:
-            self.known[run] = self._workspace.journal.plan_of(run)
+            self.known[run] = self._store.journal.plan_of(run)
         return self.known[run]
 
     def protocol(self, run: RunId) -> Protocol:
         """Return the newest version of a run's protocol; raises `UnknownName`."""
-        return holding(self._workspace, self.plan(run))
+        return holding(self._store, self.plan(run))
 
 
-def wished(workspace: Workspace, run: RunId, numbers: Mapping[str, float]) -> Protocol:
+def wished(store: Store, run: RunId, numbers: Mapping[str, float]) -> Protocol:
     """Return a run's protocol with other numbers, as a new version if they differ; raises
     `InputError` or `UnknownName`.
     """
@@ -83,7 +83,7 @@ def wished(workspace: Workspace, run: RunId, numbers: Mapping[str, float]) -> Pr
             )
         if not 0 <= value <= MOST[name]:
             raise InputError(name, f"is {value!r}, but must be between 0 and {MOST[name]:g}.")
-    before = holding(workspace, workspace.journal.plan_of(run))
+    before = holding(store, store.journal.plan_of(run))
     after = replace(before, **numbers)  # type: ignore[arg-type]  # every number is a field of that name
     return before if after == before else replace(after, version=before.version + 1)
 
@@ -95,8 +95,8 @@ def switch(
     errors of `wished`.
     """
     plan = workspace.journal.plan_of(run)
-    after = wished(workspace, run, numbers)
-    if after == holding(workspace, plan):
+    after = wished(workspace.store, run, numbers)
+    if after == holding(workspace.store, plan):
         return after
     (summary,) = workspace.archive.runs.matching(Selection(runs=(plan.id,)))
     decided = sum(summary.assessments.get(state, 0) for state in DECIDED.values())
@@ -123,7 +123,7 @@ def in_use(workspace: Workspace, plans: Iterable[RunPlan]) -> tuple[dict[str, An
     `switched` lists protocol changes made after decisions: the new `version` and the number of
     items `decided_before`.
     """
-    switches = switches_by_run(workspace)
+    switches = switches_by_run(workspace.store)
     in_use: dict[str, dict[str, Any]] = {}
     for plan in plans:
         of_run = [switch for _, switch in switches.get(plan.id, ())]
@@ -140,11 +140,11 @@ def in_use(workspace: Workspace, plans: Iterable[RunPlan]) -> tuple[dict[str, An
             **({"switched": late} if late else {}),
         }
         in_use.setdefault(canonical(held), {**held, "runs": []})["runs"].append(str(plan.id))
-    return with_achieved(workspace, in_use.values())
+    return with_achieved(workspace.decisions, in_use.values())
 
 
 def with_achieved(
-    workspace: Workspace, protocols: Iterable[Mapping[str, Any]]
+    decisions: ProjectingDecisions, protocols: Iterable[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], ...]:
     """Return protocols of `in_use` with what the reviews of their runs have achieved by now."""
     protocols = tuple(protocols)
@@ -152,7 +152,7 @@ def with_achieved(
     ordered = [
         RunId(run) for held in protocols if held.get("order") == RANDOM for run in held["runs"]
     ]
-    achieved = workspace.decisions.achieved(runs, ordered=ordered)
+    achieved = decisions.achieved(runs, ordered=ordered)
     return tuple(
         {
             **held,
@@ -164,10 +164,10 @@ def with_achieved(
     )
 
 
-def achieved_by(workspace: Workspace, plan: RunPlan) -> AchievedReview:
+def achieved_by(decisions: ProjectingDecisions, plan: RunPlan) -> AchievedReview:
     """Return what the review of one run has achieved by now."""
     ordered = (plan.id,) if plan.protocol.get("order") == RANDOM else ()
-    return workspace.decisions.achieved((plan.id,), ordered=ordered)[plan.id]
+    return decisions.achieved((plan.id,), ordered=ordered)[plan.id]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,8 +204,8 @@ def load_of(plan: RunPlan, tasks: Iterable[PlannedTask]) -> Load:
     return Load(items=items, scores=mean, most=plan.policy is Policy.FLAGGED)
 
 
-def load_left(workspace: Workspace, summary: RunSummary) -> Load:
-    plan = workspace.journal.plan_of(summary.id)
+def load_left(store: Store, summary: RunSummary) -> Load:
+    plan = store.journal.plan_of(summary.id)
     joint = any(judge.mode is not JudgeMode.EACH for judge in plan.judges)
     scores = (len(plan.rubric.criteria) or 1) * (len(summary.candidates) if joint else 1)
     return Load(items=summary.assessments.get(AssessmentState.PENDING, 0), scores=float(scores))

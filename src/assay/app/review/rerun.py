@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.failure import Failure
     from assay.engine.run_context import RunContext
+    from assay.store.opening import Store
 
 
 async def rerun(
@@ -54,7 +55,7 @@ async def rerun(
     current attempt.
     """
     require_reason(reason or note, "a rerun")
-    row, known = _checked(workspace, key, force=force, idempotency_key=idempotency_key)
+    row, known = _checked(workspace.store, key, force=force, idempotency_key=idempotency_key)
     if known is not None:
         return known, None
     decision = Decision(
@@ -76,7 +77,9 @@ async def rerun(
         async with _context(workspace, claimed, decision) as context:
             # Checked again once claimed, because another process may meanwhile have judged the
             # trial or handled this same request.
-            row, known = _checked(workspace, key, force=force, idempotency_key=idempotency_key)
+            row, known = _checked(
+                workspace.store, key, force=force, idempotency_key=idempotency_key
+            )
             if known is not None:
                 return known, None
             judged = True
@@ -105,18 +108,18 @@ def _stater(workspace: Workspace, reviewer: str | None, via: Via, *, displayed: 
 
 
 def _checked(
-    workspace: Workspace, key: AssessmentKey, *, force: bool, idempotency_key: str | None
+    store: Store, key: AssessmentKey, *, force: bool, idempotency_key: str | None
 ) -> tuple[AssessmentRow, AssessmentKey | None]:
     """Return the assessment to judge again, and the resulting attempt if this request was already
     carried out.
     """
-    detail = workspace.archive.assessments.detail(key)
+    detail = store.archive.assessments.detail(key)
     if idempotency_key is not None and any(
         event.decision.key == idempotency_key for event in detail.events
     ):
         return detail.row, detail.attempts[-1]
     check_rerun(detail.row, force=force)
-    refuse_disputed(workspace, (key,))
+    refuse_disputed(store, (key,))
     return detail.row, None
 
 
@@ -137,7 +140,7 @@ async def _context(
         commands=beside.commands,
         clock=workspace.clock,
         listener=nobody,
-        lottery=stored_lottery(workspace, plan),
+        lottery=stored_lottery(workspace.store, plan),
     )
     try:
         yield engine.context(plan, rerun=decision)
@@ -169,7 +172,7 @@ async def rerun_trial(
         for row in workspace.archive.assessments.matching(Selection(), trial=trial)
         if row.current
     ]
-    refuse_disputed(workspace, [row.key for row in current])
+    refuse_disputed(workspace.store, [row.key for row in current])
     claimed = workspace.journal.claim_trial(trial)
     decision = Decision(
         assessment=AssessmentKey(0),  # the store fills in each assessment that is replaced

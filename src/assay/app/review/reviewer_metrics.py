@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.assessment import Grade
     from assay.domain.identifiers import AssessmentKey, RunId
+    from assay.ports import Clock
+    from assay.store.opening import Store
 
 _DRAWS_SEED = 20240607
 
@@ -66,7 +68,7 @@ def reviewers(
         {observation.reviewer for observation in observations if observation.kind in decided}
     )
     if covered:
-        observations = _of_sessions_over(workspace, observations, names, covered)
+        observations = _of_sessions_over(workspace.clock, observations, names, covered)
     rng = np.random.default_rng(_DRAWS_SEED)
     pairs = _opinion_pairs(observations)
     real = [taken for _, taken in _real_decisions(observations) if taken.verb is not Verb.UNDO]
@@ -105,12 +107,12 @@ def _without_open_opinions(observations: Sequence[Observation]) -> list[Observat
 
 
 def _of_sessions_over(
-    workspace: Workspace,
+    clock: Clock,
     observations: Sequence[Observation],
     names: Sequence[str],
     covered: Collection[RunId],
 ) -> list[Observation]:
-    now = workspace.clock.now()
+    now = clock.now()
     by_name = {name: [each for each in observations if each.reviewer == name] for name in names}
     until = {name: _over_until(own, now=now) for name, own in by_name.items()}
     return [
@@ -128,14 +130,12 @@ def document(name: str, figures: Reviewer, stated_by: Mapping[str, int]) -> dict
     return {"reviewer": name, "stated_by": dict(stated_by), **asdict(figures)}
 
 
-def stated_reviewers(
-    workspace: Workspace, *, run: RunId | None = None
-) -> dict[str, dict[str, int]]:
+def stated_reviewers(store: Store, *, run: RunId | None = None) -> dict[str, dict[str, int]]:
     """Count the decisions under each reviewer's name that another signed-in person gave, by that
     person's name.
     """
     counts: dict[str, dict[str, int]] = {}
-    for (name, stater), n in workspace.archive.assessments.stated_reviewers(run).items():
+    for (name, stater), n in store.archive.assessments.stated_reviewers(run).items():
         counts.setdefault(name, {})[stater] = n
     return counts
 

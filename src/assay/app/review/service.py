@@ -107,10 +107,10 @@ class ReviewService:
         self._workspace = workspace
         self._showcase = showcase
         self._concealment = concealment
-        self._plans = RunProtocols(workspace)
+        self._plans = RunProtocols(workspace.store)
         self._noted = _Remembered()
         self._served = _Remembered()
-        self.opinions = SecondOpinions(workspace, self._plans)
+        self.opinions = SecondOpinions(workspace.store, self._plans)
         self.control_items = ControlItems(workspace, concealment, self._plans, self.opinions)
 
     # --- show
@@ -134,7 +134,7 @@ class ReviewService:
         """
         details = self.control_items.details(keys)
         past = self._past(keys, reviewer, list(details.values()))
-        shared = _Shared(CalibrationStatus(self._workspace, plans=self._plans.known), {})
+        shared = _Shared(CalibrationStatus(self._workspace.store, plans=self._plans.known), {})
         opinions = self._workspace.observations.read(
             kinds=(ObservationKind.OPINION,), assessments=keys
         )
@@ -246,7 +246,7 @@ class ReviewService:
     ) -> dict[AssessmentKey, _Past]:
         observations = self._workspace.observations
         disclosed = arena_disclosures.disclosed(
-            self._workspace, [detail.row for detail in details], reviewer=reviewer
+            self._workspace.store, [detail.row for detail in details], reviewer=reviewer
         )
         past = {
             key: _Past(reviewer=reviewer, disclosed=key in disclosed, saw=key in disclosed)
@@ -371,7 +371,7 @@ class ReviewService:
             detail, submitted, labels=self._showcase.labels(detail.row), displayed=displayed
         )
         disclosed = arena_disclosures.disclosed(
-            self._workspace, [detail.row], reviewer=submitted.reviewer
+            self._workspace.store, [detail.row], reviewer=submitted.reviewer
         )
         if submitted.verb is Verb.UNDO:
             _check_own(detail, submitted)
@@ -468,7 +468,7 @@ class ReviewService:
         note(self._workspace, detail, reviewer, own, SecondRequested(withdrawn=withdrawn))
 
     def note_rerun(self, key: AssessmentKey, *, reviewer: str, idempotency_key: str) -> None:
-        detail = decisions.assessment(self._workspace, key)
+        detail = decisions.assessment(self._workspace.store, key)
         note(
             self._workspace,
             detail,
@@ -553,7 +553,7 @@ class ReviewService:
         self._workspace.observations.note(
             [
                 observation_on(
-                    self._workspace,
+                    self._workspace.clock,
                     detail,
                     reviewer,
                     f"shown:{detail.row.key}:{reviewer}",

@@ -35,12 +35,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from assay.app.settings import Settings
     from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
     from assay.domain.events import Listener
     from assay.domain.jobs import BatchJob
     from assay.domain.run import PlannedTask, RunPlan
     from assay.domain.selection import RunSummary
+    from assay.providers.directory import Directory
+    from assay.store.opening import Store
 
 _STAGE: Final = "stage"
 _LOG_KEPT: Final = 1 << 20
@@ -102,9 +105,9 @@ def begin(
     `only_structure` stops before judging.
     """
     workspace.directory.batch_files = by_files or to_file is not None
-    check_batchable(workspace, plan)
+    check_batchable(workspace.directory, plan)
     plan = _staged(plan, only_structure=only_structure)
-    outbox = _outbox(workspace, plan, _JobFiles(workspace, to_file=to_file))
+    outbox = _outbox(workspace, plan, _JobFiles(workspace.settings, to_file=to_file))
     ask = first_requests(plan, workspace.jobs, workspace.directory, outbox)
     try:  # submitted from the beginning, so that `collect` goes on after a kill
         workspace.journal.open_run(plan, tasks, state=RunState.SUBMITTED, ask=ask)
@@ -137,7 +140,7 @@ def submit_stored(
     """
     plan = resumable(workspace, run_id)
     workspace.directory.batch_files = by_files or to_file is not None
-    check_batchable(workspace, plan)
+    check_batchable(workspace.directory, plan)
     if workspace.journal.is_carried_out(plan.id):
         raise Refused(
             plan.id,
@@ -146,7 +149,9 @@ def submit_stored(
         )
     staged = _staged(plan, only_structure=only_structure)
     if budget_usd is not None:
-        staged = with_budget(workspace, staged, result_of(workspace, plan.id).summary, budget_usd)
+        staged = with_budget(
+            workspace.directory, staged, result_of(workspace, plan.id).summary, budget_usd
+        )
     if staged != plan:
         workspace.journal.extend_run(staged, ())
     workspace.jobs.retry_failed(plan.id)
@@ -155,18 +160,18 @@ def submit_stored(
     return collect(workspace, plan.id, to_file=to_file, by_files=by_files, listener=listener)
 
 
-def models_by_batch_api(workspace: Workspace, plan: RunPlan) -> tuple[list[str], list[str]]:
+def models_by_batch_api(directory: Directory, plan: RunPlan) -> tuple[list[str], list[str]]:
     """Return (models with a batch API, models without one, which are called directly) of a run."""
     batched: list[str] = []
     called: list[str] = []
     for ref, model in {model.ref: model for model in plan.models}.items():
-        (called if workspace.directory.batches(model) is None else batched).append(ref)
+        (called if directory.batches(model) is None else batched).append(ref)
     return batched, called
 
 
-def check_batchable(workspace: Workspace, plan: RunPlan) -> None:
+def check_batchable(directory: Directory, plan: RunPlan) -> None:
     """Raise `InputError` if no model of the run has a batch API."""
-    batched, called = models_by_batch_api(workspace, plan)
+    batched, called = models_by_batch_api(directory, plan)
     if not batched:
         raise InputError(
             plan.suite,
@@ -188,7 +193,7 @@ def collect(
     """Store the answers of finished jobs (or those in the files `results`), then submit the trials'
     next requests.
     """
-    plan = workspace.journal.plan_of(run_named(workspace, run_id))
+    plan = workspace.journal.plan_of(run_named(workspace.store, run_id))
     jobs = workspace.jobs.of_runs([plan.id])
     workspace.directory.batch_files = (
         by_files or to_file is not None or any(job.place == FILE for job in jobs)
@@ -207,7 +212,9 @@ def collect(
     known = {
         job.token: Path(job.input_file) for job in jobs if job.place == FILE and job.input_file
     }
-    outbox = outbox or _outbox(workspace, plan, _JobFiles(workspace, known, to_file=to_file))
+    outbox = outbox or _outbox(
+        workspace, plan, _JobFiles(workspace.settings, known, to_file=to_file)
+    )
     collector = Collector(
         engine=engine_of(
             workspace, plan, listener, only_structure=plan.environment.get(_STAGE) == "structure"
@@ -215,7 +222,7 @@ def collect(
         jobs=workspace.jobs,
         path=outbox.path,
         results=results,
-        tries=int(_positive(workspace, "batch_tries")),
+        tries=int(_positive(workspace.settings, "batch_tries")),
     )
     began = workspace.clock.monotonic()
     total = sum(before.trials.values())
@@ -233,7 +240,11 @@ def collect(
         workspace.results.end(plan.id)
     if before.state is not result.summary.state:
         watch.ended(result.summary)
-    look = first_look(workspace, plan) if result.summary.state is RunState.FINISHED else result.look
+    look = (
+        first_look(workspace.store, plan)
+        if result.summary.state is RunState.FINISHED
+        else result.look
+    )
     result = replace(
         result,
         enough_usd=enough_usd(workspace, plan, result.summary),
@@ -257,9 +268,9 @@ def collect_all(
 
     With `watch`, repeat until the runs are done.
     """
-    interval_s = _positive(workspace, "batch_interval") if every_s is None else every_s
+    interval_s = _positive(workspace.settings, "batch_interval") if every_s is None else every_s
     done: dict[str, BatchResult] = {}
-    runs: Sequence[str] = run_ids or waiting_runs(workspace)
+    runs: Sequence[str] = run_ids or waiting_runs(workspace.store)
     while True:
         with listening() as listener:
             for run in runs:
@@ -343,7 +354,7 @@ def _answered_by(workspace: Workspace, job: BatchJob, command: Sequence[str]) ->
         "duration_seconds": round(seconds, 3),
         "exit_code": code,
     }
-    _note_carried(workspace, job.run, carried)
+    _note_carried(workspace.store, job.run, carried)
     if not code and output.exists():
         return output, ""
     last = text.strip().splitlines()[-1:] or ["it printed nothing"]
@@ -351,15 +362,13 @@ def _answered_by(workspace: Workspace, job: BatchJob, command: Sequence[str]) ->
     return output, f"job {job.token}: {words[0]} {problem}: {last[0][:300]}"
 
 
-def _note_carried(workspace: Workspace, run: RunId, carried: JsonValue) -> None:
-    plan = workspace.journal.plan_of(run)
+def _note_carried(store: Store, run: RunId, carried: JsonValue) -> None:
+    plan = store.journal.plan_of(run)
     before = plan.environment.get("batch")
     batch: JsonValue = [*(before if isinstance(before, list) else ()), carried]
-    state = workspace.journal.state_of(run)
-    workspace.journal.extend_run(
-        replace(plan, environment={**plan.environment, "batch": batch}), ()
-    )
-    workspace.journal.set_state(run, state)
+    state = store.journal.state_of(run)
+    store.journal.extend_run(replace(plan, environment={**plan.environment, "batch": batch}), ())
+    store.journal.set_state(run, state)
 
 
 def status(workspace: Workspace, run_id: str | None = None) -> tuple[BatchResult, ...]:
@@ -367,14 +376,14 @@ def status(workspace: Workspace, run_id: str | None = None) -> tuple[BatchResult
     provider.
     """
     if run_id is not None:
-        run = run_named(workspace, run_id)
+        run = run_named(workspace.store, run_id)
         return (BatchResult(result=result_of(workspace, run), jobs=workspace.jobs.of_runs([run])),)
     jobs = workspace.jobs.of_runs(only_open=True)
     return tuple(
         BatchResult(
             result=result_of(workspace, run), jobs=tuple(job for job in jobs if job.run == run)
         )
-        for run in waiting_runs(workspace)
+        for run in waiting_runs(workspace.store)
     )
 
 
@@ -383,12 +392,12 @@ def waits(summary: RunSummary) -> bool:
     return summary.state is RunState.SUBMITTED or bool(summary.trials.get(TrialState.SUBMITTED))
 
 
-def waiting_runs(workspace: Workspace) -> tuple[RunId, ...]:
+def waiting_runs(store: Store) -> tuple[RunId, ...]:
     """Return the runs in use that have trials or jobs at a provider, newest first."""
-    open_ = {job.run for job in workspace.jobs.of_runs(only_open=True)}
+    open_ = {job.run for job in store.jobs.of_runs(only_open=True)}
     return tuple(
         summary.id
-        for summary in workspace.archive.runs.matching(Selection())
+        for summary in store.archive.runs.matching(Selection())
         if summary.id in open_ or waits(summary)
     )
 
@@ -405,14 +414,14 @@ def _staged(plan: RunPlan, *, only_structure: bool) -> RunPlan:
 
 def _outbox(workspace: Workspace, plan: RunPlan, files: _JobFiles) -> Outbox:
     most = workspace.settings.values["batch_requests"]
-    most = None if most is None else int(_positive(workspace, "batch_requests"))
+    most = None if most is None else int(_positive(workspace.settings, "batch_requests"))
     return Outbox(
         workspace.jobs, plan, name=lambda: secrets.token_hex(6), path=files.path, most_requests=most
     )
 
 
-def _positive(workspace: Workspace, key: str) -> float:
-    value = float(workspace.settings.values[key])
+def _positive(settings: Settings, key: str) -> float:
+    value = float(settings.values[key])
     if not value > 0:
         raise SettingsError(
             key, f"is {value:g}, but must be more than 0.", remedy="Correct it in assay.yaml."
@@ -427,12 +436,12 @@ class _JobFiles:
 
     def __init__(
         self,
-        workspace: Workspace,
+        settings: Settings,
         known: Mapping[str, Path] = MappingProxyType({}),
         *,
         to_file: Path | None = None,
     ) -> None:
-        self._folder = workspace.settings.folder / ".assay" / "batches"
+        self._folder = settings.folder / ".assay" / "batches"
         self._known = dict(known)
         self._next = to_file
         self._given = 0

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
     from assay.domain.selection import CallTotals, RunSummary
+    from assay.providers.directory import Directory
+    from assay.store.opening import Store
 
 
 _MARGIN: Final = 1.1
@@ -30,7 +32,7 @@ _MARGIN: Final = 1.1
 
 
 def with_budget(
-    workspace: Workspace, plan: RunPlan, summary: RunSummary, budget_usd: float | None
+    directory: Directory, plan: RunPlan, summary: RunSummary, budget_usd: float | None
 ) -> RunPlan:
     """Return the plan with this budget (None keeps the current one); raises `InputError` if the run
     cannot have it.
@@ -44,7 +46,7 @@ def with_budget(
     unpriced = [
         model.ref
         for model in asked
-        if workspace.directory.cost_usd(model, input_tokens=1, output_tokens=1) is None
+        if directory.cost_usd(model, input_tokens=1, output_tokens=1) is None
     ]
     check_cap(
         CostEstimate(
@@ -73,10 +75,10 @@ def enough_usd(workspace: Workspace, plan: RunPlan, summary: RunSummary) -> floa
     """
     if summary.budget_usd is None:
         return None
-    left = _left_by_budget(workspace, summary)
+    left = _left_by_budget(workspace.store, summary)
     if not left:
         return None
-    rest, dearest = Tally(workspace, paid=paid_per_call(workspace, plan.id)), 0.0
+    rest, dearest = Tally(workspace.directory, paid=paid_per_call(workspace.store, plan.id)), 0.0
     for planned, count in workspace.journal.tasks_of(plan.id):
         for k in left.get(planned.task.id, ()):
             for request in _requests(plan, replace(planned, trials=range(1, count + 1)), k=k):
@@ -90,28 +92,26 @@ def enough_usd(workspace: Workspace, plan: RunPlan, summary: RunSummary) -> floa
     return _rounded_up(enough if enough > summary.budget_usd else 1.5 * summary.budget_usd)
 
 
-def _left_by_budget(workspace: Workspace, summary: RunSummary) -> dict[str, list[int]]:
+def _left_by_budget(store: Store, summary: RunSummary) -> dict[str, list[int]]:
     """Return the trial numbers, by task, of the trials that a spent budget left undone."""
-    pause = pause_of(workspace, summary)
+    pause = pause_of(store, summary)
     paused = pause is not None and pause.by_budget
     left: dict[str, list[int]] = {}
     if not paused and not summary.trials.get(TrialState.FAILED):
         return left
-    for row in workspace.archive.trials.matching(
-        Selection(runs=(summary.id,)), failed_only=not paused
-    ):
+    for row in store.archive.trials.matching(Selection(runs=(summary.id,)), failed_only=not paused):
         failed = row.failure is not None and (paused or row.failure.fault is Fault.BUDGET)
         if failed or row.state is TrialState.PENDING:
             left.setdefault(row.task, []).append(row.k)
     return left
 
 
-def paid_per_call(workspace: Workspace, run: RunId) -> dict[tuple[str, str], float]:
+def paid_per_call(store: Store, run: RunId) -> dict[tuple[str, str], float]:
     """Return the mean cost of the run's calls so far by role and model; models with a call of
     unknown cost are left out.
     """
     paid: dict[tuple[str, str], list[CallTotals]] = {}
-    for totals in workspace.archive.calls.totals(run):
+    for totals in store.archive.calls.totals(run):
         paid.setdefault((totals.role, totals.model), []).append(totals)
     means = {}
     for key, each in paid.items():

@@ -12,9 +12,9 @@ from assay.domain.lifecycle import TO_COME, RunState, TrialState
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
     from assay.domain.selection import FailureCount, RunSummary
+    from assay.store.opening import Store
 
 # Two messages with one cause differ in request ids, times, amounts and token counts.
 _VARYING: Final = re.compile(r"\b(?=\w*\d)[\w-]{6,}\b|\d+(?:[.,:]\d+)*")
@@ -64,11 +64,11 @@ class Pause(Cause):
         return f"Continue with a larger budget: assay resume {run} --budget {'USD' if enough_usd is None else f'{enough_usd:g}'}"
 
 
-def causes_of(workspace: Workspace, summary: RunSummary) -> tuple[Cause, ...]:
+def causes_of(store: Store, summary: RunSummary) -> tuple[Cause, ...]:
     """Return the causes of the run's failed trials, the most frequent first."""
     if not summary.trials.get(TrialState.FAILED):
         return ()
-    return merged(workspace.archive.trials.failure_counts(summary.id))
+    return merged(store.archive.trials.failure_counts(summary.id))
 
 
 def cause_key(failure: Failure | FailureCount | Cause) -> tuple[str, str, str]:
@@ -90,16 +90,16 @@ def merged(counts: Sequence[FailureCount]) -> tuple[Cause, ...]:
     return tuple(sorted(causes.values(), key=lambda cause: -cause.trials))
 
 
-def pause_of(workspace: Workspace, summary: RunSummary) -> Pause | None:
+def pause_of(store: Store, summary: RunSummary) -> Pause | None:
     """Return the reason why the run paused itself; None if it is not paused, or if a person paused
     it.
     """
     if summary.state is not RunState.PAUSED:
         return None
-    counts = workspace.archive.trials.calls_that_paused(summary.id)
+    counts = store.archive.trials.calls_that_paused(summary.id)
     newest = next((count for count in counts if count.pauses), None)
     if newest is None:
-        return _pause_by_first_trial(workspace, summary)
+        return _pause_by_first_trial(store, summary)
     trials = sum(
         count.trials for count in counts if (count.kind, count.model) == (newest.kind, newest.model)
     )
@@ -112,7 +112,7 @@ def pause_of(workspace: Workspace, summary: RunSummary) -> Pause | None:
     )
 
 
-def _pause_by_first_trial(workspace: Workspace, summary: RunSummary) -> Pause | None:
+def _pause_by_first_trial(store: Store, summary: RunSummary) -> Pause | None:
     """Return the fatal failure of the only trials that ended, such as an agent's; its calls are not
     calls of the run.
 
@@ -122,8 +122,7 @@ def _pause_by_first_trial(workspace: Workspace, summary: RunSummary) -> Pause | 
     if ended != {TrialState.FAILED}:
         return None
     fatal = next(
-        (count for count in workspace.archive.trials.failure_counts(summary.id) if count.pauses),
-        None,
+        (count for count in store.archive.trials.failure_counts(summary.id) if count.pauses), None
     )
     if fatal is None:
         return None

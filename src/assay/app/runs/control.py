@@ -18,6 +18,7 @@ from assay.domain.selection import RunSummary, Selection
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
+    from assay.store.opening import Store
 
 PAUSE, RESUME, CANCEL, EXTEND, COLLECT = "pause", "resume", "cancel", "extend", "collect"
 
@@ -51,21 +52,21 @@ def moves(summary: RunSummary) -> tuple[str, ...]:
     )
 
 
-def pause(workspace: Workspace, run_id: str) -> RunSummary:
+def pause(store: Store, run_id: str) -> RunSummary:
     """Request that no new trial starts until the run is resumed; raises `Refused` for a run that is
     not executing.
     """
-    return _wish(workspace, run_id, PAUSE, RunState.PAUSED)
+    return _wish(store, run_id, PAUSE, RunState.PAUSED)
 
 
-def cancel(workspace: Workspace, run_id: str) -> RunSummary:
+def cancel(store: Store, run_id: str) -> RunSummary:
     """Request that no new trial starts. Finished trials are kept, and the run can be resumed."""
-    return _wish(workspace, run_id, CANCEL, RunState.CANCELLED)
+    return _wish(store, run_id, CANCEL, RunState.CANCELLED)
 
 
-def collectable(workspace: Workspace, run_id: str) -> RunId:
+def collectable(store: Store, run_id: str) -> RunId:
     """Return the id of a run whose batches can be collected; raises `Refused` for any other run."""
-    summary = named(workspace, run_id)
+    summary = named(store, run_id)
     if COLLECT not in moves(summary):
         _refuse(summary, COLLECT)
     return summary.id
@@ -76,7 +77,7 @@ def needs_somebody(workspace: Workspace, run_id: str) -> RunSummary | None:
 
     Raises `Refused`.
     """
-    summary = named(workspace, run_id)
+    summary = named(workspace.store, run_id)
     if summary.imported:
         resumable(workspace, summary.id)  # raises the reason
     if RESUME not in moves(summary):
@@ -89,17 +90,17 @@ def needs_somebody(workspace: Workspace, run_id: str) -> RunSummary | None:
     return summary
 
 
-def _wish(workspace: Workspace, run_id: str, move: str, state: RunState) -> RunSummary:
-    summary = named(workspace, run_id)
+def _wish(store: Store, run_id: str, move: str, state: RunState) -> RunSummary:
+    summary = named(store, run_id)
     if summary.state is not state:  # a repeated request succeeds
         if move not in moves(summary):
             _refuse(summary, move)
-        workspace.journal.set_state(summary.id, state)
-    return named(workspace, summary.id)
+        store.journal.set_state(summary.id, state)
+    return named(store, summary.id)
 
 
-def named(workspace: Workspace, run_id: str) -> RunSummary:
-    (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
+def named(store: Store, run_id: str) -> RunSummary:
+    (summary,) = store.archive.runs.matching(Selection(runs=(run_id,)))
     return summary
 
 

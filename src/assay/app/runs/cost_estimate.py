@@ -12,9 +12,9 @@ from assay.engine.estimate import CostEstimate, likely_tokens, worst_case_tokens
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay.app.workspace import Workspace
     from assay.domain.calls import ModelRequest
     from assay.domain.model import ModelSpec
+    from assay.providers.directory import Directory
 
 
 def check_cap(estimate: CostEstimate, budget_usd: float | None) -> None:
@@ -55,9 +55,9 @@ class Tally:
     """
 
     def __init__(
-        self, workspace: Workspace, *, paid: Mapping[tuple[str, str], float] | None = None
+        self, directory: Directory, *, paid: Mapping[tuple[str, str], float] | None = None
     ) -> None:
-        self._workspace = workspace
+        self._directory = directory
         self._paid = paid or {}
         self._calls = 0
         self._likely = 0.0
@@ -103,6 +103,6 @@ class Tally:
         )
 
     def _cost(self, model: ModelSpec, input_tokens: int, output_tokens: int) -> float | None:
-        return self._workspace.directory.cost_usd(
+        return self._directory.cost_usd(
             model, input_tokens=input_tokens, output_tokens=output_tokens
         )

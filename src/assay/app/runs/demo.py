@@ -60,7 +60,7 @@ def write_down_demo(workspace: Workspace) -> RunPlan:
     suite = read_suite(workspace, content("architects.json"), judge=JUDGE)
     options = RunOptions()
     return execution.write_down(
-        workspace, suite, options, preflight.look_ahead(workspace, suite, options)
+        workspace.store, suite, options, preflight.look_ahead(workspace, suite, options)
     )
 
 
@@ -73,7 +73,7 @@ def review_demo(workspace: Workspace, run: RunId) -> Reviewed:
         # Read again for each decision, because a rerun replaces the assessment.
         current = {
             (row.task, row.k): row
-            for row in decisions.assessments(workspace, Selection(runs=(run,)))
+            for row in decisions.assessments(workspace.store, Selection(runs=(run,)))
             if row.current
         }
         _apply(workspace, current[decision["task"], decision["trial"]], decision)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary, TrialRow
     from assay.domain.suite import Suite
+    from assay.store.opening import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,14 +95,12 @@ def run(
     Each call creates a new run, even for the same suite.
     """
     ahead = ahead or look_ahead(workspace, suite, options)
-    plan = write_down(workspace, suite, options, ahead)
+    plan = write_down(workspace.store, suite, options, ahead)
     return carry_out(workspace, plan, retry_failed=False, ahead=ahead.estimate.ahead, **how)
 
 
-def write_down(
-    workspace: Workspace, suite: Suite, options: RunOptions, ahead: LookAhead
-) -> RunPlan:
-    workspace.journal.open_run(ahead.plan, planned_tasks(suite, options, seed=ahead.plan.seed))
+def write_down(store: Store, suite: Suite, options: RunOptions, ahead: LookAhead) -> RunPlan:
+    store.journal.open_run(ahead.plan, planned_tasks(suite, options, seed=ahead.plan.seed))
     return ahead.plan
 
 
@@ -117,7 +116,9 @@ def resume(
     """
     plan = resumable(workspace, run_id)
     if budget_usd is not None:
-        plan = with_budget(workspace, plan, result_of(workspace, plan.id).summary, budget_usd)
+        plan = with_budget(
+            workspace.directory, plan, result_of(workspace, plan.id).summary, budget_usd
+        )
         workspace.journal.extend_run(plan, ())
     result = carry_out(workspace, plan, retry_failed=True, **how)
     if plan.regrade_of is not None and keep_reviews(workspace, plan):
@@ -134,7 +135,7 @@ def resumable(workspace: Workspace, run_id: str) -> RunPlan:
     """Return the plan of a run that can be resumed; raises an error if its models cannot be called
     now.
     """
-    plan = workspace.journal.plan_of(run_named(workspace, run_id))
+    plan = workspace.journal.plan_of(run_named(workspace.store, run_id))
     if plan.imported:
         problem = "was imported, so answers that are missing from its file cannot be requested."
         remedy = (
@@ -156,9 +157,9 @@ def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> R
         summary=summary,
         failures=tuple(workspace.archive.trials.matching(selection, failed_only=True)),
         seconds=seconds,
-        calibrations=CalibrationStatus(workspace).judges_of(run_id),
-        causes=causes_of(workspace, summary),
-        pause=pause_of(workspace, summary),
+        calibrations=CalibrationStatus(workspace.store).judges_of(run_id),
+        causes=causes_of(workspace.store, summary),
+        pause=pause_of(workspace.store, summary),
     )
 
 
@@ -232,7 +233,7 @@ def carry_out(
         enough = enough_usd(workspace, plan, result.summary)
         remaining = remaining_cost(workspace, plan, result.summary)
         return replace(
-            result, enough_usd=enough, remaining=remaining, look=first_look(workspace, plan)
+            result, enough_usd=enough, remaining=remaining, look=first_look(workspace.store, plan)
         )
 
 
@@ -248,8 +249,8 @@ def engine_of(
         workspaces=workspace.workspaces,
         clock=workspace.clock,
         listener=listener,
-        inherited=_failures_of(workspace, plan.regrade_of),
-        lottery=stored_lottery(workspace, plan),
+        inherited=_failures_of(workspace.store, plan.regrade_of),
+        lottery=stored_lottery(workspace.store, plan),
         only_structure=only_structure,
     )
 
@@ -338,16 +339,16 @@ def _first_expected(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return base_exception
 
 
-def run_named(workspace: Workspace, run_id: str) -> RunId:
+def run_named(store: Store, run_id: str) -> RunId:
     """Return the full id of a run in use, given the id or a unique prefix."""
-    (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
+    (summary,) = store.archive.runs.matching(Selection(runs=(run_id,)))
     check_in_use(summary.id, summary.state)
     return summary.id
 
 
-def _failures_of(workspace: Workspace, run: RunId | None) -> dict[tuple[str, int], Failure]:
+def _failures_of(store: Store, run: RunId | None) -> dict[tuple[str, int], Failure]:
     """Return the failures of a run's trials, by (task, k)."""
     if run is None:
         return {}
-    rows = workspace.archive.trials.matching(Selection(runs=(run,)), failed_only=True)
+    rows = store.archive.trials.matching(Selection(runs=(run,)), failed_only=True)
     return {(row.task, row.k): row.failure for row in rows if row.failure is not None}

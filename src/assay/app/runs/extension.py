@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from assay.app.runs.run_request import ExtendRequest
     from assay.app.workspace import Workspace
     from assay.domain.suite import CandidateSpec
+    from assay.providers.directory import Directory
+    from assay.store.opening import Store
 
 
 def extend(
@@ -50,7 +52,7 @@ def extend(
     if (
         request.candidates
         and not discard_reviews
-        and (replaced := decisions_replaced(workspace, run_id))
+        and (replaced := decisions_replaced(workspace.store, run_id))
     ):
         remedy = "Pass discard_reviews=True to accept this; on the command line, add --yes."
         raise Refused(run_id, discarding(replaced), remedy=remedy)
@@ -71,7 +73,7 @@ def add_to(
     `announce` is called with the cost estimate before any model call. With `only_look`, only
     estimate the cost.
     """
-    plan = workspace.journal.plan_of(run_named(workspace, run_id))
+    plan = workspace.journal.plan_of(run_named(workspace.store, run_id))
     if plan.regrade_of is not None:
         remedy = f"Extend that run, and regrade it again: assay regrade {plan.regrade_of}"
         raise Refused(
@@ -91,7 +93,7 @@ def add_to(
             raise InputError(
                 "--candidate", f"{candidate.name!r} already takes part in run {plan.id}."
             )
-        _check_columns(workspace, plan, candidate)
+        _check_columns(workspace.store, plan, candidate)
     check_number_of_trials("--trials", request.more_trials, least=0)
     check_number_of_trials("--until-approved", request.until_approved)
     if not (request.more_trials or request.until_approved or request.candidates or request.review):
@@ -100,14 +102,14 @@ def add_to(
     plan = replace(plan, candidates=(*plan.candidates, *request.candidates))
     drawn: tuple[AssessmentKey, ...] = ()
     if request.review is not None:
-        sample = _grown(workspace, plan, request.review)
+        sample = _grown(workspace.store, plan, request.review)
         plan = replace(plan, protocol={**plan.protocol, "sample": sample.as_json()})
-        drawn = _drawn(workspace, plan)
+        drawn = _drawn(workspace.store, plan)
     check_providers(workspace, plan)
     if request.budget_usd is not None:
         summary = result_of(workspace, plan.id).summary
-        plan = with_budget(workspace, plan, summary, request.budget_usd)
-    hopeful = _hopeful_trials(workspace, plan.id) if request.until_approved else {}
+        plan = with_budget(workspace.directory, plan, summary, request.budget_usd)
+    hopeful = _hopeful_trials(workspace.store, plan.id) if request.until_approved else {}
 
     def added() -> Iterator[PlannedTask]:
         for planned, count in workspace.journal.tasks_of(plan.id):
@@ -120,7 +122,10 @@ def add_to(
     # memory as one list.
     checked = within_bounds(added(), option)
     estimate = _estimate_of_more(
-        workspace, plan, checked, joining={candidate.name for candidate in request.candidates}
+        workspace.directory,
+        plan,
+        checked,
+        joining={candidate.name for candidate in request.candidates},
     )
     if announce is not None:
         announce(estimate)
@@ -129,31 +134,31 @@ def add_to(
     return plan
 
 
-def _grown(workspace: Workspace, plan: RunPlan, review: str) -> ReviewSample:
+def _grown(store: Store, plan: RunPlan, review: str) -> ReviewSample:
     wanted, present = parsed_rule(review, where="--review").sample, sample_of(plan.protocol)
     if wanted is None or present is None:
         problem = f"has the review policy `{plan.policy}`, but only a sample policy can be extended, to a larger sample."
         raise Refused(
             plan.id, problem, remedy="Start a new run with --review sample:0.2, and then extend it."
         )
-    if workspace.journal.is_carried_out(plan.id):
+    if store.journal.is_carried_out(plan.id):
         problem = "is being executed, so its review sample cannot grow now."
         raise Refused(plan.id, problem, remedy="Wait until it is done, or pause it.")
     return present.grown(wanted.share, where="--review")
 
 
-def _drawn(workspace: Workspace, plan: RunPlan) -> tuple[AssessmentKey, ...]:
-    lottery, left_out = stored_lottery(workspace, plan), frozenset({AssessmentState.LEFT_OUT})
-    rows = workspace.archive.assessments.matching(Selection(runs=(plan.id,)), states=left_out)
+def _drawn(store: Store, plan: RunPlan) -> tuple[AssessmentKey, ...]:
+    lottery, left_out = stored_lottery(store, plan), frozenset({AssessmentState.LEFT_OUT})
+    rows = store.archive.assessments.matching(Selection(runs=(plan.id,)), states=left_out)
     return tuple(row.key for row in rows if lottery is not None and lottery.holds(row.task, row.k))
 
 
-def _check_columns(workspace: Workspace, plan: RunPlan, candidate: CandidateSpec) -> None:
+def _check_columns(store: Store, plan: RunPlan, candidate: CandidateSpec) -> None:
     """Raise `InputError` if a new candidate's template uses a column that a task of the run does
     not have.
     """
     wanted = all_columns(candidate)
-    for planned, _ in workspace.journal.tasks_of(plan.id) if wanted else ():
+    for planned, _ in store.journal.tasks_of(plan.id) if wanted else ():
         lacking = [name for name in wanted if name not in columns_of(planned.task)]
         if lacking:
             problem = f"uses the column {lacking[0]!r}, which task {planned.task.id} of run {plan.id} does not have."
@@ -165,24 +170,24 @@ def discarding(reviews: int) -> str:
     return f"would lose {reviews} review{'s' * (reviews != 1)}, because a joint judge must regrade every trial."
 
 
-def decisions_replaced(workspace: Workspace, run_id: str) -> int:
+def decisions_replaced(store: Store, run_id: str) -> int:
     """Count the decisions that a new candidate discards because a joint judge must regrade the
     trials.
     """
-    run = run_named(workspace, run_id)
+    run = run_named(store, run_id)
     return sum(
         row.current and row.candidate is None and row.state in UNDOABLE
-        for row in workspace.archive.assessments.matching(Selection(runs=(run,)))
+        for row in store.archive.assessments.matching(Selection(runs=(run,)))
     )
 
 
 def _estimate_of_more(
-    workspace: Workspace, plan: RunPlan, added: Iterable[PlannedTask], *, joining: set[str]
+    directory: Directory, plan: RunPlan, added: Iterable[PlannedTask], *, joining: set[str]
 ) -> CostEstimate:
     """Estimate the calls for new trials and candidates; a new candidate also answers existing
     trials, which are regraded.
     """
-    tally = Tally(workspace)
+    tally = Tally(directory)
     nothing_asked = _NothingAsked(
         candidate for candidate in plan.candidates if candidate.name in joining
     )
@@ -193,14 +198,14 @@ def _estimate_of_more(
             for request in _requests(plan, planned, k=alike[0]):
                 asked_before = bool(joining) and request.purpose.candidate in {None, *joining}
                 tally.add(request, times=new + (len(alike) - new if asked_before else 0))
-                _check_context(workspace, request)
+                _check_context(directory, request)
     nothing_asked.check()
     return tally.estimate()
 
 
-def _hopeful_trials(workspace: Workspace, run: RunId) -> dict[str, int]:
+def _hopeful_trials(store: Store, run: RunId) -> dict[str, int]:
     hopeful = frozenset({*COUNTS, AssessmentState.PENDING})
     trials: dict[str, set[int]] = {}
-    for row in workspace.archive.assessments.matching(Selection(runs=(run,)), states=hopeful):
+    for row in store.archive.assessments.matching(Selection(runs=(run,)), states=hopeful):
         trials.setdefault(row.task, set()).add(row.k)
     return {task: len(ks) for task, ks in trials.items()}

@@ -19,11 +19,11 @@ from assay.scoring.reference_kinds import advised_scorer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.app.workspace import Workspace
     from assay.domain.first_look import CandidateTotals
     from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
     from assay.domain.selection import AssessmentDetail
+    from assay.store.opening import Store
 
 LOOKED_AT: Final = 500
 """Assessments whose answers are read; more would make the summary of a large run slow."""
@@ -36,11 +36,11 @@ _RULES: Final = frozenset(
 """Methods that may reject an answer that holds the reference."""
 
 
-def first_look(workspace: Workspace, plan: RunPlan) -> FirstLook:
+def first_look(store: Store, plan: RunPlan) -> FirstLook:
     """Return one answer per candidate and the signs that a run's scores deserve a look."""
-    totals = workspace.archive.runs.candidate_totals(plan.id)
+    totals = store.archive.runs.candidate_totals(plan.id)
     with closing(
-        workspace.archive.exports.assessments(Selection(runs=(plan.id,)), everything=True)
+        store.archive.exports.assessments(Selection(runs=(plan.id,)), everything=True)
     ) as details:
         read = [detail for detail, _ in islice(details, LOOKED_AT)]
     looked_at = [detail for detail in read if detail.row.purpose is AssessmentPurpose.WORK]

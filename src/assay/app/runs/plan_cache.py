@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from cachetools import FIFOCache, cachedmethod
 
 if TYPE_CHECKING:
-    from assay.app.workspace import Workspace
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary
+    from assay.store.opening import Store
 
 NEWEST: Final = 20
 """Number of newest runs whose models and judges count as in use."""
@@ -24,17 +24,15 @@ _KEPT: Final = 200
 class Plans:
     """Caches run plans. Thread-safe."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._lock = Lock()
         self._kept: FIFOCache[tuple[str, tuple[str, ...], tuple[str, ...]], RunPlan] = FIFOCache(
             _KEPT
         )
 
     def newest(self) -> tuple[RunPlan, ...]:
-        return tuple(
-            self.of(summary) for summary in self._workspace.archive.runs.newest(limit=NEWEST)
-        )
+        return tuple(self.of(summary) for summary in self._store.archive.runs.newest(limit=NEWEST))
 
     # A new candidate or judge changes the plan. The summary shows that without another query.
     @cachedmethod(
@@ -44,4 +42,4 @@ class Plans:
     )
     def of(self, summary: RunSummary) -> RunPlan:
         """Return the plan of a run."""
-        return self._workspace.journal.plan_of(summary.id)
+        return self._store.journal.plan_of(summary.id)

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from assay.app.runs.run_request import RunRequest
+    from assay.app.settings import Settings
+    from assay.providers.directory import Directory
+    from assay.store.opening import Store
     from assay.suites.loading import JudgeRef
 
 
@@ -95,7 +98,7 @@ def load(
     return read_suite(workspace, path, judge=judge, text=text)
 
 
-def options_for(workspace: Workspace, suite: Suite, request: RunRequest) -> RunOptions:
+def options_for(settings: Settings, suite: Suite, request: RunRequest) -> RunOptions:
     """Return the options of a requested run. Candidates are looked up by name; a name such as
     `openai/gpt-4o-mini` adds that model as a candidate.
     """
@@ -112,11 +115,11 @@ def options_for(workspace: Workspace, suite: Suite, request: RunRequest) -> RunO
     )
     return RunOptions(
         trials=request.trials,
-        candidates=(*named, *(model_candidate(workspace, name) for name in models)),
-        concurrency=workspace.settings.values["concurrency"],
+        candidates=(*named, *(model_candidate(settings, name) for name in models)),
+        concurrency=settings.values["concurrency"],
         benchmark=request.benchmark,
         batch_id=request.batch_id,
-        budget_usd=workspace.settings.cap_usd(request.budget_usd),
+        budget_usd=settings.cap_usd(request.budget_usd),
         limit=request.limit,
         review=request.review,
     )
@@ -141,12 +144,12 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
         nonce=workspace.nonce(),
     )
     check_providers(workspace, plan)
-    check_demands(workspace, plan)
+    check_demands(workspace.store, plan)
     plan = replace(plan, environment=surroundings(workspace, plan))
     trials = tasks = reviews = 0
     methods: set[str] = set()
     strict: set[str] = set()
-    tally = Tally(workspace)
+    tally = Tally(workspace.directory)
     nothing_asked = _NothingAsked(plan.candidates)
     lottery = lottery_of(plan, planned_tasks(suite, options))
     prompts: tuple[ModelRequest, ...] = ()
@@ -162,7 +165,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
             requests = tuple(_requests(plan, planned, k=alike[0]))
             for request in requests:
                 tally.add(request, times=len(alike))
-                _check_context(workspace, request)
+                _check_context(workspace.directory, request)
             prompts = prompts or tuple(map(_readable, requests))
             times = len(alike) if lottery is None else lottery.count(planned.task.id, alike)
             reviews += times * _reviews_of(plan, planned, k=alike[0])
@@ -206,7 +209,7 @@ def _reviews_of(plan: RunPlan, planned: PlannedTask, *, k: int) -> int:
     return sum(len(evaluator.slots(names)) for evaluator in evaluators if evaluator.by_model)
 
 
-def note_on_rules(workspace: Workspace, ahead: LookAhead) -> str:
+def note_on_rules(store: Store, ahead: LookAhead) -> str:
     """Return a note if the suite's latest run used a rule with partial credit that is now strict;
     otherwise an empty text.
     """
@@ -215,8 +218,8 @@ def note_on_rules(workspace: Workspace, ahead: LookAhead) -> str:
     if not ahead.strict:
         return ""
     with suppress(UnknownName):
-        for run in workspace.archive.runs.matching(Selection(suites=(ahead.plan.suite,)), limit=1):
-            for planned, _ in workspace.journal.tasks_of(run.id):
+        for run in store.archive.runs.matching(Selection(suites=(ahead.plan.suite,)), limit=1):
+            for planned, _ in store.journal.tasks_of(run.id):
                 scoring = planned.task.scoring
                 if scoring.near_misses and scoring.method in ahead.strict:
                     rule, lenient = _NOW_STRICT[scoring.method]
@@ -270,12 +273,12 @@ class _NothingAsked:
 
 
 def estimate_of_judging(
-    workspace: Workspace, plan: RunPlan, planned: Iterable[PlannedTask], *, held: Held | None = None
+    directory: Directory, plan: RunPlan, planned: Iterable[PlannedTask], *, held: Held | None = None
 ) -> CostEstimate:
     """Estimate the cost of judging responses: those in `held` are stored; all others count at
     maximum length.
     """
-    tally = Tally(workspace)
+    tally = Tally(directory)
     groups: Iterable[tuple[PlannedTask, int, Mapping[str, Response] | None, int]] = (
         ((task, k, responses, 1) for task, k, responses in held)
         if held is not None
@@ -289,7 +292,7 @@ def estimate_of_judging(
         for request in _requests(plan, planned_task, k=k, held=responses):
             if request.purpose.role in _GRADING:
                 tally.add(request, times=times)
-                _check_context(workspace, request)
+                _check_context(directory, request)
     return tally.estimate()
 
 
@@ -369,8 +372,8 @@ def _readable(request: ModelRequest) -> ModelRequest:
     return replace(request, messages=tuple(messages))
 
 
-def _check_context(workspace: Workspace, request: ModelRequest) -> None:
-    room = workspace.directory.context_tokens(request.model)
+def _check_context(directory: Directory, request: ModelRequest) -> None:
+    room = directory.context_tokens(request.model)
     if room is None:
         return
     asked, _ = likely_tokens(request)

@@ -98,7 +98,7 @@ def push(workspace: Workspace, run: RunId) -> PushDocument | None:
     Trials that the server already has are not stored again. Trials that await review are not sent.
     """
     server = server_of(workspace.settings)
-    trials = outcomes(workspace, run) if server is not None else ()
+    trials = outcomes(workspace.store, run) if server is not None else ()
     if server is None or not trials:
         return None
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from assay.analysis.references import JudgeAgainstReferences
     from assay.app.runs.run_request import RegradeRequest
+    from assay.app.settings import Settings
     from assay.app.workspace import Workspace
     from assay.domain.events import Listener
     from assay.domain.identifiers import AssessmentKey, RunId
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from assay.domain.suite import Rubric, Suite, Task
     from assay.engine.estimate import CostEstimate
     from assay.statistics.comparisons import Comparison
+    from assay.store.opening import Store
 
 
 MAX_GRADINGS: Final = 20
@@ -156,12 +158,14 @@ def planned(
     notes: list[str] = []
     if request.suite is None:
         tasks = tuple(planned_task for planned_task, _ in workspace.journal.tasks_of(old.id))
-        plan = replace(old, judges=_judges(workspace, old, tasks, request.judge), margin=old.margin)
+        plan = replace(
+            old, judges=_judges(workspace.settings, old, tasks, request.judge), margin=old.margin
+        )
         if old.imported or not old.judges:
-            plan = _first_graded(plan, tasks, notes, default_rubric(workspace) or QUALITY)
+            plan = _first_graded(plan, tasks, notes, default_rubric(workspace.settings) or QUALITY)
     else:
         loaded = preflight.load(workspace, request.suite, judge=request.judge)
-        tasks = tuple(_matched(workspace, old, loaded, notes))
+        tasks = tuple(_matched(workspace.store, old, loaded, notes))
         plan = _by_suite(old, loaded)
     plan = plan if rubric is None else replace(plan, rubric=rubric)
     plan = replace(plan, judges=_repeated(plan.judges, request.gradings))
@@ -185,10 +189,10 @@ def planned(
         regrade_of=old.id,
     )
     preflight.check_providers(workspace, plan)
-    check_demands(workspace, plan)
+    check_demands(workspace.store, plan)
     plan = replace(plan, environment=surroundings(workspace, plan))
-    held = _held(workspace, summary, plan, tasks) if old.imported else None
-    estimate = preflight.estimate_of_judging(workspace, plan, tasks, held=held)
+    held = _held(workspace.store, summary, plan, tasks) if old.imported else None
+    estimate = preflight.estimate_of_judging(workspace.directory, plan, tasks, held=held)
     check_cap(estimate, budget_usd)
     notes.extend(over_budget(estimate, budget_usd))
     return RegradePlan(plan=plan, tasks=tasks, notes=tuple(notes), estimate=estimate)
@@ -248,7 +252,7 @@ def outcome(
     people = workspace.archive.scores.reference_graders(origin)
     before = {
         place: (row, judged)
-        for row, judged in gradings(workspace, origin)
+        for row, judged in gradings(workspace.store, origin)
         if row.grader not in people
         for place in places(row)
     }
@@ -256,7 +260,7 @@ def outcome(
     changed: list[GradeChange] = []
     unchanged = 0
     pairs = Graders(before)
-    for row, judged in gradings(workspace, plan.id):
+    for row, judged in gradings(workspace.store, plan.id):
         for place in places(row):
             was = before.get(pairs.place_before(place))
             if was is None:
@@ -285,7 +289,7 @@ def outcome(
         changed=tuple(changed),
         unchanged=unchanged,
         kept_reviews=kept,
-        conclusions=_conclusions(workspace, origin, plan),
+        conclusions=_conclusions(workspace.store, origin, plan),
         agreement=judges_against_references(pairs_with_people),
         notes=notes,
     )
@@ -299,12 +303,12 @@ def _ahead(comparison: Comparison) -> int | None:
     return None if difference is None else (difference > 0) - (difference < 0)
 
 
-def _conclusions(workspace: Workspace, origin: RunId, plan: RunPlan) -> tuple[Conclusion, ...]:
+def _conclusions(store: Store, origin: RunId, plan: RunPlan) -> tuple[Conclusion, ...]:
     tables = [
-        score_table(workspace.archive.scores.columns(Selection(runs=(run,))))
+        score_table(store.archive.scores.columns(Selection(runs=(run,))))
         for run in (origin, plan.id)
     ]
-    margins = (workspace.journal.plan_of(origin).margin, plan.margin)
+    margins = (store.journal.plan_of(origin).margin, plan.margin)
     names = [candidate.name for candidate in plan.candidates]
     conclusions = []
     for a, b in combinations(names, 2):
@@ -317,7 +321,7 @@ def _conclusions(workspace: Workspace, origin: RunId, plan: RunPlan) -> tuple[Co
 
 
 def _judges(
-    workspace: Workspace, old: RunPlan, tasks: Iterable[PlannedTask], judge: str | None
+    settings: Settings, old: RunPlan, tasks: Iterable[PlannedTask], judge: str | None
 ) -> tuple[JudgeSpec, ...]:
     if judge is None and not old.judges and any(task.task.judged for task in tasks):
         problem = f"is missing: run {old.id} has no judge."
@@ -333,7 +337,7 @@ def _judges(
         )
     from assay.app.suites import model_candidate
 
-    spec = model_candidate(workspace, judge)
+    spec = model_candidate(settings, judge)
     if spec.model is None:
         raise InputError("--judge", f"{judge!r} is not a model.")
     first = (
@@ -381,7 +385,7 @@ def _first_graded(
 
 
 def _held(
-    workspace: Workspace, summary: RunSummary, plan: RunPlan, tasks: Sequence[PlannedTask]
+    store: Store, summary: RunSummary, plan: RunPlan, tasks: Sequence[PlannedTask]
 ) -> Iterator[tuple[PlannedTask, int, Mapping[str, Response]]]:
     by_id = {task.task.id: task for task in tasks}
     names = [candidate.name for candidate in plan.candidates]
@@ -390,7 +394,7 @@ def _held(
             AnswerColumn(run=summary.id, candidate=name, k=k) for name in summary.candidates
         )
         place = None
-        while rows := workspace.archive.trials.answer_rows(columns, after=place, limit=_PORTION):
+        while rows := store.archive.trials.answer_rows(columns, after=place, limit=_PORTION):
             for row in rows:
                 planned_task = by_id.get(row.task.id)
                 if planned_task is not None and k in planned_task.trials:
@@ -425,13 +429,11 @@ def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:
     )
 
 
-def _matched(
-    workspace: Workspace, old: RunPlan, suite: Suite, notes: list[str]
-) -> Iterator[PlannedTask]:
+def _matched(store: Store, old: RunPlan, suite: Suite, notes: list[str]) -> Iterator[PlannedTask]:
     scored = {task.id: task for task in suite.tasks}
     asked = any(candidate.model is not None for candidate in old.candidates)
     left_out = []
-    for stored, _ in workspace.journal.tasks_of(old.id):
+    for stored, _ in store.journal.tasks_of(old.id):
         now = scored.get(stored.task.id)
         if now is None or now.weight == 0:
             left_out.append(stored.task.id)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from assay.domain.remaining_cost import CallsAhead, RoleAndModel
     from assay.domain.run import RunPlan
     from assay.domain.selection import CallTotals, RunSummary
+    from assay.store.opening import Store
 
 _ANSWERING = frozenset({Role.CANDIDATE, Role.USER})
 _UNFINISHED = frozenset(
@@ -40,7 +41,7 @@ def remaining_cost(
     to_come = sum(summary.trials.get(state, 0) for state in TO_COME)
     if plan.imported or not to_come or summary.state not in _UNFINISHED:
         return None
-    paid = paid_calls(workspace, summary.id)
+    paid = paid_calls(workspace.store, summary.id)
     answered = sum(calls.calls for calls in paid.values())
     costs = [calls.usd for calls in paid.values() if calls.usd is not None]
     if answered < CALLS_NEEDED or len(costs) < len(paid):
@@ -65,7 +66,7 @@ def remaining_cost(
 
 def calls_ahead(workspace: Workspace, plan: RunPlan) -> tuple[CallsAhead, ...]:
     """Return the predicted calls of all trials of a stored run, by role and model."""
-    tally = Tally(workspace)
+    tally = Tally(workspace.directory)
     for planned, count in workspace.journal.tasks_of(plan.id):
         whole = replace(planned, trials=range(1, count + 1))
         for alike in _trials_alike(plan, whole.trials):
@@ -79,7 +80,7 @@ def calls_left(workspace: Workspace, plan: RunPlan) -> tuple[CallsAhead, ...]:
     """Return the predicted calls that a stored run still needs, at the mean cost of its calls so
     far if there are enough.
     """
-    paid = paid_calls(workspace, plan.id)
+    paid = paid_calls(workspace.store, plan.id)
     enough = sum(calls.calls for calls in paid.values()) >= CALLS_NEEDED
     left = []
     for ahead in calls_ahead(workspace, plan):
@@ -95,10 +96,10 @@ def calls_left(workspace: Workspace, plan: RunPlan) -> tuple[CallsAhead, ...]:
     return tuple(left)
 
 
-def paid_calls(workspace: Workspace, run: RunId) -> dict[RoleAndModel, CallsPaid]:
+def paid_calls(store: Store, run: RunId) -> dict[RoleAndModel, CallsPaid]:
     """Return the number and cost of the run's answered calls by role and model."""
     by_key: dict[RoleAndModel, list[CallTotals]] = {}
-    for totals in workspace.archive.calls.totals(run):
+    for totals in store.archive.calls.totals(run):
         if totals.calls > totals.failed:
             by_key.setdefault((totals.role, totals.model), []).append(totals)
     return {key: _sum(each) for key, each in by_key.items()}

@@ -29,10 +29,12 @@ from assay.suites.scenarios import load_scenario, scenario_folder
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from assay.app.settings import Settings
     from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
     from assay.domain.identifiers import RunId, TrialKey
     from assay.domain.selection import AssessmentDetail, CallsOfTrial, RunSummary
+    from assay.store.opening import Store
 
 _AT_ONCE: Final = 20
 """Number of workspace reports in memory at a time; each takes up to a megabyte."""
@@ -101,7 +103,7 @@ def scenario_suite(
         whole = replace(
             whole, path=path, text=text, digest=digest([copy.digest for copy in copies])
         )
-    candidates = tuple(_candidate(workspace, agent) for agent in dict.fromkeys(agents))
+    candidates = tuple(_candidate(workspace.settings, agent) for agent in dict.fromkeys(agents))
     tasks = [task for each in loaded for task in each.tasks]
     if skip_warmup:
         tasks = [
@@ -118,14 +120,14 @@ def scenario_suite(
     return Suite(
         name=suite,
         candidates=candidates,
-        judges=_judges(workspace, tasks),
+        judges=_judges(workspace.settings, tasks),
         rubric=rubric,
         tasks=tuple(tasks),
         copy=whole,
     )
 
 
-def _judges(workspace: Workspace, tasks: Sequence[Task]) -> tuple[JudgeSpec, ...]:
+def _judges(settings: Settings, tasks: Sequence[Task]) -> tuple[JudgeSpec, ...]:
     """Return the judge that the scenarios share, with the model from the setting `judge` if they
     set no model.
     """
@@ -134,13 +136,13 @@ def _judges(workspace: Workspace, tasks: Sequence[Task]) -> tuple[JudgeSpec, ...
         if task.scenario is None or task.scenario.judge is None:
             continue
         options = task.scenario.judge.options
-        ref = options.get("model") or next(iter(workspace.settings.judge_refs), None)
+        ref = options.get("model") or next(iter(settings.judge_refs), None)
         if not isinstance(ref, str):
             remedy = "Write `model: provider/name` under `llm_judge`, or set `judge` in assay.yaml."
             raise InputError(
                 task.id, "is graded by `llm_judge`, which has no model.", remedy=remedy
             )
-        model = model_candidate(workspace, ref).model
+        model = model_candidate(settings, ref).model
         if model is None:
             continue
         name = PERSON if model.provider == PERSON else EVALUATORS
@@ -157,7 +159,7 @@ def _judges(workspace: Workspace, tasks: Sequence[Task]) -> tuple[JudgeSpec, ...
     return tuple(judge for _, judge in judges[:1])
 
 
-def _candidate(workspace: Workspace, agent: str) -> CandidateSpec:
+def _candidate(settings: Settings, agent: str) -> CandidateSpec:
     name, equals, target = agent.partition("=")
     if not equals or name_problem(name) or is_workspace_agent(agent):
         name, target = agent, agent
@@ -167,47 +169,47 @@ def _candidate(workspace: Workspace, agent: str) -> CandidateSpec:
             "--agent", f"is {agent!r}, {problem}", remedy="Give it a name: --agent 'NAME=cmd: …'"
         )
     if "/" in target and not is_workspace_agent(target):
-        return replace(model_candidate(workspace, target), name=name)
+        return replace(model_candidate(settings, target), name=name)
     return CandidateSpec(name=name, model=of_program(Agent(target=target)))
 
 
-def count_runs(workspace: Workspace, summaries: Sequence[RunSummary]) -> int:
+def count_runs(store: Store, summaries: Sequence[RunSummary]) -> int:
     """Count runs as agent harnesses do: each trial of an agent on a scenario counts as a run, and
     so does any other run.
     """
     return sum(
         sum(run.trials.values()) * len(run.candidates)
-        if not run.imported and _is_on_scenarios(workspace, run.id)
+        if not run.imported and _is_on_scenarios(store, run.id)
         else 1
         for run in summaries
     )
 
 
-def _is_on_scenarios(workspace: Workspace, run: RunId) -> bool:
-    planned, _ = next(workspace.journal.tasks_of(run), (None, 0))
+def _is_on_scenarios(store: Store, run: RunId) -> bool:
+    planned, _ = next(store.journal.tasks_of(run), (None, 0))
     return planned is not None and planned.task.scenario is not None
 
 
-def outcomes(workspace: Workspace, run: RunId) -> tuple[AgentTrialDocument, ...]:
+def outcomes(store: Store, run: RunId) -> tuple[AgentTrialDocument, ...]:
     """Return the outcome of each graded trial of a run, local or received, in the order of its
     assessments.
     """
     trials: list[AgentTrialDocument | None] = []
-    plan = workspace.journal.plan_of(run)
+    plan = store.journal.plan_of(run)
     received = plan.environment.get("agent_run")
     specialists = {candidate.name: specialist_of(candidate) for candidate in plan.candidates}
     received = received if isinstance(received, dict) else None
-    if received is None and not _is_on_scenarios(workspace, run):
+    if received is None and not _is_on_scenarios(store, run):
         return ()
-    keys = [row.key for row in decisions.assessments(workspace, Selection(runs=(run,)))]
-    by_trial = workspace.archive.calls.by_trial(run)
+    keys = [row.key for row in decisions.assessments(store, Selection(runs=(run,)))]
+    by_trial = store.archive.calls.by_trial(run)
     calls = {
         (calls.trial, calls.candidate): calls for calls in by_trial if calls.role is Role.CANDIDATE
     }
     for at in range(0, len(keys), _AT_ONCE):
         trials += [
             _outcome(detail, calls, received, specialists)
-            for detail in workspace.archive.assessments.as_stored(keys[at : at + _AT_ONCE])
+            for detail in store.archive.assessments.as_stored(keys[at : at + _AT_ONCE])
         ]
     return tuple(trial for trial in trials if trial is not None)
 

@@ -100,7 +100,7 @@ def look(
     text = _changed(where, changes) if changes else None
     suite = preflight.load(workspace, where, judge=judges, text=text)
     try:
-        options = preflight.options_for(workspace, suite, request)
+        options = preflight.options_for(workspace.settings, suite, request)
     except InputError as error:
         error.where = error.where or "--candidate"
         raise

@@ -101,13 +101,13 @@ def check(
     if not plain_name:
         raise InputError("name", f"is {name!r}, expected a name with at least one letter or digit.")
     where = Path(SAVED_IN) / f"{plain_name[:80]}.{suffix.lower()}"
-    wrong = problems(workspace, at or _relative_to_here(workspace, where), text=text)
+    wrong = problems(workspace, at or _relative_to_here(workspace.folder, where), text=text)
     return where, wrong or _refused_addresses(workspace, at or where, text)
 
 
 def suite_of(workspace: Workspace, where: Path, text: str) -> Suite:
     """Return the suite or set in a text without errors; a suite may lack a judge."""
-    place = _relative_to_here(workspace, where)
+    place = _relative_to_here(workspace.folder, where)
     try:
         return read_suite(workspace, place, text=text)
     except SuiteErrors:
@@ -157,7 +157,7 @@ def save(
     where, wrong = check(workspace, name, text)
     if not wrong and title is not None and title != where.stem:
         text = _titled(text, title)
-        wrong = problems(workspace, _relative_to_here(workspace, where), text=text)
+        wrong = problems(workspace, _relative_to_here(workspace.folder, where), text=text)
     if wrong:
         raise SuiteErrors(wrong)
     root = workspace.folder.resolve()
@@ -218,9 +218,9 @@ def is_editable(suite: Suite) -> bool:
         return False
 
 
-def save_table(workspace: Workspace, table: Path) -> None:
+def save_table(folder: Path, table: Path) -> None:
     """Copy a table to the folder of suites; raises `Refused` if a different file has this name."""
-    target = workspace.folder.resolve() / SAVED_IN / table.name
+    target = folder.resolve() / SAVED_IN / table.name
     target.parent.mkdir(exist_ok=True)
     if target.is_symlink() or (target.exists() and target.read_bytes() != table.read_bytes()):
         raise Refused(
@@ -278,18 +278,18 @@ def suite_place(workspace: Workspace, path: str) -> Path:
     """Return the path of a suite or set file named by a browser; raises `UnknownName` for a path
     outside the folder.
     """
-    whole = visible_file(workspace, path, SUFFIXES)
+    whole = visible_file(workspace.folder, path, SUFFIXES)
     if whole is None:
         remedy = "Suites must be in the folder where `assay serve` was started."
         raise UnknownName("suite", path, suite_files(workspace), remedy=remedy)
-    return _relative_to_here(workspace, whole.relative_to(workspace.folder.resolve()))
+    return _relative_to_here(workspace.folder, whole.relative_to(workspace.folder.resolve()))
 
 
-def visible_file(workspace: Workspace, path: str, suffixes: tuple[str, ...]) -> Path | None:
+def visible_file(folder: Path, path: str, suffixes: tuple[str, ...]) -> Path | None:
     """Return the absolute path of a file named by a browser; None if it is hidden, outside the
     folder or of another type.
     """
-    root = workspace.folder.resolve()
+    root = folder.resolve()
     try:
         whole = (root / path).resolve()
         inside = whole.is_relative_to(root) and not Path(path).is_absolute() and whole.is_file()
@@ -299,11 +299,11 @@ def visible_file(workspace: Workspace, path: str, suffixes: tuple[str, ...]) -> 
     return whole if inside and not hidden and whole.suffix.lower() in suffixes else None
 
 
-def _relative_to_here(workspace: Workspace, path: Path) -> Path:
+def _relative_to_here(folder: Path, path: Path) -> Path:
     """Return the path relative to the current directory, which may differ from the folder of the
     server.
     """
-    root = workspace.folder.resolve()
+    root = folder.resolve()
     return path if root == Path.cwd() else root / path
 
 

@@ -20,7 +20,6 @@ from assay.specialists.templates import TEMPLATES, find_template, most_enriched,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.app.workspace import Workspace
     from assay.domain.specialists import SpecialistTemplate
     from assay.domain.suite import CandidateSpec, Suite
 
@@ -29,7 +28,7 @@ _VENDORS = {"claude": "anthropic", "gpt": "openai"}
 
 
 def specialist_template(
-    workspace: Workspace, wanted: str, *, enriched: bool = True
+    folder: Path, wanted: str, *, enriched: bool = True
 ) -> tuple[SpecialistTemplate, Path]:
     """Return a template and its file, by its path or by `@org/name[@version]` in the project's
     folder `templates`.
@@ -38,7 +37,7 @@ def specialist_template(
     invalid.
     """
     is_file = wanted.endswith(".json5") or Path(wanted).is_file()
-    path = Path(wanted) if is_file else find_template(wanted, workspace.folder / TEMPLATES)
+    path = Path(wanted) if is_file else find_template(wanted, folder / TEMPLATES)
     path = most_enriched(path) if enriched else path
     return read_template(path), path
 

@@ -106,7 +106,7 @@ def chosen_model(workspace: Workspace, provider: str | None, model: str | None) 
                 remedy="Give a model with --model.",
             )
         model = MODELS[provider]
-    spec = model_candidate(workspace, f"{provider}/{model}" if provider else model).model
+    spec = model_candidate(workspace.settings, f"{provider}/{model}" if provider else model).model
     if spec is None:
         raise InputError("--model", f"{model!r} is not a model.", remedy="Write provider/name.")
     if problems := workspace.directory.problems([], judges=[spec]):
@@ -131,7 +131,7 @@ def enrich(
     beyond it fail. Raises `InputError` for an invalid template or model, and `Interrupted` if it
     was stopped; paid replies are then kept for a day.
     """
-    template, path = specialist_template(workspace, wanted, enriched=False)
+    template, path = specialist_template(workspace.folder, wanted, enriched=False)
     _, text = read_json5(path)
     documentation = [dict(each) for each in template.documentation]
     if not is_editable(text):
@@ -151,7 +151,7 @@ def enrich(
     )
     paid.read()
     calls = PaidCalls(workspace=workspace, paid=paid, cap_usd=budget_usd)
-    tally = Tally(workspace)
+    tally = Tally(workspace.directory)
     tally.add(
         enrichment_request(spec, template, "", "x" * LONGEST_TEXT),
         times=len(documentation) - len(kept),

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from assay.app.runs.scenario_runs import AgentTrialDocument
-    from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
     from assay.domain.run_choice import RunDifference
     from assay.domain.selection import RunSummary
     from assay.domain.specialists import SpecialistTemplate
     from assay.domain.suite import CandidateSpec
+    from assay.store.opening import Store
 
 OVERRIDE: Final = "overall"
 """Name of the grade that stands for all evaluators if a person gave a run on a server another
@@ -55,11 +55,11 @@ def waiting_in(summaries: Iterable[RunSummary]) -> int:
     )
 
 
-def runs_that_count(workspace: Workspace, selection: Selection) -> list[Section]:
+def runs_that_count(store: Store, selection: Selection) -> list[Section]:
     """Return runs as a snapshot lists them: one for each graded trial of an agent whose grade
     counts.
     """
-    columns = workspace.archive.scores.columns(selection)
+    columns = store.archive.scores.columns(selection)
     own = {shown: name for name, shown in columns.kept_apart}
     names = [
         own.get(columns.candidates[code], columns.candidates[code])
@@ -69,10 +69,10 @@ def runs_that_count(workspace: Workspace, selection: Selection) -> list[Section]
         zip(zip(columns.trial.tolist(), names, strict=True), columns.unseen.tolist(), strict=True)
     )
     runs = []
-    for summary in reversed(workspace.archive.runs.matching(selection)):
-        plan = workspace.journal.plan_of(summary.id)
+    for summary in reversed(store.archive.runs.matching(selection)):
+        plan = store.journal.plan_of(summary.id)
         specs = {spec.name: spec for spec in plan.candidates}
-        for trial in outcomes(workspace, summary.id):
+        for trial in outcomes(store, summary.id):
             # Trials of a run that another one graded again have a score, but do not count.
             if (
                 trial.score is not None
@@ -83,7 +83,7 @@ def runs_that_count(workspace: Workspace, selection: Selection) -> list[Section]
     return runs
 
 
-def differences_in(workspace: Workspace, batch_id: str) -> tuple[RunDifference, ...]:
+def differences_in(store: Store, batch_id: str) -> tuple[RunDifference, ...]:
     """Return the differences between the runs of a batch that worked on the same scenario and tier.
 
     A snapshot compares scenario by scenario, so runs of different scenarios may have different
@@ -92,18 +92,18 @@ def differences_in(workspace: Workspace, batch_id: str) -> tuple[RunDifference, 
     """
     by_task: dict[tuple[str, str], list[RunId]] = {}
     criteria: dict[str, None] = {}
-    for summary in workspace.archive.runs.matching(Selection(batch_ids=(batch_id,))):
-        rubric = workspace.journal.plan_of(summary.id).rubric
+    for summary in store.archive.runs.matching(Selection(batch_ids=(batch_id,))):
+        rubric = store.journal.plan_of(summary.id).rubric
         if [criterion.name for criterion in rubric.criteria] == [OVERRIDE]:
             continue
-        for planned, _ in workspace.journal.tasks_of(summary.id):
+        for planned, _ in store.journal.tasks_of(summary.id):
             by_task.setdefault((summary.suite, planned.task.id), []).append(summary.id)
             if planned.task.scenario is not None:
                 criteria.update(
                     (criterion.name, None)
                     for criterion in scenario_rubric(planned.task.scenario).criteria
                 )
-    return task_by_task_differences(workspace, by_task, criteria=tuple(criteria))
+    return task_by_task_differences(store, by_task, criteria=tuple(criteria))
 
 
 def _run(
@@ -260,7 +260,7 @@ def evidence_of(
 
 
 def validity_of(
-    workspace: Workspace,
+    store: Store,
     runs: Sequence[Section],
     template: SpecialistTemplate,
     ids: Sequence[RunSummary],
@@ -268,9 +268,9 @@ def validity_of(
     now: str,
 ) -> Section:
     """Return for which template, suites, models and judges a snapshot is valid, and until when."""
-    calibration_status, suites, judges = CalibrationStatus(workspace), {}, {}
+    calibration_status, suites, judges = CalibrationStatus(store), {}, {}
     for summary in ids:
-        plan = workspace.journal.plan_of(summary.id)
+        plan = store.journal.plan_of(summary.id)
         suites[plan.suite, plan.copy.digest] = {"name": plan.suite, "digest": plan.copy.digest}
         calibrations = calibration_status.judges_of(summary.id)
         for judge in plan.judges:

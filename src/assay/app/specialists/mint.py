@@ -33,6 +33,8 @@ from assay.specialists.snapshots import LARGEST_SNAPSHOT, laid_out, numbered, re
 from assay.specialists.templates import read_limited
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from assay.app.workspace import Workspace
     from assay.domain.observations import MintRequested
     from assay.domain.specialists import SpecialistTemplate
@@ -89,9 +91,9 @@ def mint(
     batch = Selection(batch_ids=(request.batch_id,))
     summaries = workspace.archive.runs.matching(batch)
     waiting = waiting_in(summaries)
-    if not waiting and (done := minted_before(workspace, request)) is not None:
+    if not waiting and (done := minted_before(workspace.folder, request)) is not None:
         return done
-    template, key = _parts(workspace, request)
+    template, key = _parts(workspace.folder, request)
     known: Section = {
         "batch_id": request.batch_id,
         "specialist": template.name,
@@ -101,7 +103,7 @@ def mint(
         return MintDocument(state=WAITING, waiting=waiting, **known)
     # before the runs are read, so that a later removal is no contradiction
     now = workspace.clock.now()
-    runs = runs_that_count(workspace, batch)
+    runs = runs_that_count(workspace.store, batch)
     if not runs:
         remedy = (
             "`assay show` lists its trials; a snapshot needs graded trials of agents on scenarios."
@@ -111,7 +113,7 @@ def mint(
             "has no trial of an agent with a grade that counts.",
             remedy=remedy,
         )
-    if differing := differences_in(workspace, request.batch_id):
+    if differing := differences_in(workspace.store, request.batch_id):
         problem = (
             f"has runs that differ in {in_words(differing)}. "
             "Their scores do not measure the same thing, so a snapshot cannot compare them."
@@ -121,7 +123,7 @@ def mint(
     if request.require_vetted:
         require_vetted(workspace, batch)
     benchmarks, verdict = benchmarks_of(runs, template.name, template.version)
-    validity = validity_of(workspace, runs, template, summaries, now=now)
+    validity = validity_of(workspace.store, runs, template, summaries, now=now)
     evidence = evidence_of(
         benchmarks, verdict, template, summaries, validity["valid_for"]["judges"]
     )
@@ -140,7 +142,7 @@ def mint(
     evidence["shows"] += [
         f"{wording.capitalise(line)}." for line in wording.how_reviewed(protocols, signs)
     ]
-    removed = removed_runs(workspace, request.batch_id) if source is None else source.removed
+    removed = removed_runs(workspace.store, request.batch_id) if source is None else source.removed
     evidence["removed_runs"] = removed
     evidence["does_not_show"] += [] if removed is None else gaps_of(removed)
     if source is not None:
@@ -183,14 +185,12 @@ def mint(
     return MintDocument(state=MINTED, path=str(path), **known)
 
 
-def minted_before(workspace: Workspace, request: MintRequested) -> MintDocument | None:
+def minted_before(folder: Path, request: MintRequested) -> MintDocument | None:
     """Return the outcome of a recorded request if an intact snapshot in its output folder was
     written for it, otherwise None.
     """
     for path in (
-        sorted((workspace.folder / request.output).glob("*/*/snapshot-*.json5"))
-        if request.token
-        else ()
+        sorted((folder / request.output).glob("*/*/snapshot-*.json5")) if request.token else ()
     ):
         try:
             if request.token.encode() not in read_limited(path, LARGEST_SNAPSHOT):
@@ -213,36 +213,34 @@ def minted_before(workspace: Workspace, request: MintRequested) -> MintDocument 
     return None
 
 
-def template_of(workspace: Workspace, request: MintRequested) -> SpecialistTemplate:
+def template_of(folder: Path, request: MintRequested) -> SpecialistTemplate:
     """Return the template of a request; raises `InputError` if it is missing or invalid."""
-    return _parts(workspace, request)[0]
+    return _parts(folder, request)[0]
 
 
-def prepared(workspace: Workspace, request: MintRequested) -> MintRequested:
+def prepared(folder: Path, request: MintRequested) -> MintRequested:
     """Return a request with paths that stay valid if the project is moved; raises `InputError` for
     a wrong template or key.
     """
-    root = workspace.folder.resolve()
+    root = folder.resolve()
 
     def stored(path: str) -> str:
         whole = (root / path).resolve()
         return str(whole.relative_to(root) if whole.is_relative_to(root) else whole)
 
-    template = stored(str(specialist_template(workspace, request.template, enriched=False)[1]))
+    template = stored(str(specialist_template(folder, request.template, enriched=False)[1]))
     request = replace(
         request,
         template=template,
         output=stored(request.output),
         key=request.key and stored(request.key),
     )
-    _parts(workspace, request)
+    _parts(folder, request)
     return request
 
 
-def _parts(
-    workspace: Workspace, request: MintRequested
-) -> tuple[SpecialistTemplate, SigningKey | None]:
+def _parts(folder: Path, request: MintRequested) -> tuple[SpecialistTemplate, SigningKey | None]:
     template, _ = specialist_template(
-        workspace, str(workspace.folder / request.template), enriched=request.enriched
+        folder, str(folder / request.template), enriched=request.enriched
     )
-    return template, None if request.key is None else SigningKey(workspace.folder / request.key)
+    return template, None if request.key is None else SigningKey(folder / request.key)

@@ -113,7 +113,7 @@ def specialists(workspace: Workspace) -> SpecialistsDocument:
         root / "snapshots",
         *(root / mint.output for _, mint in with_body(notes, MintRequested)),
     }
-    remote = remote_mints(workspace)
+    remote = remote_mints(workspace.settings)
     folders |= {root / mint.request.output for mint in remote}
     folders |= {
         Path(root / end.path).parents[2]
@@ -147,7 +147,7 @@ def specialists(workspace: Workspace) -> SpecialistsDocument:
                     template=mint.template,
                     waiting=waiting_in(archive.matching(Selection(batch_ids=(mint.batch_id,)))),
                 )
-                for mint in open_mints(workspace)
+                for mint in open_mints(workspace.store)
             ),
             *(
                 WaitingMintDocument(

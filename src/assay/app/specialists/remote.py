@@ -36,6 +36,7 @@ from assay.exchange.readers.agent_runs import NAME
 from assay.providers.session import Address, HttpSession
 
 if TYPE_CHECKING:
+    from assay.app.settings import Settings
     from assay.domain.observations import MintRequested
     from assay.specialists.comparison import Section
 
@@ -81,11 +82,11 @@ def mint_from_server(workspace: Workspace, request: MintRequested, server: str) 
     The runs are imported into a temporary store, so that exactly the rules of local runs apply to
     them.
     """
-    if (done := minted_before(workspace, request)) is not None:
+    if (done := minted_before(workspace.folder, request)) is not None:
         return done
-    rows, waiting, removed = asyncio.run(_read(workspace, server, request.batch_id))
+    rows, waiting, removed = asyncio.run(_read(workspace.settings, server, request.batch_id))
     if waiting:
-        own = template_of(workspace, request)
+        own = template_of(workspace.folder, request)
         batch_id, name, version = request.batch_id, own.name, own.version
         return MintDocument(
             state=WAITING,
@@ -115,7 +116,7 @@ def mint_from_server(workspace: Workspace, request: MintRequested, server: str) 
 
 
 async def _read(
-    workspace: Workspace, server: str, batch_id: str
+    settings: Settings, server: str, batch_id: str
 ) -> tuple[list[Section], int, Section | None]:
     """Return the graded runs of a batch as `POST /api/runs` receives them, and the number of
     pending grades and open runs.
@@ -123,14 +124,12 @@ async def _read(
     The third part is the section `removed_runs`, or None if the server does not send it.
     """
     session = HttpSession(timeout_s=30)
-    token = workspace.settings.values["server_token"]
+    token = settings.values["server_token"]
     headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     async def get(path: str) -> Section:
         url = URL(f"{server}/api/{path}?limit={_MOST}", encoded=True)
-        address = Address(
-            url, headers, None, url.authority, bool(workspace.settings.values["local_only"])
-        )
+        address = Address(url, headers, None, url.authority, bool(settings.values["local_only"]))
         try:
             answer = await session.send("GET", address, b"")
             document = js.parse_json(answer.body) if answer.status == 200 else None

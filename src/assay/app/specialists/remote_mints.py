@@ -20,7 +20,7 @@ from assay.specialists.templates import read_limited
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from assay.app.workspace import Workspace
+    from assay.app.settings import Settings
 
 _LOG: Final = logging.getLogger("assay")
 _LARGEST: Final = 100_000
@@ -37,24 +37,24 @@ class RemoteMint:
     waiting: int
 
 
-def record(workspace: Workspace, mint: RemoteMint) -> None:
+def record(settings: Settings, mint: RemoteMint) -> None:
     """Write a recorded mint, or replace it if one with the same token exists."""
-    path = _file(workspace, mint.request.token)
+    path = _file(settings, mint.request.token)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, f"{json.dumps(asdict(mint), indent=2)}\n")
 
 
-def forget(workspace: Workspace, token: str) -> None:
+def forget(settings: Settings, token: str) -> None:
     """Remove a recorded mint that was carried out."""
-    _file(workspace, token).unlink(missing_ok=True)
+    _file(settings, token).unlink(missing_ok=True)
 
 
-def remote_mints(workspace: Workspace) -> tuple[RemoteMint, ...]:
+def remote_mints(settings: Settings) -> tuple[RemoteMint, ...]:
     """Return the recorded mints, oldest first; a file that is none is named in the log and left
     out.
     """
     recorded = []
-    for path in _folder(workspace).glob("*.json"):
+    for path in _folder(settings).glob("*.json"):
         try:
             mint = _read(json.loads(read_limited(path, _LARGEST)))
             if mint.request.token != path.stem:
@@ -94,9 +94,9 @@ def _read(stored: Any) -> RemoteMint:
     )
 
 
-def _folder(workspace: Workspace) -> Path:
-    return workspace.settings.folder / ".assay" / "remote-mints"
+def _folder(settings: Settings) -> Path:
+    return settings.folder / ".assay" / "remote-mints"
 
 
-def _file(workspace: Workspace, token: str) -> Path:
-    return _folder(workspace) / f"{token}.json"
+def _file(settings: Settings, token: str) -> Path:
+    return _folder(settings) / f"{token}.json"

@@ -18,17 +18,17 @@ from assay.report.wording.numbers import count, number
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.app.workspace import Workspace
     from assay.domain.run_removal import RunEvent
     from assay.specialists.comparison import Section
+    from assay.store.opening import Store
 
 _NAMED: Final = 3
 """Maximum number of runs that a sentence names."""
 
 
-def removed_runs(workspace: Workspace, batch_id: str) -> Section:
+def removed_runs(store: Store, batch_id: str) -> Section:
     """Return the section `removed_runs`: the deleted, archived and replaced runs of a batch."""
-    return counted([_removed(workspace, event) for event in of_batch(workspace, batch_id)])
+    return counted([_removed(store, event) for event in of_batch(store, batch_id)])
 
 
 def counted(runs: Sequence[Section]) -> Section:
@@ -93,7 +93,7 @@ def unstated(stated: Section, events: Sequence[RunEvent], minted: str, *, names:
     return problems
 
 
-def _removed(workspace: Workspace, event: RunEvent) -> Section:
+def _removed(store: Store, event: RunEvent) -> Section:
     archived = event.verb == "archive"
     return {
         "run_id": event.run_id,
@@ -102,9 +102,7 @@ def _removed(workspace: Workspace, event: RunEvent) -> Section:
         "by": event.reviewer or None,
         "reason": event.reason or None,
         "replaced_by": event.replaced_by,
-        "results": runs_that_count(workspace, Selection(runs=(event.run_id,)))
-        if archived
-        else None,
+        "results": runs_that_count(store, Selection(runs=(event.run_id,))) if archived else None,
     }
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.run_removal import RunEvent
     from assay.specialists.comparison import Section
+    from assay.store.opening import Store
 
 PASSED, FAILED, NOT_CHECKED = "passed", "failed", "not_checked"
 
@@ -90,7 +91,7 @@ def verify(
     if problems:
         checks = [("content", FAILED, " ".join(problems[:5]))]
     else:
-        sha256, stored = snapshot["integrity"]["sha256"], _stored_batch(workspace, snapshot)
+        sha256, stored = snapshot["integrity"]["sha256"], _stored_batch(workspace.store, snapshot)
         checks = [
             (
                 "content",
@@ -245,23 +246,21 @@ class _StoredBatch:
     removed: Section
 
 
-def _stored_batch(workspace: Workspace, snapshot: Section) -> _StoredBatch | str:
+def _stored_batch(store: Store, snapshot: Section) -> _StoredBatch | str:
     """Return the batch of a snapshot, or the reason why this store cannot confirm or contradict
     it.
     """
     batch = snapshot["snapshot_metadata"]["batch_id"]
     try:
-        runs = {
-            run["run_id"]: run for run in runs_that_count(workspace, Selection(batch_ids=(batch,)))
-        }
+        runs = {run["run_id"]: run for run in runs_that_count(store, Selection(batch_ids=(batch,)))}
     except UnknownName:
         return f"This store has no batch {batch}"
-    removals = of_batch(workspace, batch)
+    removals = of_batch(store, batch)
     listed = [run["run_id"] for run in snapshot["benchmarks"]["runs"]]
     if not any(name in runs or removal_of(removals, name) for name in listed):
         # two projects may name a batch alike
         return f"The batch {batch} in this store has none of the listed runs"
-    return _StoredBatch(runs=runs, removals=removals, removed=removed_runs(workspace, batch))
+    return _StoredBatch(runs=runs, removals=removals, removed=removed_runs(store, batch))
 
 
 def _runs(snapshot: Section, stored: _StoredBatch | str) -> tuple[str, str, str]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
+    from assay.store.opening import Store
 
 _LOG: Final = logging.getLogger("assay")
 
@@ -41,7 +42,7 @@ def mint_or_wait(workspace: Workspace, request: MintRequested) -> MintDocument:
     in a file, and `assay mint --pending` carries it out, because its decisions are made on that
     server.
     """
-    request = prepared(workspace, request)
+    request = prepared(workspace.folder, request)
     try:
         result = mint(workspace, request)
     except UnknownName:
@@ -50,7 +51,7 @@ def mint_or_wait(workspace: Workspace, request: MintRequested) -> MintDocument:
             raise
         return _from_server_or_wait(workspace, request, server)
     if result.state == WAITING and request not in [
-        replace(each, token="") for each in open_mints(workspace)
+        replace(each, token="") for each in open_mints(workspace.store)
     ]:
         request = replace(request, token=secrets.token_hex(8))
         _note(workspace, request.batch_id, "mint", request)
@@ -62,22 +63,22 @@ def _from_server_or_wait(workspace: Workspace, request: MintRequested, server: s
     if result.state == WAITING:
         same = (
             each
-            for each in remote_mints(workspace)
+            for each in remote_mints(workspace.settings)
             if each.server == server and replace(each.request, token="") == request
         )
         known = next(same, None)
         recorded = replace(request, token=secrets.token_hex(8)) if known is None else known.request
-        record(workspace, RemoteMint(request=recorded, server=server, waiting=result.waiting))
+        record(
+            workspace.settings, RemoteMint(request=recorded, server=server, waiting=result.waiting)
+        )
     return result
 
 
-def open_mints(
-    workspace: Workspace, runs: Collection[RunId] | None = None
-) -> tuple[MintRequested, ...]:
+def open_mints(store: Store, runs: Collection[RunId] | None = None) -> tuple[MintRequested, ...]:
     """Return the recorded mints that have not been carried out, for all runs or only for these,
     oldest first.
     """
-    read = workspace.observations.read
+    read = store.observations.read
     kinds = (ObservationKind.MINT,)
     notes = (
         read(kinds=kinds)
@@ -109,7 +110,7 @@ def mint_recorded(
     results = []
     try:
         with locked(workspace.settings.folder / ".assay"):
-            for request in open_mints(workspace, runs):
+            for request in open_mints(workspace.store, runs):
                 try:
                     result = mint(workspace, request)
                 except AssayError as error:
@@ -122,7 +123,7 @@ def mint_recorded(
                     _note(workspace, request.batch_id, "minted", end)
             results += [
                 _remote(workspace, recorded)
-                for recorded in (remote_mints(workspace) if runs is None else ())
+                for recorded in (remote_mints(workspace.settings) if runs is None else ())
             ]
     except FolderBusy as error:
         raise Refused(
@@ -149,9 +150,9 @@ def _remote(workspace: Workspace, recorded: RemoteMint) -> MintDocument:
             state=WAITING, batch_id=request.batch_id, problem=str(error), server=server
         )
     if result.state == WAITING:
-        record(workspace, replace(recorded, waiting=result.waiting))
+        record(workspace.settings, replace(recorded, waiting=result.waiting))
     else:
-        forget(workspace, request.token)
+        forget(workspace.settings, request.token)
     return result
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.app.workspace import Workspace
+    from assay.store.opening import Store
 
 _LATEST: Final = "latest:"
 _BETWEEN_SIDES: Final = frozenset(
@@ -61,8 +62,8 @@ def gate_baseline(
     compare, for a run on both sides, without a margin, or if the sides differ in scorer, rubric,
     judge or tasks and `selection.pool_anyway` is False.
     """
-    new = _new_runs(workspace, selection, candidate, baseline)
-    old = _baseline_runs(workspace, baseline, new, candidate)
+    new = _new_runs(workspace.store, selection, candidate, baseline)
+    old = _baseline_runs(workspace.store, baseline, new, candidate)
     if shared := sorted({run.id for run in new} & {run.id for run in old}):
         raise InputError(
             "--baseline",
@@ -70,7 +71,7 @@ def gate_baseline(
             remedy="Choose another run, or use --run.",
         )
     old_ids, new_ids = (tuple(run.id for run in runs) for runs in (old, new))
-    differing = refuse_baseline(workspace, selection, old_ids, new_ids)
+    differing = refuse_baseline(workspace.store, selection, old_ids, new_ids)
     after, new_basis = _side(workspace, replace(selection, runs=new_ids), candidate)
     candidate = after.mark
     label = f"{candidate} in {few_names([*old_ids], shown=1)}"
@@ -94,7 +95,7 @@ def gate_baseline(
     )
     contrast = results.ComparisonResult(
         comparison=comparison,
-        verdict=results.verdict_of(workspace, comparison, basis.read),
+        verdict=results.verdict_of(workspace.store, comparison, basis.read),
         basis=basis,
         diagnostics=None,
         still_open=basis.still_open,
@@ -105,16 +106,16 @@ def gate_baseline(
 
 
 def _new_runs(
-    workspace: Workspace, selection: Selection, candidate: str, baseline: str
+    store: Store, selection: Selection, candidate: str, baseline: str
 ) -> Sequence[RunSummary]:
     """Return the runs to test: the named runs, otherwise the candidate's newest run outside the
     baseline.
     """
     wanted = Selection(runs=selection.runs, suites=selection.suites, batch_ids=selection.batch_ids)
-    runs = workspace.archive.runs.matching(wanted)
+    runs = store.archive.runs.matching(wanted)
     if selection.runs:
         return runs
-    old = () if baseline.startswith(_LATEST) else {run.id for run in _named(workspace, baseline)}
+    old = () if baseline.startswith(_LATEST) else {run.id for run in _named(store, baseline)}
     newest = next((run for run in runs if run.id not in old and _has(run, candidate)), None)
     if newest is None:
         known = {name: None for run in runs for name in run.candidates}
@@ -125,13 +126,13 @@ def _new_runs(
 
 
 def _baseline_runs(
-    workspace: Workspace, baseline: str, new: Sequence[RunSummary], candidate: str
+    store: Store, baseline: str, new: Sequence[RunSummary], candidate: str
 ) -> Sequence[RunSummary]:
     if not baseline.startswith(_LATEST):
-        return _named(workspace, baseline)
+        return _named(store, baseline)
     batch = baseline.removeprefix(_LATEST)
     suites, tested = {run.suite for run in new}, {run.id for run in new}
-    for run in workspace.archive.runs.matching(Selection(batch_ids=(batch,))):
+    for run in store.archive.runs.matching(Selection(batch_ids=(batch,))):
         if (
             run.suite in suites
             and run.id not in tested
@@ -148,12 +149,12 @@ def _baseline_runs(
     )
 
 
-def _named(workspace: Workspace, baseline: str) -> Sequence[RunSummary]:
+def _named(store: Store, baseline: str) -> Sequence[RunSummary]:
     try:
-        return workspace.archive.runs.matching(Selection(runs=(baseline,)))
+        return store.archive.runs.matching(Selection(runs=(baseline,)))
     except UnknownName as error:
         try:
-            return workspace.archive.runs.matching(Selection(batch_ids=(baseline,)))
+            return store.archive.runs.matching(Selection(batch_ids=(baseline,)))
         except UnknownName as no_batch:
             near = (*error.near, *no_batch.near)
             raise UnknownName(
@@ -171,7 +172,7 @@ def _side(
     columns = workspace.archive.scores.columns(selection)
     name = results.candidate_named(candidate, workspace.archive.scores.candidates(selection))
     return side_of(columns, name, mark or name), basis_from(
-        workspace, choose(workspace, selection), columns
+        workspace, choose(workspace.store, selection), columns
     )
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from assay.domain.run_choice import ChosenRuns
     from assay.domain.selection import Excluded, Selection
     from assay.statistics.table import ScoreTable
+    from assay.store.opening import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,7 @@ def basis_of(
 
     `pooled` is False if the caller contrasts the runs, so that they may differ.
     """
-    chosen = choose(workspace, selection)
+    chosen = choose(workspace.store, selection)
     return basis_from(
         workspace, chosen, workspace.archive.scores.columns(chosen.selection), pooled=pooled
     )
@@ -111,20 +112,20 @@ def basis_from(
     workspace: Workspace, chosen: ChosenRuns, columns: ScoreColumns, *, pooled: bool = True
 ) -> Basis:
     selection = chosen.selection
-    differing = refuse_different(workspace, selection, columns.runs) if pooled else ()
+    differing = refuse_different(workspace.store, selection, columns.runs) if pooled else ()
     rules = shared_settings(workspace, columns.runs, selection.criteria)
     by_run = workspace.archive.scores.counted_by_run(selection) if len(columns.runs) > 1 else None
     read = runs_read(
         chosen, columns.runs, len(np.unique(columns.trial)), by_run=by_run, differences=differing
     )
-    warnings = (*about_runs(read), *cautions(columns), *regraded(workspace, selection))
+    warnings = (*about_runs(read), *cautions(columns), *regraded(workspace.store, selection))
     return Basis(
         chosen=chosen,
         read=read,
         table=score_table(columns),
         runs=columns.runs,
         excluded=workspace.archive.scores.excluded(selection),
-        cautions=(*warnings, *rules.cautions, *uncalibrated(workspace, columns)),
+        cautions=(*warnings, *rules.cautions, *uncalibrated(workspace.store, columns)),
         margin=rules.margin,
         running=workspace.archive.runs.totals(selection).going_on,
         looks=rules.looks,
@@ -152,9 +153,9 @@ def about_runs(read: RunsRead) -> tuple[Caution, ...]:
     return tuple(Caution(code=code, text=text) for code, text in texts.items() if text)
 
 
-def regraded(workspace: Workspace, selection: Selection) -> tuple[Caution, ...]:
+def regraded(store: Store, selection: Selection) -> tuple[Caution, ...]:
     """Return a warning for each selected run whose grades are replaced by a selected regrade."""
-    runs = workspace.archive.scores.replaced(selection)
+    runs = store.archive.scores.replaced(selection)
     return tuple(Caution(code="regraded", text=wording.regraded(replaced)) for replaced in runs)
 
 

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from assay.statistics.comparisons import Comparison
     from assay.statistics.reports import Report
     from assay.statistics.warnings import Caution
+    from assay.store.opening import Store
 
 SCORES_KEPT: Final = 1_000_000
 """Maximum number of scores in all cached selections; a million scores take about 40 MB."""
@@ -199,7 +200,7 @@ class LiveReports:
         Raises `UnknownName` for an unknown run or candidate, and `InputError` for a candidate
         against itself, an invalid margin or runs that may not be pooled.
         """
-        chosen = choose(self._workspace, selection, pair.a, pair.b)
+        chosen = choose(self._workspace.store, selection, pair.a, pair.b)
         kept = self._at(chosen.selection)
         with kept.lock:
             overview = kept.overview(chosen, pair)
@@ -212,7 +213,7 @@ class LiveReports:
         """Return a selection's details; reads them again if that is quick or the cached details are
         old.
         """
-        chosen = choose(self._workspace, selection, pair.a, pair.b)
+        chosen = choose(self._workspace.store, selection, pair.a, pair.b)
         return self._at(chosen.selection).behind(chosen, pair)
 
     def _at(self, selection: Selection) -> _Kept:
@@ -374,7 +375,9 @@ class _Kept:
         # achieved.
         signs = self._attention.now(cells.runs)
         return replace(
-            known, protocols=with_achieved(self._workspace, known.protocols), attention=signs
+            known,
+            protocols=with_achieved(self._workspace.decisions, known.protocols),
+            attention=signs,
         )
 
     def _overview(
@@ -422,12 +425,14 @@ class _Kept:
         warnings = (
             *basis_.about_runs(read),
             *cells.cautions,
-            *basis_.regraded(self._workspace, self._selection),
+            *basis_.regraded(self._workspace.store, self._selection),
             *cautions,
             *report.ranking.warnings,
             *(contrast.warnings if contrast else ()),
         )
-        verdict = None if contrast is None else results.verdict_of(self._workspace, contrast, read)
+        verdict = (
+            None if contrast is None else results.verdict_of(self._workspace.store, contrast, read)
+        )
         return StatisticsOverview(
             selection=self._selection,
             runs=cells.runs,
@@ -452,7 +457,7 @@ class _Kept:
             tasks=cells.tasks,
             protocols=rules.protocols,
             newest=cells.newest,
-            rates=rates_of(self._workspace, self._selection),
+            rates=rates_of(self._workspace.store, self._selection),
             attention=Attention(),
         )
 
@@ -599,8 +604,8 @@ class _Kept:
         state = (cells.arrivals, self._measured())
         if self._rules is None or self._rules[0] != state:
             rules = basis_.shared_settings(self._workspace, cells.runs, self._selection.criteria)
-            stamped = uncalibrated_judges(self._workspace, cells.runs, cells.graded_by)
-            differing = refuse_different(self._workspace, self._selection, cells.runs)
+            stamped = uncalibrated_judges(self._workspace.store, cells.runs, cells.graded_by)
+            differing = refuse_different(self._workspace.store, self._selection, cells.runs)
             self._rules = (state, rules, (*rules.cautions, *stamped), differing)
         return cells, *self._rules[1:]
 
@@ -639,7 +644,7 @@ def _trial_name(keys: Ints, code: int) -> str:
 
 
 def trials_behind(
-    workspace: Workspace,
+    store: Store,
     selection: Selection,
     *,
     candidate: str | None = None,
@@ -650,15 +655,15 @@ def trials_behind(
     """Return a page of trials with counted scores, filtered by candidate and trial number; True if
     more trials follow.
     """
-    trials = workspace.archive.trials.matching(selection, candidate=candidate, number=number)
+    trials = store.archive.trials.matching(selection, candidate=candidate, number=number)
     rows = list(islice(trials, start, start + limit + 1))
     shown = rows[:limit]
     keys: tuple[TrialKey, ...] = tuple(row.key for row in shown)
-    counted = workspace.archive.scores.of_trials(selection, keys) if keys else ()
+    counted = store.archive.scores.of_trials(selection, keys) if keys else ()
     scores = {trial.trial: trial.scores for trial in counted}
     # If a candidate shares its name with others, its scores are stored under that name.
     shared = (
-        None if candidate is None else workspace.archive.scores.candidates(selection).get(candidate)
+        None if candidate is None else store.archive.scores.candidates(selection).get(candidate)
     )
     if candidate is not None and shared not in (None, candidate):
         scores = {key: {candidate: own[shared]} for key, own in scores.items() if shared in own}

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from assay.analysis.columns import PooledRuns
     from assay.app.workspace import Workspace
     from assay.domain.run import RunPlan
+    from assay.store.opening import Store
 
 
-def differences(workspace: Workspace, selection: Selection) -> tuple[RunDifference, ...]:
+def differences(store: Store, selection: Selection) -> tuple[RunDifference, ...]:
     """Return the differences between the selected runs in scorer, rubric, judge, prompt and tasks;
     empty for a single run.
 
@@ -35,15 +36,15 @@ def differences(workspace: Workspace, selection: Selection) -> tuple[RunDifferen
     """
     if len(selection.runs) == 1:
         return ()
-    return _differences(workspace, selection, workspace.archive.scores.pooled(selection))
+    return _differences(store, selection, store.archive.scores.pooled(selection))
 
 
 def _differences(
-    workspace: Workspace, selection: Selection, pooled: PooledRuns, *, prompts_apart: bool = False
+    store: Store, selection: Selection, pooled: PooledRuns, *, prompts_apart: bool = False
 ) -> tuple[RunDifference, ...]:
     every: list[RunDifference] = []
     for suite, runs in pooled.suites.items():
-        plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
+        plans = [store.journal.plan_of(RunId(run)) for run in runs]
         apart = prompts_apart or suite in pooled.apart
         every += plan_differences(
             plans, judges=selection.judges, criteria=selection.criteria, prompts_apart=apart
@@ -76,21 +77,21 @@ def _merged(every: Sequence[RunDifference]) -> Iterator[RunDifference]:
 
 
 def refuse_different(
-    workspace: Workspace, selection: Selection, runs: Sequence[str]
+    store: Store, selection: Selection, runs: Sequence[str]
 ) -> tuple[RunDifference, ...]:
     """Return the differences if `selection.pool_anyway` allows a verdict on such runs; otherwise
     raise `InputError`.
     """
     if len(runs) < 2:
         return ()
-    differing = differences(workspace, selection)
+    differing = differences(store, selection)
     if differing and not selection.pool_anyway:
         raise refusal(differing, runs[-1])
     return differing
 
 
 def refuse_baseline(
-    workspace: Workspace, selection: Selection, baseline: Sequence[RunId], tested: Sequence[RunId]
+    store: Store, selection: Selection, baseline: Sequence[RunId], tested: Sequence[RunId]
 ) -> tuple[RunDifference, ...]:
     """Return the differences between a baseline and the tested runs if the user allows them;
     otherwise raise `InputError`.
@@ -100,17 +101,17 @@ def refuse_baseline(
     because removing the tasks that fail would pass the gate.
     """
     both = replace(selection, runs=(*baseline, *tested))
-    pooled = workspace.archive.scores.pooled(both, with_replaced=True)
-    removed = {} if _by_task(selection) else _removed(workspace, baseline, tested)
+    pooled = store.archive.scores.pooled(both, with_replaced=True)
+    removed = {} if _by_task(selection) else _removed(store, baseline, tested)
     pooled = replace(pooled, missing={suite: removed.get(suite, ()) for suite in pooled.suites})
-    differing = _differences(workspace, both, pooled, prompts_apart=True)
+    differing = _differences(store, both, pooled, prompts_apart=True)
     if differing and not selection.pool_anyway:
         raise baseline_refusal(differing, baseline, tested)
     return differing
 
 
 def task_by_task_differences(
-    workspace: Workspace,
+    store: Store,
     runs_by_task: Mapping[tuple[str, str], Sequence[RunId]],
     *,
     criteria: Sequence[str] = (),
@@ -133,8 +134,8 @@ def task_by_task_differences(
     every: list[RunDifference] = []
     for together, tasks in groups.items():
         selection = Selection(runs=together, tasks=tasks)
-        pooled = replace(workspace.archive.scores.pooled(selection), missing={})
-        every += _differences(workspace, replace(selection, criteria=tuple(criteria)), pooled)
+        pooled = replace(store.archive.scores.pooled(selection), missing={})
+        every += _differences(store, replace(selection, criteria=tuple(criteria)), pooled)
     return tuple(dict.fromkeys(every))
 
 
@@ -147,12 +148,12 @@ def measured_differently(
     both = Selection(runs=(before, after))
     pooled = workspace.archive.scores.pooled(both, with_replaced=True)
     return _differences(
-        workspace, both, replace(pooled, changed={}, missing={}), prompts_apart=True
+        workspace.store, both, replace(pooled, changed={}, missing={}), prompts_apart=True
     )
 
 
 def changed_between(
-    workspace: Workspace, before: RunId, after: RunId, tasks: Sequence[RunDifference]
+    store: Store, before: RunId, after: RunId, tasks: Sequence[RunDifference]
 ) -> tuple[RunDifference, ...]:
     """Return the differences between two runs that keep them from being pooled, for runs that are
     set side by side.
@@ -161,9 +162,9 @@ def changed_between(
     makes two candidates of one name.
     """
     both = Selection(runs=(before, after))
-    pooled = workspace.archive.scores.pooled(both, with_replaced=True)
+    pooled = store.archive.scores.pooled(both, with_replaced=True)
     pooled = replace(pooled, changed={}, missing={}, apart=frozenset())
-    return (*_differences(workspace, both, pooled), *tasks)
+    return (*_differences(store, both, pooled), *tasks)
 
 
 def _by_task(selection: Selection) -> bool:
@@ -172,10 +173,10 @@ def _by_task(selection: Selection) -> bool:
 
 
 def _removed(
-    workspace: Workspace, baseline: Sequence[RunId], tested: Sequence[RunId]
+    store: Store, baseline: Sequence[RunId], tested: Sequence[RunId]
 ) -> dict[str, tuple[str, ...]]:
     """Return the tasks of the baseline that no tested run of the suite has, by suite."""
-    old, new = (_tasks_by_suite(workspace, runs) for runs in (baseline, tested))
+    old, new = (_tasks_by_suite(store, runs) for runs in (baseline, tested))
     return {
         suite: tuple(task for task in tasks if task not in new[suite])
         for suite, tasks in old.items()
@@ -183,11 +184,11 @@ def _removed(
     }
 
 
-def _tasks_by_suite(workspace: Workspace, runs: Sequence[RunId]) -> dict[str, dict[str, None]]:
+def _tasks_by_suite(store: Store, runs: Sequence[RunId]) -> dict[str, dict[str, None]]:
     by_suite: dict[str, dict[str, None]] = {}
     for run in runs:
-        tasks = by_suite.setdefault(workspace.journal.plan_of(run).suite, {})
-        tasks.update((planned.task.id, None) for planned, _ in workspace.journal.tasks_of(run))
+        tasks = by_suite.setdefault(store.journal.plan_of(run).suite, {})
+        tasks.update((planned.task.id, None) for planned, _ in store.journal.tasks_of(run))
     return by_suite
 
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.run_choice import RunsRead
     from assay.statistics.preferences import BradleyTerry
+    from assay.store.opening import Store
 
 SCOPES = {"auto": None, "tasks-like-these": "tasks_like_these", "these-tasks": "these_tasks"}
 
@@ -307,7 +308,7 @@ def stats(
             candidates,
             workspace.archive.scores.review_columns(selection) if reviews is None else reviews,
             workspace.archive.scores.criterion_moments(selection),
-            draw=draw_of(workspace, basis.runs),
+            draw=draw_of(workspace.store, basis.runs),
             rng=np.random.default_rng(DRAWS_SEED),
             references=workspace.archive.scores.reference_pairs(selection),
         )
@@ -319,7 +320,7 @@ def stats(
         if basis.unfinished
         else None,
         looks=_looks(basis) if basis.unfinished else None,
-        verdicts=rates_of(workspace, selection),
+        verdicts=rates_of(workspace.store, selection),
         on_verdicts=on_verdicts,
     )
 
@@ -346,8 +347,8 @@ def compare(
     Raises UnknownName if no selected run has A or B, and InputError if A is B or the margin is
     outside (0, 1).
     """
-    chosen = choose(workspace, selection, a, b) if basis is None else basis.chosen
-    a, b = (_candidate_in(workspace, name, chosen, selection) for name in (a, b))
+    chosen = choose(workspace.store, selection, a, b) if basis is None else basis.chosen
+    a, b = (_candidate_in(workspace.store, name, chosen, selection) for name in (a, b))
     if a == b:
         raise InputError("", f"{a!r} is compared with itself.", remedy="Name two candidates.")
     chosen = replace(chosen, selection=replace(chosen.selection, compared=(a, b)))
@@ -372,23 +373,23 @@ def compare(
             comparison,
             reviews,
             margin=margin,
-            draw=draw_of(workspace, basis.runs),
+            draw=draw_of(workspace.store, basis.runs),
             rng=rng,
         )
     return ComparisonResult(
         comparison=comparison,
-        verdict=verdict_of(workspace, comparison, basis.read),
+        verdict=verdict_of(workspace.store, comparison, basis.read),
         basis=basis,
         diagnostics=beside,
         still_open=basis.still_open,
         anytime=anytime_difference(basis.table, comparison) if basis.unfinished else None,
         looks=_looks(basis) if basis.unfinished else None,
-        verdicts=comparison_of(workspace, selection, a, b, scope=scope),
+        verdicts=comparison_of(workspace.store, selection, a, b, scope=scope),
         on_verdicts=on_verdicts,
     )
 
 
-def verdict_of(workspace: Workspace, comparison: Comparison, read: RunsRead) -> str:
+def verdict_of(store: Store, comparison: Comparison, read: RunsRead) -> str:
     """Return the verdict on a comparison as a sentence, with advice if no task has a second trial.
 
     A verdict on runs that differ in what they measure begins with that label.
@@ -396,7 +397,7 @@ def verdict_of(workspace: Workspace, comparison: Comparison, read: RunsRead) -> 
     sentence = wording.labelled(wording.verdict(comparison), read)
     if comparison.reason != "need_at_least_2_trials" or comparison.n_tasks < 2:
         return sentence
-    plans = [workspace.journal.plan_of(run.run_id) for run in read.runs]
+    plans = [store.journal.plan_of(run.run_id) for run in read.runs]
     # Only these runs can get more trials. Without this check, the verdict advised approving a trial
     # although 1,319 trials counted by rule.
     ours = [plan.id for plan in plans if not plan.imported and plan.regrade_of is None]
@@ -422,7 +423,7 @@ def rank(
     ranking = ranked(basis.table, scope, _margin(basis, margin))
     calibrated = None
     if basis.excluded.pending + basis.excluded.left_out and not by_verdict(selection):
-        draw = draw_of(workspace, basis.runs)
+        draw = draw_of(workspace.store, basis.runs)
         if draw.refused is not None:
             calibrated = CalibratedRanking(candidates=(), pairs=(), reason=draw.refused)
         else:
@@ -437,12 +438,14 @@ def rank(
         ranking=ranking,
         basis=basis,
         calibrated=calibrated,
-        preferences=strengths(basis.table) if _judged_in_pairs(workspace, basis.runs) else None,
-        verdicts=rates_of(workspace, selection),
+        preferences=strengths(basis.table)
+        if _judged_in_pairs(workspace.store, basis.runs)
+        else None,
+        verdicts=rates_of(workspace.store, selection),
     )
 
 
-def leading_verdict(workspace: Workspace, ranking_result: RankingResult) -> str:
+def leading_verdict(store: Store, ranking_result: RankingResult) -> str:
     """Return a sentence that compares the top two candidates (corrected for all pairs) or describes
     the only one.
     """
@@ -459,14 +462,14 @@ def leading_verdict(workspace: Workspace, ranking_result: RankingResult) -> str:
     undecided = wording.undecided_among(comparison, pair, n_candidates=n, n_pairs=ranking.n_tested)
     if undecided is not None:
         return wording.labelled(" ".join(undecided), basis.read)
-    return verdict_of(workspace, comparison, basis.read)
+    return verdict_of(store, comparison, basis.read)
 
 
-def _judged_in_pairs(workspace: Workspace, runs: tuple[str, ...]) -> bool:
+def _judged_in_pairs(store: Store, runs: tuple[str, ...]) -> bool:
     """True if every judge of the runs compared pairs, so that scores only show which candidate was
     better.
     """
-    plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
+    plans = [store.journal.plan_of(RunId(run)) for run in runs]
     return bool(plans) and all(
         all(judge.mode is JudgeMode.PAIRWISE for judge in plan.judges)
         if plan.judges
@@ -601,20 +604,18 @@ def _looks(basis: Basis) -> Looks | None:
 
 
 def _candidate_in(
-    workspace: Workspace, name: str, chosen: ChosenRuns, asked: Selection | ChosenRuns
+    store: Store, name: str, chosen: ChosenRuns, asked: Selection | ChosenRuns
 ) -> str:
     """Return a candidate's name in the chosen runs.
 
     A label that only the pooled runs need, such as `bot (openai/small)`, is `bot` in the run that
     was chosen for it.
     """
-    known = workspace.archive.scores.candidates(chosen.selection)
+    known = store.archive.scores.candidates(chosen.selection)
     try:
         return candidate_named(name, known)
     except UnknownName:
-        every = (
-            known if isinstance(asked, ChosenRuns) else workspace.archive.scores.candidates(asked)
-        )
+        every = known if isinstance(asked, ChosenRuns) else store.archive.scores.candidates(asked)
         shared = every.get(candidate_named(name, every))
         return candidate_named(shared or name, known)
 

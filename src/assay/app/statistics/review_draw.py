@@ -15,14 +15,14 @@ from assay.domain.suite import ReviewOrder
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from assay.app.workspace import Workspace
+    from assay.store.opening import Store
 
 
-def draw_of(workspace: Workspace, runs: Iterable[str]) -> ReviewDraw:
+def draw_of(store: Store, runs: Iterable[str]) -> ReviewDraw:
     """Return how these runs' reviewed trials were drawn: at random only if each run has a review
     sample or random order.
     """
-    plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
+    plans = [store.journal.plan_of(RunId(run)) for run in runs]
     if any(plan.policy is Policy.FLAGGED for plan in plans):
         return ReviewDraw(refused="flagged_review")
     by_chance = all(
@@ -35,7 +35,7 @@ def draw_of(workspace: Workspace, runs: Iterable[str]) -> ReviewDraw:
     for plan in plans:
         sample = sample_of(plan.protocol)
         for planned, _ in (
-            workspace.journal.tasks_of(plan.id) if sample is not None and sample.by == "tag" else ()
+            store.journal.tasks_of(plan.id) if sample is not None and sample.by == "tag" else ()
         ):
             strata[plan.suite, planned.task.id] = (
                 stratum_of(sample, planned.task.tags) if sample is not None else ""

@@ -34,8 +34,8 @@ from assay.domain.selection import Selection
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.app.workspace import Workspace
     from assay.domain.selection import RunSummary
+    from assay.store.opening import Store
 
 _LOOKED_AT: Final = 200
 """Maximum number of runs of a suite in which the newest run of a candidate is sought."""
@@ -44,9 +44,7 @@ _MAX_PARTS: Final = 50
 """Maximum number of imported runs that are read together."""
 
 
-def choose(
-    workspace: Workspace, selection: Selection | ChosenRuns, *candidates: str | None
-) -> ChosenRuns:
+def choose(store: Store, selection: Selection | ChosenRuns, *candidates: str | None) -> ChosenRuns:
     """Choose the runs of a result.
 
     `candidates` are the compared ones; None for a candidate that is not named.
@@ -59,34 +57,34 @@ def choose(
         raise InputError("--all-runs", "is given together with --run.", remedy="Use one of them.")
     named = tuple(candidate for candidate in candidates if candidate is not None)
     if selection.runs:
-        return _named(workspace, selection)
+        return _named(store, selection)
     if selection.all_runs or selection.batch_ids:
         choice = RunChoice.ALL if selection.all_runs else RunChoice.BATCH
         only = replace(selection, compared=named) if len(named) == 2 else selection
         return ChosenRuns(
             selection=selection,
             choice=choice,
-            runs=workspace.archive.runs.matching(only, limit=_LOOKED_AT),
+            runs=store.archive.runs.matching(only, limit=_LOOKED_AT),
         )
     if len(selection.suites) > 1:
-        return _newest_of_suites(workspace, selection, named)
-    return _newest(workspace, selection, named)
+        return _newest_of_suites(store, selection, named)
+    return _newest(store, selection, named)
 
 
-def resolved(workspace: Workspace, selection: Selection) -> Selection:
+def resolved(store: Store, selection: Selection) -> Selection:
     """Return the selection with its runs filled in, for exports that read rows and state no
     verdict.
     """
-    return choose(workspace, selection).selection
+    return choose(store, selection).selection
 
 
-def named_run(workspace: Workspace, run: str) -> str:
+def named_run(store: Store, run: str) -> str:
     """Return a run's name as it was given, or the id of the newest run for `latest`; raises
     `UnknownName` without any run.
     """
     if folded(run) != LATEST:
         return run
-    chosen = choose(workspace, Selection(runs=(LATEST,)))
+    chosen = choose(store, Selection(runs=(LATEST,)))
     if not chosen.runs:
         raise UnknownName(
             "run", run, remedy="No runs are stored yet: `assay run SUITE` creates one."
@@ -94,12 +92,12 @@ def named_run(workspace: Workspace, run: str) -> str:
     return chosen.runs[0].id
 
 
-def _named(workspace: Workspace, selection: Selection) -> ChosenRuns:
-    archive = workspace.archive.runs
+def _named(store: Store, selection: Selection) -> ChosenRuns:
+    archive = store.archive.runs
     ids = tuple(run for run in selection.runs if folded(run) != LATEST)
     runs = archive.matching(replace(selection, runs=ids)) if ids else ()
     if len(ids) < len(selection.runs):
-        newest = _newest(workspace, replace(selection, runs=()), ())
+        newest = _newest(store, replace(selection, runs=()), ())
         if not ids:
             return newest
         runs = tuple({run.id: run for run in (*newest.runs, *runs)}.values())
@@ -110,11 +108,9 @@ def _named(workspace: Workspace, selection: Selection) -> ChosenRuns:
     )
 
 
-def _newest_of_suites(
-    workspace: Workspace, selection: Selection, named: Sequence[str]
-) -> ChosenRuns:
+def _newest_of_suites(store: Store, selection: Selection, named: Sequence[str]) -> ChosenRuns:
     each = [
-        _newest(workspace, replace(selection, suites=(suite,)), named)
+        _newest(store, replace(selection, suites=(suite,)), named)
         for suite in dict.fromkeys(selection.suites)
     ]
     runs = tuple({run.id: run for chosen in each for run in chosen.runs}.values())
@@ -122,11 +118,11 @@ def _newest_of_suites(
     return ChosenRuns(selection=replace(selection, runs=ids), choice=RunChoice.SUITES, runs=runs)
 
 
-def _newest(workspace: Workspace, selection: Selection, named: Sequence[str]) -> ChosenRuns:
-    archive = workspace.archive.runs
+def _newest(store: Store, selection: Selection, named: Sequence[str]) -> ChosenRuns:
+    archive = store.archive.runs
     newer: RunSummary | None = None
     if len(named) == 2:
-        choice, runs, newer = _with_both(workspace, selection, named)
+        choice, runs, newer = _with_both(store, selection, named)
     else:
         choice, runs = (
             RunChoice.NEWEST,
@@ -137,7 +133,7 @@ def _newest(workspace: Workspace, selection: Selection, named: Sequence[str]) ->
     if not runs:
         return ChosenRuns(selection=selection, choice=RunChoice.NEWEST)
     if len(runs) == 1:
-        runs = (_newest_grading(workspace, selection, runs[0]),)
+        runs = (_newest_grading(store, selection, runs[0]),)
         origin = archive.with_references(runs[0].id)
         if origin is not None:
             choice, runs = (
@@ -147,7 +143,7 @@ def _newest(workspace: Workspace, selection: Selection, named: Sequence[str]) ->
     of_suite = replace(selection, suites=tuple(dict.fromkeys(run.suite for run in runs)))
     others = archive.matching(of_suite, limit=_LOOKED_AT) if len(runs) == 1 else ()
     if choice is RunChoice.NEWEST and runs[0].imported and not named:
-        runs = _imported_parts(workspace, runs[0], others)
+        runs = _imported_parts(store, runs[0], others)
         choice = RunChoice.PARTS if len(runs) > 1 else choice
     ids = tuple(run.id for run in runs)
     return ChosenRuns(
@@ -168,12 +164,12 @@ def _newest(workspace: Workspace, selection: Selection, named: Sequence[str]) ->
 
 
 def _with_both(
-    workspace: Workspace, selection: Selection, named: Sequence[str]
+    store: Store, selection: Selection, named: Sequence[str]
 ) -> tuple[RunChoice, tuple[RunSummary, ...], RunSummary | None]:
     """Return the newest run with both candidates, or the newest run of each; and a newer run that
     lacks one of them.
     """
-    archive = workspace.archive.runs
+    archive = store.archive.runs
     a, b = named
     several = archive.matching(replace(selection, compared=(a, b)), limit=_LOOKED_AT)
     if len(several) == _LOOKED_AT and not any(
@@ -184,7 +180,7 @@ def _with_both(
         newest = (archive.matching(replace(selection, compared=(name,)), limit=1) for name in named)
         runs = tuple({run.id: run for of_one in newest for run in of_one}.values())
         return RunChoice.EACH, runs, None
-    of_a, of_b = (_runs_of(workspace, selection, name, several) for name in named)
+    of_a, of_b = (_runs_of(store, selection, name, several) for name in named)
     both = next((run for run in several if run.id in of_a and run.id in of_b), None)
     if both is not None:
         return (
@@ -200,7 +196,7 @@ def _with_both(
 
 
 def _runs_of(
-    workspace: Workspace, selection: Selection, name: str, runs: Sequence[RunSummary]
+    store: Store, selection: Selection, name: str, runs: Sequence[RunSummary]
 ) -> frozenset[RunId]:
     """Return the runs with a candidate; a label such as `bot (openai/small)` means one of several
     candidates named `bot`.
@@ -209,17 +205,17 @@ def _runs_of(
     if ids:
         return ids
     return frozenset(
-        run.id for run in workspace.archive.runs.matching(replace(selection, compared=(name,)))
+        run.id for run in store.archive.runs.matching(replace(selection, compared=(name,)))
     )
 
 
-def _newest_grading(workspace: Workspace, selection: Selection, run: RunSummary) -> RunSummary:
+def _newest_grading(store: Store, selection: Selection, run: RunSummary) -> RunSummary:
     """Return the newest regrade of a run, even if the clock was set back in between; the run itself
     if it has none.
     """
-    while again := workspace.archive.runs.regrades(run.id):
+    while again := store.archive.runs.regrades(run.id):
         try:
-            matching = workspace.archive.runs.matching(replace(selection, runs=(again[-1],)))
+            matching = store.archive.runs.matching(replace(selection, runs=(again[-1],)))
         except UnknownName:  # pragma: no cover # deleted in between
             return run
         if not matching:
@@ -229,7 +225,7 @@ def _newest_grading(workspace: Workspace, selection: Selection, run: RunSummary)
 
 
 def _imported_parts(
-    workspace: Workspace, newest: RunSummary, others: Sequence[RunSummary]
+    store: Store, newest: RunSummary, others: Sequence[RunSummary]
 ) -> tuple[RunSummary, ...]:
     """Return the newest imported run together with the newest ones of other candidates, if these
     runs measure the same thing.
@@ -246,7 +242,7 @@ def _imported_parts(
             or len(parts) == _MAX_PARTS
         ):
             continue
-        if not differences(workspace, Selection(runs=(newest.id, run.id))):
+        if not differences(store, Selection(runs=(newest.id, run.id))):
             parts.append(run)
             names |= own
     return tuple(parts)

@@ -14,25 +14,25 @@ from assay.analysis.verdict_rates import (
 )
 
 if TYPE_CHECKING:
-    from assay.app.workspace import Workspace
     from assay.domain.selection import Selection
+    from assay.store.opening import Store
 
 
-def rates_of(workspace: Workspace, selection: Selection) -> VerdictRates | None:
+def rates_of(store: Store, selection: Selection) -> VerdictRates | None:
     """Return the rates of every candidate's verdicts; None if the selected runs give none, or
     criteria are selected.
     """
-    columns = workspace.archive.scores.verdicts(selection)
+    columns = store.archive.scores.verdicts(selection)
     return None if columns is None or not len(columns.scores.score) else verdict_rates(columns)
 
 
 def comparison_of(
-    workspace: Workspace, selection: Selection, a: str, b: str, *, scope: str | None = None
+    store: Store, selection: Selection, a: str, b: str, *, scope: str | None = None
 ) -> VerdictComparison | None:
     """Compare the verdicts of two candidates; None if the selected runs give none, or criteria are
     selected.
     """
-    columns = workspace.archive.scores.verdicts(selection)
+    columns = store.archive.scores.verdicts(selection)
     return (
         None
         if columns is None or not len(columns.scores.score)

@@ -86,15 +86,15 @@ def steer(request: Request, run_id: str, body: WishBody) -> Response:
     """
     services = services_of(request)
     if body.wish == control.PAUSE:
-        control.pause(services.workspace, run_id)
+        control.pause(services.workspace.store, run_id)
     elif body.wish == control.CANCEL:
-        cancelled = control.cancel(services.workspace, run_id)
+        cancelled = control.cancel(services.workspace.store, run_id)
         if control.COLLECT in control.moves(cancelled):
             # this server is busy; the jobs are cancelled when the run is next collected
             with suppress(Refused):
                 services.runner.collect(cancelled.id)
     elif body.wish == control.COLLECT:
-        services.runner.collect(control.collectable(services.workspace, run_id))
+        services.runner.collect(control.collectable(services.workspace.store, run_id))
     else:
         left = control.needs_somebody(services.workspace, run_id)
         if left is not None:
@@ -143,7 +143,9 @@ def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
             remedy="Set trials, until_approved or candidates.",
         )
     estimates: list[CostEstimate] = []
-    replaced = extension.decisions_replaced(services.workspace, run_id) if body.candidates else 0
+    replaced = (
+        extension.decisions_replaced(services.workspace.store, run_id) if body.candidates else 0
+    )
     if not body.only_look:
         services.runner.check_room()
         # Without this check, adding a model to a joint run discarded every decision silently. The
@@ -157,7 +159,9 @@ def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
         additions = ExtendRequest(
             more_trials=body.trials,
             until_approved=body.until_approved,
-            candidates=tuple(model_candidate(services.workspace, name) for name in body.candidates),
+            candidates=tuple(
+                model_candidate(services.workspace.settings, name) for name in body.candidates
+            ),
         )
         plan = extension.add_to(
             services.workspace,
@@ -193,6 +197,6 @@ def regrade(request: Request, run_id: str, body: RegradeBody) -> Response:
 
 
 def row_of(services: Services, run_id: str) -> LiveRunDocument:
-    (summary,) = runs.runs(services.workspace, Selection(runs=(run_id,)))
+    (summary,) = runs.runs(services.workspace.store, Selection(runs=(run_id,)))
     given = approvals_of_runs(services.workspace, [summary])[summary.id]
     return looked_at(services.workspace, summary, given, services.runner)

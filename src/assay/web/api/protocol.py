@@ -43,7 +43,7 @@ class ProtocolStanding(TypedDict):
 def protocol(request: Request, run_id: str) -> Response:
     """Return a run's current protocol and the remaining review work."""
     workspace = services_of(request).workspace
-    (summary,) = runs.runs(workspace, Selection(runs=(run_id,)))
+    (summary,) = runs.runs(workspace.store, Selection(runs=(run_id,)))
     return Answer(standing(request, str(summary.id)))
 
 
@@ -53,11 +53,13 @@ def switch(request: Request, run_id: str, body: SwitchBody) -> Response:
     review work.
     """
     workspace = services_of(request).workspace
-    (summary,) = runs.runs(workspace, Selection(runs=(run_id,)))
+    (summary,) = runs.runs(workspace.store, Selection(runs=(run_id,)))
     changes = body.model_dump(exclude_none=True, exclude={"only_look", "reviewer"})
     if body.only_look:
-        wished = protocols.wished(workspace, summary.id, changes)
-        return Answer({"review": protocols.cost(wished, protocols.load_left(workspace, summary))})
+        wished = protocols.wished(workspace.store, summary.id, changes)
+        return Answer(
+            {"review": protocols.cost(wished, protocols.load_left(workspace.store, summary))}
+        )
     protocols.switch(workspace, summary.id, changes, reviewer=reviewer_of(request, body.reviewer))
     # Concealment remembers protocols for a second, and the next request must already follow the new
     # one.
@@ -67,15 +69,15 @@ def switch(request: Request, run_id: str, body: SwitchBody) -> Response:
 
 def standing(request: Request, run_id: str) -> ProtocolStanding:
     workspace = services_of(request).workspace
-    (summary,) = runs.runs(workspace, Selection(runs=(run_id,)))
+    (summary,) = runs.runs(workspace.store, Selection(runs=(run_id,)))
     plan = workspace.journal.plan_of(summary.id)
     (current,) = protocols.in_use(workspace, [plan])
-    holds = protocols.holding(workspace, plan)
+    holds = protocols.holding(workspace.store, plan)
     late = current.get("switched") or []
     return {
         "protocol": {name: value for name, value in current.items() if name != "runs"},
         "numbers": protocols.numbers(holds),
         "version": holds.version,
         "decided_before": late[-1]["decided_before"] if late else 0,
-        "review": protocols.cost(holds, protocols.load_left(workspace, summary)),
+        "review": protocols.cost(holds, protocols.load_left(workspace.store, summary)),
     }

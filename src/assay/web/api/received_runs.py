@@ -210,7 +210,7 @@ def receive_run(
 def batches(request: Request, limit: Annotated[int, Query(ge=1, le=1000)] = 20) -> Response:
     """List batches, newest first."""
     by_name: dict[str, list[RunSummary]] = {}
-    for run in runs.newest_first(services_of(request).workspace):
+    for run in runs.newest_first(services_of(request).workspace.store):
         if run.batch_id is not None and (run.batch_id in by_name or len(by_name) < limit):
             by_name.setdefault(run.batch_id, []).append(run)
     workspace = services_of(request).workspace
@@ -229,7 +229,7 @@ def _listed(
         batchId=name,
         createdAt=min(summary.started for summary in summaries),
         completedAt=_completed(summaries),
-        totalRuns=count_runs(workspace, summaries),
+        totalRuns=count_runs(workspace.store, summaries),
         finishedRuns=sum(summary.state is RunState.FINISHED for summary in summaries),
         waiting=sum(summary.assessments.get(AssessmentState.PENDING, 0) for summary in summaries),
     )
@@ -255,7 +255,7 @@ def batch(
     # A batch may hold runs with different rubrics; the document then has the warning
     # `pooled_anyway`, and not an error.
     selection = Selection(batch_ids=(batch_id,), pool_anyway=True)
-    summaries = runs.runs(services.workspace, selection)
+    summaries = runs.runs(services.workspace.store, selection)
     return Answer(_document(services.workspace, summaries, services.overviews.of(selection), limit))
 
 
@@ -299,6 +299,6 @@ def _document(
                 removedAt=event.at,
                 replacedBy=event.replaced_by,
             )
-            for event in removal.of_batch(workspace, summaries[0].batch_id or "")
+            for event in removal.of_batch(workspace.store, summaries[0].batch_id or "")
         ),
     )

@@ -410,7 +410,7 @@ def _scores_of(
     words: ScaleWords = {}
     if any(isinstance(score.score, str) for score in given):
         workspace = services_of(request).workspace
-        words = scale_words(workspace, workspace.archive.assessments.detail(key).row)
+        words = scale_words(workspace.store, workspace.archive.assessments.detail(key).row)
     return [
         (score.pane, score.criterion, score_of(score.score, score.criterion, words, where="score"))
         for score in given

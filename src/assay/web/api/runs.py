@@ -41,7 +41,7 @@ def runs(
         suites=(suite,) if suite else (), batch_ids=(batch_id,) if batch_id else ()
     )
     services = services_of(request)
-    summaries = registry.runs_in_state(services.workspace, selection, status, limit=limit)
+    summaries = registry.runs_in_state(services.workspace.store, selection, status, limit=limit)
     by_run = approvals_of_runs(services.workspace, summaries)
     rows = tuple(
         ListedRunDocument(row=run_row(run, by_run[run.id]), run_id=run.id) for run in summaries
@@ -63,7 +63,7 @@ def run(
 ) -> Response:
     """Return a run with its evaluations and telemetry; pending assessments have no scores."""
     services = services_of(request)
-    (summary,) = registry.runs(services.workspace, Selection(runs=(run_id,)))
+    (summary,) = registry.runs(services.workspace.store, Selection(runs=(run_id,)))
     return Answer(run_document(services.workspace, summary, limit=limit, after=after))
 
 

@@ -106,7 +106,7 @@ def look(request: Request, body: StartBody) -> Response:
     workspace = services_of(request).workspace
     try:
         suite, options, ahead = body.look(workspace)
-        batched, called = batch.models_by_batch_api(workspace, ahead.plan)
+        batched, called = batch.models_by_batch_api(workspace.directory, ahead.plan)
     except InputError as error:
         nothing = dict.fromkeys(("tasks", "trials", "estimate", "review", "reviews", "models"))
         return Answer({**nothing, "notes": [], "problems": _problems(error, body.suite)})
@@ -139,7 +139,7 @@ def start(request: Request, body: StartBody) -> Response:
         if body.provider_batch:
             services.runner.submit(ahead.plan, starting.tasks_of(suite, options, ahead.plan))
             return ahead.plan.id
-        services.runner.begin(execution.write_down(services.workspace, suite, options, ahead))
+        services.runner.begin(execution.write_down(services.workspace.store, suite, options, ahead))
         return ahead.plan.id
 
     try:

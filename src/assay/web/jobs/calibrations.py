@@ -159,7 +159,7 @@ class Measuring:
                 "It failed because of an internal error; see the server's log.",
             )
         else:
-            records.forget_pasted(beside, job.wanted)
+            records.forget_pasted(beside.settings, job.wanted)
             job.number, job.tier = calibrated.record.number, calibrated.trust.tier.words
             job.taken_over, job.lost = calibrated.taken_over, len(calibrated.failures)
             job.state = "done"

@@ -30,11 +30,11 @@ class Judging:
 
 
 def judging(workspace: Workspace) -> Judging:
-    plans = Plans(workspace)
+    plans = Plans(workspace.store)
     return Judging(
         models=Models(workspace, plans),
         criteria=Criteria(workspace),
-        calibrations=Calibrations(workspace, plans),
+        calibrations=Calibrations(workspace.store, plans),
         measuring=Measuring(workspace),
     )
 

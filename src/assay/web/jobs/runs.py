@@ -79,7 +79,10 @@ class Runner:
         """
         plan = execution.resumable(self._workspace, run)
         with_budget(
-            self._workspace, plan, execution.result_of(self._workspace, run).summary, budget_usd
+            self._workspace.directory,
+            plan,
+            execution.result_of(self._workspace, run).summary,
+            budget_usd,
         )
         self._start(
             run,

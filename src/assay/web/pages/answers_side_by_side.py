@@ -154,7 +154,7 @@ class Sides:
 
 
 def _wanted(workspace: Workspace, sides: Sides) -> AnswerQuery:
-    return answers.with_stored_fields(workspace, sides.wanted)
+    return answers.with_stored_fields(workspace.store, sides.wanted)
 
 
 _PLAIN: Final = {("only", "all"), ("by", "auto"), ("together", "yes")}
@@ -205,10 +205,10 @@ def compare_page(request: Request) -> Response:
             most=MAX_COLUMNS,
             offers=RUNS_OFFERED,
         )
-    answer_page = answers.page(workspace, _wanted(workspace, sides), after=sides.after)
+    answer_page = answers.page(workspace.store, _wanted(workspace, sides), after=sides.after)
     rows = answer_page.rows
     shown = _shown(rows, sides.task)
-    plans = answers.plans_of(workspace, sides.wanted)
+    plans = answers.plans_of(workspace.store, sides.wanted)
     return page_of(
         request,
         "compare/compare.html",
@@ -264,7 +264,7 @@ def compare_twin(request: Request) -> Response:
     sides, workspace = Sides(request), services_of(request).workspace
     if not sides.columns:
         return Answer({"runs": _offered(workspace, request.query_params.get("find", "").strip())})
-    answer_page = answers.page(workspace, _wanted(workspace, sides), after=sides.after)
+    answer_page = answers.page(workspace.store, _wanted(workspace, sides), after=sides.after)
     return Answer(_document(sides, answer_page))
 
 
@@ -280,7 +280,7 @@ def agreement_twin(request: Request) -> Response:
                 "whole": True,
             }
         )
-    return Answer(_agreement(sides, answers.agreement(workspace, _wanted(workspace, sides))))
+    return Answer(_agreement(sides, answers.agreement(workspace.store, _wanted(workspace, sides))))
 
 
 @router.get("/compare/agreement")
@@ -295,7 +295,7 @@ def agreement_page(request: Request) -> Response:
         twin=sides.address("/compare/agreement.json"),
         found=None
         if few
-        else _agreement(sides, answers.agreement(workspace, _wanted(workspace, sides))),
+        else _agreement(sides, answers.agreement(workspace.store, _wanted(workspace, sides))),
         columns=_columns(sides),
         back=sides.address("/compare"),
         odd_ones=sides.address("/compare", only="disagree"),
@@ -308,14 +308,18 @@ def _offered(workspace: Workspace, find: str = "") -> list[OfferedRun]:
     """
     runs: list[OfferedRun] = []
     needle = find.casefold()
-    for summary in registry.newest_first(workspace):
+    for summary in registry.newest_first(workspace.store):
         if len(runs) == RUNS_OFFERED:
             break
         names = (summary.suite, summary.id, summary.batch_id or "", *summary.candidates)
         if needle and not any(needle in name.casefold() for name in names):
             continue
         of_run = calls_of(workspace, summary)
-        if summary.imported and not of_run.totals and not answers.holds_answers(workspace, summary):
+        if (
+            summary.imported
+            and not of_run.totals
+            and not answers.holds_answers(workspace.store, summary)
+        ):
             continue  # a table of scores
         candidates = []
         for name in summary.candidates:

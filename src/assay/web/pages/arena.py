@@ -273,7 +273,7 @@ def previewed(request: Request, token: str) -> Response:
 
 
 def _standing(request: Request, run_id: str) -> ArenaRanking:
-    return standing(services_of(request).workspace, arena_of(request).voting, run_id)
+    return standing(services_of(request).workspace.store, arena_of(request).voting, run_id)
 
 
 def bout_document(bout: Bout) -> Mapping[str, object]:
@@ -379,7 +379,7 @@ def _bout_page(request: Request, summary: RunSummary, bout: Bout | None) -> Resp
 
 def _list(request: Request, before: str | None) -> Mapping[str, Any]:
     if before is not None:
-        before = runs.runs(services_of(request).workspace, Selection(runs=(before,)))[
+        before = runs.runs(services_of(request).workspace.store, Selection(runs=(before,)))[
             0
         ].id  # 404 if unknown
     offers, more = arena_of(request).voting.offers(before=before, limit=RUNS_SHOWN)

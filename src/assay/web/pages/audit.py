@@ -77,7 +77,7 @@ def audit_page(
     wanted, workspace = AuditQuery(request), services_of(request).workspace
     log_page = _found(request, wanted, before)
     newest = workspace.event_log.newest()
-    chain = None if check is None else audit_log.check(workspace, after=check)
+    chain = None if check is None else audit_log.check(workspace.store, after=check)
     return page_of(
         request,
         "audit/audit.html",
@@ -120,7 +120,7 @@ def audit_twin(request: Request, before: Number = None) -> Response:
 def _found(request: Request, wanted: AuditQuery, before: int | None) -> LogPage:
     """Return a page of the log; raises `UnknownName` for a reviewer who made no decision."""
     workspace = services_of(request).workspace
-    log_page = audit_log.page(workspace, wanted.filter, before=before)
+    log_page = audit_log.page(workspace.store, wanted.filter, before=before)
     if not log_page.events and log_page.next_before is None and "reviewer" in wanted.filters:
         known("reviewer", wanted.filters["reviewer"], workspace.event_log.reviewers())
     return log_page
@@ -133,7 +133,7 @@ def check_twin(request: Request, after: Annotated[int, Query(ge=0, lt=2**62)] = 
     If `ended` is false, call again with `after` set to the last intact event.
     """
     return Answer(
-        audit_log.chain_document(audit_log.check(services_of(request).workspace, after=after))
+        audit_log.chain_document(audit_log.check(services_of(request).workspace.store, after=after))
     )
 
 
@@ -147,7 +147,7 @@ def events_file(request: Request, kind: str) -> Response:
     _found(request, AuditQuery(request), None)
     # reports invalid filters before the response starts
     workspace.event_log.portion(wanted, limit=1)
-    events = audit_log.everything(workspace, wanted)
+    events = audit_log.everything(workspace.store, wanted)
     lines = audit_log.as_csv(events) if kind == "csv" else audit_log.as_jsonl(events)
     headers = {
         "content-disposition": f'attachment; filename="assay-audit.{kind}"',

@@ -143,7 +143,7 @@ def _batch(request: Request, batch_id: str) -> tuple[RunSummary, ...]:
 
 def _matrix(request: Request, summaries: tuple[RunSummary, ...], wanted: BatchQuery) -> Matrix:
     state = {name: getattr(wanted, name) for name in ("suite", "candidate", "first_run", "after")}
-    return batch_matrix.matrix(services_of(request).workspace, summaries, **state)
+    return batch_matrix.matrix(services_of(request).workspace.store, summaries, **state)
 
 
 def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, object]:

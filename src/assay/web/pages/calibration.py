@@ -132,7 +132,7 @@ def calibrations_page(
         older=older,
         newer="/calibration" if before else None,
         models=[{"ref": model.ref, "from": model.origin} for model in models],
-        files=list(verbs.sample_files(services.workspace)),
+        files=list(verbs.sample_files(services.workspace.folder)),
         suites=list(suite_files.suite_files(services.workspace)),
         built_in=verbs.references(),
         boot={"jobs": _jobs(request)},
@@ -215,7 +215,7 @@ def look(request: Request, body: MeasureBody) -> Response:
         SettingsError
     ) as error:  # 422 instead of 500, because the user of this page can choose another model
         return Answer(problem_of(error), status_code=422)
-    waiting = verbs.runs_under_review(workspace)
+    waiting = verbs.runs_under_review(workspace.store)
     return Answer(
         {
             "judges": [

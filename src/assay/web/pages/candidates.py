@@ -163,7 +163,7 @@ def _candidates(request: Request) -> tuple[Any, Any]:
     candidates = tuple(workspace.register.candidates())
     known = {name for candidate in candidates for name in (candidate.name, *candidate.written)}
     return candidates, tuple(
-        event for event in names.events(workspace) if {event.source, event.target} & known
+        event for event in names.events(workspace.store) if {event.source, event.target} & known
     )
 
 
@@ -200,6 +200,6 @@ def _candidate(request: Request, name: str) -> CandidateRuns:
                 "open": f"/results?{urlencode({'run': standing.runs}, doseq=True)}",
                 "trend": f"/results/trend?{urlencode({'suite': standing.suite, 'candidate': called})}",
             }
-            for standing in standings(workspace, called, suites)
+            for standing in standings(workspace.store, called, suites)
         ],
     )

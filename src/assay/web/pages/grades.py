@@ -225,7 +225,7 @@ def _page_of_rows(request: Request, asked: GradesQuery) -> GradesPage:
 
 
 def _offered(workspace: Workspace) -> list[dict[str, str]]:
-    judged = (summary for summary in registry.newest_first(workspace) if summary.judges)
+    judged = (summary for summary in registry.newest_first(workspace.store) if summary.judges)
     return [
         {"id": summary.id, "suite": summary.suite, "started": summary.started}
         for summary in islice(judged, RUNS_OFFERED)

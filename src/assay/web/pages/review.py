@@ -109,7 +109,7 @@ def _waiting(services: Services, selection: Selection) -> list[str]:
     would reveal these.
     """
     pending = frozenset({AssessmentState.PENDING})
-    rows = decisions.assessments(services.workspace, selection, states=pending, limit=50)
+    rows = decisions.assessments(services.workspace.store, selection, states=pending, limit=50)
     return [
         shown_assessment(row.key) for row in rows if not services.concealment.covers(row.run_id)
     ]
@@ -136,7 +136,7 @@ def review_page(
     _check_review(request, selection)
     given = {"run": run, "suite": suite, "task": task, "judge": judge}
     filters = {name: value for name, value in given.items() if value}
-    summary = runs.runs(services.workspace, Selection(runs=(run,)))[0] if run else None
+    summary = runs.runs(services.workspace.store, Selection(runs=(run,)))[0] if run else None
     if summary is not None:
         filters["run"] = summary.id
     twin = "/review.json" + (f"?{urlencode(filters)}" if filters else "")
@@ -171,7 +171,7 @@ def assessment_page(request: Request, assessment_id: str) -> Response:
     _check_review(request, Selection())
     services = services_of(request)
     item = shown(request, assessment_id)
-    (summary,) = runs.runs(services.workspace, Selection(runs=(item.run_id,)))
+    (summary,) = runs.runs(services.workspace.store, Selection(runs=(item.run_id,)))
     alone = is_sealed(request) or services.concealment.covers(summary.id)
     others = [] if alone else _same_trial(services, key_of(request, assessment_id))
     title = f"{item.thing} · Trial {item.k} of {item.of}"
@@ -213,7 +213,7 @@ def _same_trial(services: Services, key: AssessmentKey) -> list[dict[str, str]]:
     """
     row = services.review.control_items.detail(key).row
     of_run = Selection(runs=(row.run_id,))
-    (summary,) = runs.runs(services.workspace, of_run)
+    (summary,) = runs.runs(services.workspace.store, of_run)
     named = not summary.assessments.get(AssessmentState.PENDING)
     return [
         {

@@ -92,7 +92,7 @@ def reviewers_twin(request: Request, run: str | None = None) -> Response:
     workspace, run_id = services_of(request).workspace, _run(request, run)
     by_name, stated = (
         verbs.reviewers(workspace, run=run_id),
-        verbs.stated_reviewers(workspace, run=run_id),
+        verbs.stated_reviewers(workspace.store, run=run_id),
     )
     documents = [
         verbs.document(name, reviewer, stated.get(name, {})) for name, reviewer in by_name.items()
@@ -112,7 +112,7 @@ def reviewers_page(request: Request, run: str | None = None) -> Response:
     workspace = services_of(request).workspace
     by_name, stated = (
         verbs.reviewers(workspace, run=run),
-        verbs.stated_reviewers(workspace, run=run),
+        verbs.stated_reviewers(workspace.store, run=run),
     )
     query = f"?{urlencode({'run': run})}" if run else ""
     rows = [
@@ -192,7 +192,7 @@ def _decisions(
     as_id = services.concealment.sealed if is_sealed(request) else shown_assessment
     items = services.review.control_items
     rows, older = own_decisions(
-        services.workspace, items, services.showcase, name, as_id=as_id, before=before
+        services.workspace.store, items, services.showcase, name, as_id=as_id, before=before
     )
     if not rows and name != reviewer_of(request):
         known("reviewer", name, verbs.reviewers(services.workspace))
@@ -242,7 +242,7 @@ def end(request: Request, body: EndBody) -> Response:
 @router.get("/reviewers/{name}.json", include_in_schema=False)
 def reviewer_twin(request: Request, name: str, run: str | None = None) -> Response:
     run_id = _run(request, run)
-    stated = verbs.stated_reviewers(services_of(request).workspace, run=run_id).get(name, {})
+    stated = verbs.stated_reviewers(services_of(request).workspace.store, run=run_id).get(name, {})
     return Answer(verbs.document(name, _reviewer(request, name, run_id), stated))
 
 
@@ -269,7 +269,9 @@ def reviewer_page(request: Request, name: str, run: str | None = None) -> Respon
             rejected=reviewer.by_verb["reject"],
             blind=reviewer.blind,
         ),
-        stated_by=verbs.stated_reviewers(services_of(request).workspace, run=run).get(name, {}),
+        stated_by=verbs.stated_reviewers(services_of(request).workspace.store, run=run).get(
+            name, {}
+        ),
         groups=groups,
         run=run,
         parts=[said("drift_part", part) for part in reviewer.drift_parts],
@@ -464,12 +466,12 @@ def _run(request: Request, run: str | None) -> RunId | None:
     return (
         None
         if run is None
-        else runs.runs(services_of(request).workspace, Selection(runs=(run,)))[0].id
+        else runs.runs(services_of(request).workspace.store, Selection(runs=(run,)))[0].id
     )
 
 
 def _settled(request: Request) -> dict[str, dict[str, int]]:
-    return adjudication.settled(services_of(request).workspace)
+    return adjudication.settled(services_of(request).workspace.store)
 
 
 def _disputes(request: Request) -> list[Mapping[str, object]]:

@@ -189,7 +189,7 @@ def compare_ticked(request: Request, run: tuple[str, ...] = Query(())) -> Respon
     if len(set(run)) != 2:
         problem = f"is given {len(run)} times, but a comparison needs exactly two runs."
         raise InputError("run", problem, remedy="Select two runs in /runs.")
-    after, before = runs.runs(services_of(request).workspace, Selection(runs=run))
+    after, before = runs.runs(services_of(request).workspace.store, Selection(runs=run))
     return RedirectResponse(
         f"/registry/diff?{urlencode({'a': before.id, 'b': after.id})}", status_code=303
     )
@@ -217,7 +217,7 @@ def _rows(
     """
     services, given = services_of(request), wanted.filters
     before = (
-        runs.runs(services.workspace, Selection(runs=(wanted.before,)))[0].id
+        runs.runs(services.workspace.store, Selection(runs=(wanted.before,)))[0].id
         if wanted.before
         else None
     )

@@ -78,7 +78,7 @@ def record_page(request: Request, run_id: str) -> Response:
 @router.get("/runs/{run_id}/suite")
 def suite_file(request: Request, run_id: str) -> Response:
     """Return the run's copy of its suite file."""
-    name, text = run_record.suite_copy(services_of(request).workspace, run_id)
+    name, text = run_record.suite_copy(services_of(request).workspace.store, run_id)
     return download(text, name or "suite", "text/plain; charset=utf-8")
 
 
@@ -400,7 +400,9 @@ def _trend(request: Request, suite: str, candidates: tuple[str, ...], last: int)
         raise InputError(
             "suite", "is missing.", remedy="Write ?suite=NAME; /runs lists the suites."
         )
-    return trend.trend(services_of(request).workspace, suite, candidates=candidates, newest=last)
+    return trend.trend(
+        services_of(request).workspace.store, suite, candidates=candidates, newest=last
+    )
 
 
 def _points(history: Trend) -> list[Mapping[str, object]]:

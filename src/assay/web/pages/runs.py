@@ -177,7 +177,7 @@ def _start_data(request: Request, path: str | None) -> StartPage:
 @router.get("/runs/latest.json")
 def newest_run(request: Request) -> Response:
     """Redirect to the newest run, which commands call `latest` too."""
-    run = named_run(services_of(request).workspace, LATEST)
+    run = named_run(services_of(request).workspace.store, LATEST)
     ending = ".json" if request.url.path.endswith(".json") else ""
     return RedirectResponse(f"/runs/{quote(run, safe='')}{ending}", status_code=307)
 
@@ -209,7 +209,7 @@ def run_page(
 
 def _run_data(request: Request, run_id: str, start: int) -> RunPage:
     services = services_of(request)
-    (summary,) = runs.runs(services.workspace, Selection(runs=(run_id,)))
+    (summary,) = runs.runs(services.workspace.store, Selection(runs=(run_id,)))
     where = Selection(runs=(summary.id,))
     plan = services.workspace.journal.plan_of(summary.id)
     given = approvals_of_runs(services.workspace, [summary])[summary.id]
@@ -233,7 +233,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
     judges = [judge.name for judge in plan.judges if judge.name != PERSON]
     enough, pause = (
         enough_usd(services.workspace, plan, summary),
-        pause_of(services.workspace, summary),
+        pause_of(services.workspace.store, summary),
     )
     return {
         "run": row,
@@ -243,7 +243,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
             "candidate_names": list(summary.candidates),
             "judge_names": list(summary.judges),
             "judge_stamps": sorted(
-                {runs.stamp_of(services.workspace, summary.id, name) for name in judges}
+                {runs.stamp_of(services.workspace.store, summary.id, name) for name in judges}
             ),
             "seed": plan.seed,
             "policy": str(plan.policy),
@@ -270,7 +270,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
             _failure(trial, trial.failure) for trial in failed if trial.failure is not None
         ],
         "failure_kinds": [{"kind": kind, "fault": fault, "n": n} for kind, fault, n in kinds],
-        "causes": [_cause(cause, failed) for cause in causes_of(services.workspace, summary)],
+        "causes": [_cause(cause, failed) for cause in causes_of(services.workspace.store, summary)],
         "paused": None
         if pause is None
         else run_documents.pause_document(pause, summary.id, enough),
@@ -318,7 +318,7 @@ def _with_scores(
         if cell.state in {"approved", "needs_review"}
         and (key := decisions.trial_key(cell.id)) is not None
     }
-    passed = runs.passed_unseen(workspace, summary, tuple(keys.values()))
+    passed = runs.passed_unseen(workspace.store, summary, tuple(keys.values()))
     selection, listed = Selection(runs=(summary.id,)), list(keys.values())
     means = {
         shown_trial(TrialKey(trial.trial)): mean(trial.scores.values())

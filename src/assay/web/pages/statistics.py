@@ -86,7 +86,7 @@ def results_page(
         asked.filters["suite"] = tuple(run.suite for run in newest)
     overview = services_of(request).overviews.of(asked.selection, asked.pair)
     within("from", start, len(overview.tasks))
-    summaries = registry.runs(services_of(request).workspace, limit=_CHOICES)
+    summaries = registry.runs(services_of(request).workspace.store, limit=_CHOICES)
     return page_of(
         request,
         "statistics/results.html",
@@ -192,7 +192,7 @@ def _candidate(request: Request, asked: StatisticsQuery) -> str | None:
 
 def _chosen(request: Request, asked: StatisticsQuery) -> Selection:
     """Return the selection with the same runs as the page Results."""
-    return choose(services_of(request).workspace, asked.selection, asked.a, asked.b).selection
+    return choose(services_of(request).workspace.store, asked.selection, asked.a, asked.b).selection
 
 
 class _Trials:
@@ -202,7 +202,11 @@ class _Trials:
         which: dict[str, Any] = {"candidate": self.candidate, "number": self.number}
         selection = _chosen(request, self.asked)
         rows, self.more = trials_behind(
-            services_of(request).workspace, selection, **which, start=start, limit=TRIALS_SHOWN
+            services_of(request).workspace.store,
+            selection,
+            **which,
+            start=start,
+            limit=TRIALS_SHOWN,
         )
         if start and not rows:
             # Counted only for a page beyond the last one, because counting reads every trial.

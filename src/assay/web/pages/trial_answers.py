@@ -32,14 +32,14 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/runs/{run_id}/trials/{trial_id}/answers.json")
 def answers_twin(request: Request, run_id: str, trial_id: str) -> Response:
-    answers = trial_answers.trial_answers(services_of(request).workspace, run_id, trial_id)
+    answers = trial_answers.trial_answers(services_of(request).workspace.store, run_id, trial_id)
     return Answer(trial_answers.trial_answers_document(answers))
 
 
 @router.get("/runs/{run_id}/trials/{trial_id}/answers")
 def answers_page(request: Request, run_id: str, trial_id: str) -> Response:
     """Show a trial's prompt and each candidate's whole answer."""
-    answers = trial_answers.trial_answers(services_of(request).workspace, run_id, trial_id)
+    answers = trial_answers.trial_answers(services_of(request).workspace.store, run_id, trial_id)
     here = f"/runs/{quote(answers.summary.id, safe='')}/trials/{quote(trial_id, safe='')}/answers"
     trial = answers.trial
     return page_of(
@@ -63,7 +63,7 @@ def answers_page(request: Request, run_id: str, trial_id: str) -> Response:
 @router.get("/runs/{run_id}/trials/{trial_id}/answers/{place}.txt")
 def answer_file(request: Request, run_id: str, trial_id: str, place: int) -> Response:
     """Return one answer as a file, unchanged and in full length."""
-    text = trial_answers.answer_text(services_of(request).workspace, run_id, trial_id, place)
+    text = trial_answers.answer_text(services_of(request).workspace.store, run_id, trial_id, place)
     return download(text, f"{trial_id}-{place}.txt", "text/plain; charset=utf-8")
 
 

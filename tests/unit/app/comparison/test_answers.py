@@ -61,7 +61,7 @@ class Rows:
 
 
 def over(rows: Rows) -> Any:
-    return cast("Any", SimpleNamespace(archive=SimpleNamespace(trials=rows)))
+    return cast("Any", SimpleNamespace(store=SimpleNamespace(archive=SimpleNamespace(trials=rows))))
 
 
 ANSWERS: list[tuple[str | Failure | None, ...]] = [
@@ -76,7 +76,7 @@ def titles(only: AnswerFilter, **more: Any) -> list[str]:
     wanted = AnswerQuery(
         columns=COLUMNS, fields=HIRE, title=Field(name="t", pattern="Name: (.*)"), only=only, **more
     )
-    return [row.title for row in page(over(Rows(ANSWERS)), wanted).rows]
+    return [row.title for row in page(over(Rows(ANSWERS)).store, wanted).rows]
 
 
 def test_agreement_uses_extracted_answers_and_filters_show_rows() -> None:
@@ -95,7 +95,7 @@ def test_search_looks_at_title_input_and_answers_whatever_their_case() -> None:
 
 
 def test_answers_show_agreement_and_the_odd_one_out() -> None:
-    found = agreement(over(Rows(ANSWERS)), AnswerQuery(columns=COLUMNS, fields=HIRE))
+    found = agreement(over(Rows(ANSWERS)).store, AnswerQuery(columns=COLUMNS, fields=HIRE))
     assert (found.tasks, found.whole, found.agree, found.disagree) == (3, True, 1, 1)
     assert found.share(0, 1) == 1.0
     assert found.share(2, 0) == 0.0
@@ -113,7 +113,7 @@ def test_pages_follow_each_other_and_lose_nothing() -> None:
     wanted = AnswerQuery(columns=COLUMNS, only=AnswerFilter.DISAGREE)
     found, after = [], None
     while True:
-        one = page(over(rows), wanted, after=after, limit=7, clock=lambda: 0.0)
+        one = page(over(rows).store, wanted, after=after, limit=7, clock=lambda: 0.0)
         found += [row.row.task.id for row in one.rows]
         after = one.after
         if after is None:
@@ -124,7 +124,7 @@ def test_pages_follow_each_other_and_lose_nothing() -> None:
 def test_a_page_gives_up_looking_in_time_and_says_where_to_go_on() -> None:
     rows, seconds = Rows([("x", "x", "x")] * 5000), iter(range(1000))
     one = page(
-        over(rows),
+        over(rows).store,
         AnswerQuery(columns=COLUMNS, only=AnswerFilter.DISAGREE),
         clock=lambda: next(seconds) * SCAN_S / 3,
     )

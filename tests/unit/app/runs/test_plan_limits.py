@@ -39,7 +39,7 @@ def look(
 ) -> None:
     suite = preflight.load(workspace, path, judge="human")
     request = RunRequest(trials=trials, candidates=candidates)
-    options = preflight.options_for(workspace, suite, request)
+    options = preflight.options_for(workspace.settings, suite, request)
     preflight.look_ahead(workspace, suite, options)
 
 
@@ -124,7 +124,7 @@ def test_a_model_that_joins_must_have_something_to_answer(
 
     suite = preflight.load(workspace, write_set(tmp_path), judge="human")
     run = execution.run(workspace, suite, RunOptions()).summary.id
-    joins = (model_candidate(workspace, "echo"),)
+    joins = (model_candidate(workspace.settings, "echo"),)
     with pytest.raises(
         InputError, match="--candidate: 'echo' cannot be called, because no task here has a prompt"
     ):
