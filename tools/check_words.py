@@ -65,9 +65,9 @@ def breaches(root: Path) -> list[Breach]:
                 Breach("class-name", file, line, f"class {name} exists already in {uses[0][0]}")
             )
     for path in sorted((root / "tests").rglob("*.py")):
-        places.extend(
-            long_test_names(ast.parse(path.read_text("utf-8")), path.relative_to(root).as_posix())
-        )
+        tree, name = ast.parse(path.read_text("utf-8")), path.relative_to(root).as_posix()
+        places.extend(long_test_names(tree, name))
+        places.extend(vague_locals(tree, name, VAGUE_NAMES - {"one"}))
     return sorted(places, key=lambda place: (place.file, place.line))
 
 
@@ -86,14 +86,12 @@ def first_lines(tree: ast.Module, file: str) -> Iterator[Breach]:
                 )
 
 
-def vague_locals(tree: ast.Module, file: str) -> Iterator[Breach]:
+def vague_locals(
+    tree: ast.Module, file: str, vague: frozenset[str] = VAGUE_NAMES
+) -> Iterator[Breach]:
     """Yield assignments to names that say nothing of their content."""
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Name)
-            and isinstance(node.ctx, ast.Store)
-            and node.id in VAGUE_NAMES
-        ):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in vague:
             yield Breach(
                 "local-name",
                 file,

@@ -81,9 +81,9 @@ def places() -> Iterator[str]:
         if path == WORDING:
             continue
         if path.suffix == ".py":
-            yield from (f"{name}: {found}" for found in counts_in_python(path.read_text("utf-8")))
+            yield from (f"{name}: {entry}" for entry in counts_in_python(path.read_text("utf-8")))
         elif path.suffix in {".html", ".js", ".toml"}:
-            yield from (f"{name}: {found}" for found in counts_in_template(path.read_text("utf-8")))
+            yield from (f"{name}: {entry}" for entry in counts_in_template(path.read_text("utf-8")))
 
 
 def test_only_one_module_words_a_number_of_approved_grades() -> None:

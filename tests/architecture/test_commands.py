@@ -58,9 +58,9 @@ OF_THE_CONTRACT = {
 
 
 def command(name: str) -> click.Command:
-    found = cli.get_command(click.Context(cli), name)
-    assert found is not None, name
-    return found
+    result = cli.get_command(click.Context(cli), name)
+    assert result is not None, name
+    return result
 
 
 def options(of: click.Command) -> dict[str, click.Option]:
@@ -79,8 +79,8 @@ def test_a_command_takes_the_contract_s_options_and_json(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_option_is_documented(name: str) -> None:
-    found = command(name)
-    family = [found, *(found.commands.values() if isinstance(found, click.Group) else [])]
+    result = command(name)
+    family = [result, *(result.commands.values() if isinstance(result, click.Group) else [])]
     for one in family:
         assert one.help, one.name
         undocumented = [name for name, option in options(one).items() if not option.help]
@@ -95,7 +95,7 @@ def leaves(of: click.Command) -> Iterator[click.Command]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_is_a_parameter_of_its_command_or_a_field_of_its_request(name: str) -> None:
+def test_every_option_is_a_parameter_or_a_field_of_the_request(name: str) -> None:
     for each in leaves(command(name)):
         function = each.callback
         fields: set[str] = set()

@@ -74,16 +74,16 @@ def sections(text: str) -> dict[str, str]:
     """The text below each heading, up to the next heading of any level; fenced blocks are no
     headings.
     """
-    found: dict[str, list[str]] = {"": []}
+    by_name: dict[str, list[str]] = {"": []}
     name, fenced = "", False
     for line in text.splitlines():
         fenced ^= line.startswith("```")
         if not fenced and (heading := re.fullmatch(r"#{1,4} (.+)", line)):
             name = heading[1]
-            found[name] = []
+            by_name[name] = []
         else:
-            found[name].append(line)
-    return {heading: "\n".join(lines) for heading, lines in found.items()}
+            by_name[name].append(line)
+    return {heading: "\n".join(lines) for heading, lines in by_name.items()}
 
 
 def code_in(text: str) -> set[str]:
@@ -97,14 +97,14 @@ def code_in(text: str) -> set[str]:
 
 
 def documented(*headings: str) -> set[str]:
-    found = sections(page("reference/commands.md"))
-    return {word for heading in headings for word in code_in(found[heading])}
+    result = sections(page("reference/commands.md"))
+    return {word for heading in headings for word in code_in(result[heading])}
 
 
 def command(name: str) -> click.Command:
-    found = cli.get_command(click.Context(cli), name)
-    assert found is not None, name
-    return found
+    result = cli.get_command(click.Context(cli), name)
+    assert result is not None, name
+    return result
 
 
 def options(of: click.Command) -> set[str]:
@@ -122,8 +122,8 @@ def options(of: click.Command) -> set[str]:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_of_a_command_is_in_its_section_and_no_other(name: str) -> None:
-    found = command(name)
-    family = [found, *(found.commands.values() if isinstance(found, click.Group) else [])]
+    result = command(name)
+    family = [result, *(result.commands.values() if isinstance(result, click.Group) else [])]
     taken = set().union(*(options(one) for one in family)) - SHARED
     here = {word for word in documented(f"assay {name}") if word.startswith("--")}
     wanted = taken - FILTERS if name in FILTERED else taken
@@ -208,27 +208,27 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def printed(project: Path) -> dict[str, Any]:
     """The documents of a small run, by command."""
-    found = {"run": said("run", "suite.yaml", code=1)}
-    run = found["run"]["run_id"]
-    found["review list"] = said("review", "list")
-    ids = [row["id"] for row in found["review list"]["assessments"]]
+    by_name = {"run": said("run", "suite.yaml", code=1)}
+    run = by_name["run"]["run_id"]
+    by_name["review list"] = said("review", "list")
+    ids = [row["id"] for row in by_name["review list"]["assessments"]]
     said("review", "approve", *ids[:3])
-    found["decision"] = said(
+    by_name["decision"] = said(
         "review", "correct", ids[3], "--score", "bob/correct=0.2", "--reason", "too kind"
     )
     said("review", "reject", ids[4], "--reason", "wrong")
-    found["review show"] = said("review", "show", ids[3])
-    found["stats"] = said("stats")
-    found["compare"] = said("compare", "ann", "bob")
-    found["rank"] = said("rank")
-    found["gate"] = said("gate", "bob", "--against", "ann", "--margin", "3pts", code=0)
-    found["plan"] = said("plan", "--detect", "3pts")
-    found["runs"] = said("runs")
-    found["show"] = said("show", run)
-    found["dry run"] = said("run", "suite.yaml", "--dry-run", "--show-prompt")
-    found["validate"] = said("validate", "suite.yaml")
-    found["doctor"] = said("doctor", code=None)
-    return found
+    by_name["review show"] = said("review", "show", ids[3])
+    by_name["stats"] = said("stats")
+    by_name["compare"] = said("compare", "ann", "bob")
+    by_name["rank"] = said("rank")
+    by_name["gate"] = said("gate", "bob", "--against", "ann", "--margin", "3pts", code=0)
+    by_name["plan"] = said("plan", "--detect", "3pts")
+    by_name["runs"] = said("runs")
+    by_name["show"] = said("show", run)
+    by_name["dry run"] = said("run", "suite.yaml", "--dry-run", "--show-prompt")
+    by_name["validate"] = said("validate", "suite.yaml")
+    by_name["doctor"] = said("doctor", code=None)
+    return by_name
 
 
 def said(*arguments: str, code: int | None = 0) -> Any:
@@ -328,14 +328,14 @@ def test_every_complete_example_is_valid(
     text = page(name)
     for block in re.findall(r"^```csv\n(.*?)^```", text, re.M | re.S):
         Path("questions.csv").write_text(block, "utf-8")
-    found = complete(text)
-    assert len(found) == text.count("<!-- complete") > 0
-    for number, (kind, block) in enumerate(found):
+    result = complete(text)
+    assert len(result) == text.count("<!-- complete") > 0
+    for number, (kind, block) in enumerate(result):
         Path(f"{number}.{kind}").write_text(block, "utf-8")
     answer = said(
-        "validate", *(f"{number}.{kind}" for number, (kind, _) in enumerate(found)), code=None
+        "validate", *(f"{number}.{kind}" for number, (kind, _) in enumerate(result)), code=None
     )
-    assert [file["problems"] for file in answer["files"]] == [[] for _ in found]
+    assert [file["problems"] for file in answer["files"]] == [[] for _ in result]
 
 
 def test_documented_recording_gives_the_documented_output(
@@ -429,9 +429,9 @@ def test_every_relative_link_leads_somewhere(file: Path) -> None:
         if re.match(r"[a-z]+:", target):
             continue
         place, _, part = target.partition("#")
-        found = (file.parent / place).resolve() if place else file
-        known = anchors(found.read_text("utf-8")) if part and found.is_file() else {part}
-        if not found.exists() or part not in known:
+        result = (file.parent / place).resolve() if place else file
+        known = anchors(result.read_text("utf-8")) if part and result.is_file() else {part}
+        if not result.exists() or part not in known:
             dead.append(target)
     assert dead == []
 

@@ -230,5 +230,5 @@ def test_short_forms_take_what_the_methods_of_a_project_take() -> None:
             short = {key: str(each) for key, each in mine.items() if key not in {"store", "folder"}}
             assert short == {key: str(each) for key, each in method.items() if key != "self"}, name
             assert function.__doc__ is not None
-            said = getattr(owner, name).__doc__
-            assert " ".join(function.__doc__.split()) == " ".join(said.split()), name
+            result = getattr(owner, name).__doc__
+            assert " ".join(function.__doc__.split()) == " ".join(result.split()), name

@@ -177,10 +177,10 @@ def grades(
                 max_score=10.0,
                 reason=f"{candidate} on {criterion}",
             )
-            for candidate, its in scores.items()
-            for criterion, score in its.items()
+            for candidate, result in scores.items()
+            for criterion, score in result.items()
         ),
-        scores={candidate: weighted_score(its, WEIGHTS) for candidate, its in scores.items()},
+        scores={candidate: weighted_score(result, WEIGHTS) for candidate, result in scores.items()},
         weights=WEIGHTS,
         report="# Report\nAll in all.",
         ranking=tuple(scores),

@@ -80,11 +80,11 @@ def test_pages_go_on_where_the_last_ended(store: Store) -> None:
         AnswerColumn(run=FIRST, candidate="alice"),
         AnswerColumn(run=SECOND, candidate="alice"),
     ]
-    found, place = [], None
+    result, place = [], None
     while rows := store.archive.trials.answer_rows(columns, after=place, limit=1):
-        found.append(rows[0].task.id)
+        result.append(rows[0].task.id)
         place = rows[0].place
-    assert found == ["one", "two", "three", "four"]
+    assert result == ["one", "two", "three", "four"]
 
 
 def test_snippet_trials_show_the_grades_that_count(store: Store) -> None:

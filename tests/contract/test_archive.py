@@ -106,13 +106,13 @@ def test_score_columns_hold_exactly_the_counted_scores(store: Store) -> None:
         )
     )
     columns = store.archive.scores.columns(EVERYTHING)
-    found = dict(zip(columns.trial.tolist(), columns.score.tolist(), strict=True))
-    assert found == pytest.approx({trials[1].key: 0.2, trials[2].key: 0.3, trials[3].key: 0.95})
+    by_name = dict(zip(columns.trial.tolist(), columns.score.tolist(), strict=True))
+    assert by_name == pytest.approx({trials[1].key: 0.2, trials[2].key: 0.3, trials[3].key: 0.95})
     assert columns.unseen.tolist() == [True, False, False]
     excluded = store.archive.scores.excluded(EVERYTHING)
     assert excluded == Excluded(pending=3, rejected=1, failed=0, superseded=1, under_way=1)
-    assert len(found) + excluded.pending + excluded.rejected + excluded.failed == 7
-    assert sixth not in found
+    assert len(by_name) + excluded.pending + excluded.rejected + excluded.failed == 7
+    assert sixth not in by_name
 
 
 def test_columns_name_tasks_candidates_and_judges_by_code(two_runs: Store) -> None:
@@ -474,17 +474,17 @@ def test_review_columns_hold_state_and_both_scores_of_each_item(store: Store) ->
     )
     again = store.journal.claim_trial(trials[3].key)
     wait(store.journal.record(judged(again, plain_grades(0.7), attempt=2)))
-    found = store.archive.scores.review_columns(EVERYTHING)
-    alice = found.candidates.index("alice")
+    result = store.archive.scores.review_columns(EVERYTHING)
+    alice = result.candidates.index("alice")
     rows = [
         (int(trial), STATES[state], int(attempt), round(float(judged_), 6), round(float(final), 6))
         for trial, state, attempt, judged_, final, candidate in zip(
-            found.trial,
-            found.state,
-            found.attempt,
-            found.judged,
-            found.final,
-            found.candidate,
+            result.trial,
+            result.state,
+            result.attempt,
+            result.judged,
+            result.final,
+            result.candidate,
             strict=True,
         )
         if candidate == alice
@@ -497,10 +497,10 @@ def test_review_columns_hold_state_and_both_scores_of_each_item(store: Store) ->
         (trials[4].key, STATE.PENDING, 1, 0.5, 0.5),
         (trials[3].key, STATE.PENDING, 2, 0.7, 0.7),
     ]
-    assert len(found.state) == 12
-    assert found.joint.all()
-    assert found.by_model.all()
-    assert found.planned.tolist() == [[6], [6]]
+    assert len(result.state) == 12
+    assert result.joint.all()
+    assert result.by_model.all()
+    assert result.planned.tolist() == [[6], [6]]
 
 
 def test_review_columns_say_where_a_grader_gave_no_score(store: Store) -> None:
@@ -803,7 +803,9 @@ def test_a_matrix_has_each_task_once_with_the_trials_of_every_run(two_runs: Stor
     runs = [again, RunId(OLD)]
     rows = archive.trials.matrix(runs, limit=10, trials=2)
     assert [row.task for row in rows] == ["pay", "sum", "auth"]
-    assert [(run, [(one.k, one.state) for one in its]) for run, its in rows[0].trials.items()] == [
+    assert [
+        (run, [(one.k, one.state) for one in result]) for run, result in rows[0].trials.items()
+    ] == [
         (again, [(1, TrialState.PENDING), (2, TrialState.PENDING)]),
         (OLD, [(1, TrialState.APPROVED), (2, TrialState.APPROVED)]),
     ]
@@ -812,11 +814,11 @@ def test_a_matrix_has_each_task_once_with_the_trials_of_every_run(two_runs: Stor
 
 
 def test_review_columns_say_which_trial_of_its_task_each_row_is_of(two_runs: Store) -> None:
-    found = two_runs.archive.scores.review_columns(Selection(suites=("alpha",)))
+    result = two_runs.archive.scores.review_columns(Selection(suites=("alpha",)))
     trials = {int(row.key): row.k for row in two_runs.archive.trials.matching(EVERYTHING)}
-    assert found.number is not None
-    assert found.number.tolist() == [trials[key] for key in found.trial.tolist()]
-    assert set(found.number.tolist()) == {1, 2}
+    assert result.number is not None
+    assert result.number.tolist() == [trials[key] for key in result.trial.tolist()]
+    assert set(result.number.tolist()) == {1, 2}
 
 
 def test_trial_without_a_grader_does_not_wait(two_runs: Store) -> None:

@@ -31,8 +31,8 @@ def test_calibration_versions_count_per_identity_newest_is_current(store: Store)
     other = replace(RECORD, identity=replace(IDENTITY, rubric="d" * 32))
     for record in (RECORD, other, replace(RECORD, tier=Tier.GOOD)):
         store.calibrations.keep(record)
-    found = store.calibrations.records()
-    assert [(one.identity.rubric[0], one.version, one.tier) for one in found] == [
+    result = store.calibrations.records()
+    assert [(one.identity.rubric[0], one.version, one.tier) for one in result] == [
         ("b", 2, Tier.GOOD),
         ("d", 1, Tier.FAIR),
         ("b", 1, Tier.FAIR),

@@ -42,13 +42,13 @@ def a_run(store: Store, run: str, candidates: tuple[str, ...], value: float) -> 
     )
     store.journal.open_run(plan, planned(a_task(snippets={candidates[1]: "own"}), trials=2))
     for trial in store.journal.claim(RunId(run), limit=9):
-        said = Response(candidate=candidates[0], text=f"by {candidates[0]}")
+        result = Response(candidate=candidates[0], text=f"by {candidates[0]}")
         calls = [a_call(trial, candidate=candidates[0])]
         entry = judged(
             trial,
             plain_grades(value, candidates),
             state=AssessmentState.EXEMPT,
-            responses=[said],
+            responses=[result],
             calls=calls,
         )
         wait(store.journal.record(entry))
@@ -159,8 +159,8 @@ def test_rename_that_would_lose_data_is_refused(misspelt: Store, url: str) -> No
 
 
 def test_calls_are_summed_by_model(misspelt: Store) -> None:
-    (found,) = misspelt.archive.calls.totals(RunId(OLD))
-    assert (found.role, found.name, found.calls, found.input_tokens) == (
+    (result,) = misspelt.archive.calls.totals(RunId(OLD))
+    assert (result.role, result.name, result.calls, result.input_tokens) == (
         "candidate",
         "alcie",
         2,

@@ -125,17 +125,21 @@ def test_a_corrected_candidate_overrides_the_criteria(store: Store) -> None:
 
 def test_undo_restores_every_row(store: Store, url: str) -> None:
     rows = with_assessments(store)
-    kept = {name: its for name, its in all_rows(url).items() if name != "review_event"}
+    kept = {name: result for name, result in all_rows(url).items() if name != "review_event"}
     for verb, more in (
         (Verb.APPROVE, {}),
         (Verb.REJECT, {"reason": "no"}),
         (Verb.CORRECT, {"corrections": {("alice", "integrity"): 0.9, ("bob", None): 0.123456789}}),
     ):
         store.decisions.decide([a_decision(verb, rows[1].key, **more)])
-        assert {name: its for name, its in all_rows(url).items() if name != "review_event"} != kept
+        assert {
+            name: result for name, result in all_rows(url).items() if name != "review_event"
+        } != kept
         (event,) = store.decisions.decide([a_decision(Verb.UNDO, rows[1].key, reviewer="sam")])
         assert event.after is AssessmentState.PENDING
-        assert {name: its for name, its in all_rows(url).items() if name != "review_event"} == kept
+        assert {
+            name: result for name, result in all_rows(url).items() if name != "review_event"
+        } == kept
     assert len(store.archive.assessments.detail(rows[1].key).events) == 6
 
 
@@ -205,7 +209,7 @@ def test_unscored_assessment_can_be_corrected_but_not_approved(store: Store, url
         store.decisions.decide(
             [a_decision(Verb.CORRECT, row.key, corrections={("bob", "integrity"): 0.3})]
         )
-    kept = {name: its for name, its in all_rows(url).items() if name != "review_event"}
+    kept = {name: result for name, result in all_rows(url).items() if name != "review_event"}
     both = {("bob", "integrity"): 0.3, ("bob", "fitness"): 0.9}
     store.decisions.decide([a_decision(Verb.CORRECT, row.key, corrections=both)])
     detail = store.archive.assessments.detail(row.key)
@@ -215,7 +219,9 @@ def test_unscored_assessment_can_be_corrected_but_not_approved(store: Store, url
     ]
     assert counted(store) == pytest.approx([0.5, 0.5])
     store.decisions.decide([a_decision(Verb.UNDO, row.key)])
-    assert {name: its for name, its in all_rows(url).items() if name != "review_event"} == kept
+    assert {
+        name: result for name, result in all_rows(url).items() if name != "review_event"
+    } == kept
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_trials_of_two_runs_of_a_task_never_share_a_number(two_runs: Store) -> N
     owners: dict[tuple[str, int], set[tuple[str, int]]] = {}
     for row in rows:
         owners.setdefault((row.task, row.trial), set()).add((row.run_id, row.k))
-    assert all(len(found) == 1 for found in owners.values())
+    assert all(len(entry) == 1 for entry in owners.values())
     assert len(owners) == 10
     alone = list(two_runs.archive.exports.score_rows(Selection(runs=(SECOND,))))
     assert {(row.trial, row.k) for row in alone} == {(1, 1), (2, 2)}
@@ -151,17 +151,17 @@ def test_a_corrected_score_leaves_as_it_counts(two_runs: Store) -> None:
 
 
 def test_details_in_portions_are_the_details_one_by_one(two_runs: Store) -> None:
-    found = list(two_runs.archive.exports.assessments(EVERYTHING, everything=True))
-    assert len(found) == 11
-    for detail, _ in found:
+    items = list(two_runs.archive.exports.assessments(EVERYTHING, everything=True))
+    assert len(items) == 11
+    for detail, _ in items:
         assert detail == two_runs.archive.assessments.detail(detail.row.key)
-    counting = [detail.row.key for detail, why in found if why is None]
+    counting = [detail.row.key for detail, why in items if why is None]
     assert counting == [
         detail.row.key for detail, _ in two_runs.archive.exports.assessments(EVERYTHING)
     ]
-    assert [len(detail.attempts) for detail, _ in found][:2] == [2, 1]
-    assert {event.decision.reviewer for detail, _ in found for event in detail.events} == {"rita"}
-    answered = [r.text for detail, _ in found for r in detail.responses]
+    assert [len(detail.attempts) for detail, _ in items][:2] == [2, 1]
+    assert {event.decision.reviewer for detail, _ in items for event in detail.events} == {"rita"}
+    answered = [r.text for detail, _ in items for r in detail.responses]
     assert answered.count("answer 2") == 2
 
 

@@ -57,24 +57,24 @@ def test_task_filter_finds_its_waiting_items_in_every_run(store: Store) -> None:
     first = waiting(store)
     second = waiting(store, identifier="20250102-030405-arithmetic-bcde")
     of_pay = store.leases.seeker(Selection(tasks=("PAY",)))
-    found, key = [], of_pay(0)
+    result, key = [], of_pay(0)
     while key is not None:
-        found.append(key)
+        result.append(key)
         key = of_pay(key)
     rows = [row for row in store.archive.assessments.matching(EVERYTHING) if row.task == "pay"]
-    assert found == [row.key for row in rows]
-    assert set(found) <= {*first, *second}
-    assert len(found) == 4
-    (trial,) = {row.trial for row in rows if row.key == found[0]}
+    assert result == [row.key for row in rows]
+    assert set(result) <= {*first, *second}
+    assert len(result) == 4
+    (trial,) = {row.trial for row in rows if row.key == result[0]}
     assert [
         row.key for row in store.archive.assessments.matching(EVERYTHING, trial=trial)
-    ] == found[:1]
-    store.decisions.decide([a_decision(Verb.APPROVE, found[0])])
-    assert of_pay(0) == found[1]
+    ] == result[:1]
+    store.decisions.decide([a_decision(Verb.APPROVE, result[0])])
+    assert of_pay(0) == result[1]
     pending = store.archive.assessments.matching(
         Selection(tasks=("pay",)), states=frozenset({AssessmentState.PENDING}), limit=2
     )
-    assert [row.key for row in pending] == found[1:3]
+    assert [row.key for row in pending] == result[1:3]
 
 
 def test_the_next_that_waits_is_found_within_the_selection(store: Store) -> None:

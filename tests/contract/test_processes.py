@@ -90,7 +90,9 @@ def test_two_processes_share_a_run_without_doubles(opened: Callable[[], Store], 
         tell(process)
     lines = [process.communicate()[0].splitlines() for process in workers]
     assert [process.returncode for process in workers] == [0, 0]
-    did = [{int(line.split()[1]) for line in its if line.startswith("recorded")} for its in lines]
+    did = [
+        {int(line.split()[1]) for line in entry if line.startswith("recorded")} for entry in lines
+    ]
     assert did[0].isdisjoint(did[1])
     assert len(did[0] | did[1]) == trials
     assert all(did)  # both worked

@@ -67,8 +67,8 @@ ANTHROPIC = Protocol(
 
 @pytest.fixture(params=[OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
 def protocol(request: pytest.FixtureRequest) -> Protocol:
-    found: Protocol = request.param
-    return found
+    param: Protocol = request.param
+    return param
 
 
 @pytest.fixture

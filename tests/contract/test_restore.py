@@ -76,9 +76,9 @@ def lived(store: Store) -> None:
         store.journal.open_run(plan, planned(*tasks, trials=2))
         store.journal.begin(RunId(run), retry_failed=False)
         for trial in store.journal.claim(RunId(run), limit=3):
-            said = Response(candidate="alice", text=f"answer \ud800 {trial.k}")
+            result = Response(candidate="alice", text=f"answer \ud800 {trial.k}")
             entry = judged(
-                trial, plain_grades(0.1 * trial.k), responses=[said], calls=[a_call(trial)]
+                trial, plain_grades(0.1 * trial.k), responses=[result], calls=[a_call(trial)]
             )
             wait(store.journal.record(entry))
     keys = [row.key for row in store.archive.assessments.matching(Selection())]
@@ -120,10 +120,10 @@ def records(
     store: Store, runs: tuple[str, ...] = RUNS
 ) -> list[tuple[str, Callable[[], Iterator[dict[str, Any]]]]]:
     """Records as they lie in files: through JSON."""
-    found = {
+    by_name = {
         run: [json.dumps(line) for line in store.archive.records.whole(RunId(run))] for run in runs
     }
-    return [(run, partial(map, json.loads, lines)) for run, lines in found.items()]
+    return [(run, partial(map, json.loads, lines)) for run, lines in by_name.items()]
 
 
 def test_a_store_without_runs_gets_every_row_back(
@@ -136,9 +136,9 @@ def test_a_store_without_runs_gets_every_row_back(
     rows = all_rows(first, without=WITHOUT)
     second = fresh_url()
     after = opened_at(second)
-    found = after.restoring.restore(kept)
-    assert (found.runs, found.renumbered, found.altered, found.events) == (RUNS, False, (), 5)
-    assert (found.votes, found.altered_votes) == (4, ())
+    result = after.restoring.restore(kept)
+    assert (result.runs, result.renumbered, result.altered, result.events) == (RUNS, False, (), 5)
+    assert (result.votes, result.altered_votes) == (4, ())
     again = all_rows(second, without=WITHOUT)
     for name, table in rows.items():
         assert without_bodies(name, again[name]) == without_bodies(name, table), name
@@ -174,8 +174,8 @@ def test_a_store_with_runs_gets_new_numbers_and_the_same_numbers_out(
     for trial in after.journal.claim(RunId("20240101-000000-other-zzzz"), limit=3):
         wait(after.journal.record(judged(trial)))
     after.decisions.decide([a_decision(Verb.APPROVE, 1, idempotency="once")])
-    found = after.restoring.restore(kept)
-    assert found.renumbered
+    result = after.restoring.restore(kept)
+    assert result.renumbered
     assert after.event_log.first_broken() is None
     assert after.arena.first_broken() is None
     for run in RUNS:

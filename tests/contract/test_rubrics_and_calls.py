@@ -47,12 +47,12 @@ def verdict(store: Store, key: int, reviewer: str, value: float) -> None:
 def test_nothing_that_waits_is_told(store: Store) -> None:
     rows = graded(store)
     verdict(store, rows[0].key, "ann", 0.9)
-    found = store.archive.rubrics.criterion_facts(Selection())
-    assert found.counted == ()
-    assert found.decided == ()
-    assert found.blind == ()
-    assert found.blind_assessments == frozenset()
-    assert found.graded == {}
+    result = store.archive.rubrics.criterion_facts(Selection())
+    assert result.counted == ()
+    assert result.decided == ()
+    assert result.blind == ()
+    assert result.blind_assessments == frozenset()
+    assert result.graded == {}
 
 
 def test_decisions_are_listed_in_their_order(store: Store) -> None:
@@ -65,19 +65,19 @@ def test_decisions_are_listed_in_their_order(store: Store) -> None:
     store.decisions.decide(
         [a_decision(Verb.CORRECT, rows[0].key, corrections=changed, reason="right")]
     )
-    found = store.archive.rubrics.criterion_facts(Selection())
-    assert found.decided == ((rows[2].key, False), (rows[1].key, True), (rows[0].key, False))
-    assert [(one.criterion, one.assessment) for one in found.corrected] == [
+    result = store.archive.rubrics.criterion_facts(Selection())
+    assert result.decided == ((rows[2].key, False), (rows[1].key, True), (rows[0].key, False))
+    assert [(one.criterion, one.assessment) for one in result.corrected] == [
         ("integrity", rows[0].key)
     ]
-    assert found.corrected[0].change == pytest.approx(0.5)
-    assert found.graded == {"integrity": 3, "fitness": 3}
-    assert found.blind_assessments == {rows[2].key}
-    assert [(one.criterion, one.person) for one in found.blind] == [("integrity", 0.5)] * 2, (
+    assert result.corrected[0].change == pytest.approx(0.5)
+    assert result.graded == {"integrity": 3, "fitness": 3}
+    assert result.blind_assessments == {rows[2].key}
+    assert [(one.criterion, one.person) for one in result.blind] == [("integrity", 0.5)] * 2, (
         "the first who gave a verdict"
     )
-    assert [one.judge for one in found.blind] == pytest.approx([0.4, 0.1])
-    assert [(one.criterion, one.thousandths, one.n) for one in found.counted] == [
+    assert [one.judge for one in result.blind] == pytest.approx([0.4, 0.1])
+    assert [(one.criterion, one.thousandths, one.n) for one in result.counted] == [
         ("integrity", 100, 1),
         ("integrity", 400, 2),
         ("integrity", 600, 1),
@@ -99,11 +99,11 @@ def test_a_person_s_own_grades_are_no_judge_s(store: Store) -> None:
         for criterion in ("integrity", "fitness")
     }
     store.decisions.decide([a_decision(Verb.CORRECT, row.key, corrections=given, reason="mine")])
-    found = store.archive.rubrics.criterion_facts(Selection())
-    assert found.decided == ()
-    assert found.corrected == ()
-    assert found.graded == {}
-    assert sum(one.n for one in found.counted) == 4
+    result = store.archive.rubrics.criterion_facts(Selection())
+    assert result.decided == ()
+    assert result.corrected == ()
+    assert result.graded == {}
+    assert sum(one.n for one in result.counted) == 4
 
 
 def test_rubrics_come_with_their_runs_and_only_new_ones_are_read(store: Store) -> None:

@@ -54,13 +54,13 @@ def approve(store: Store, keys: list[AssessmentKey], **more: str) -> None:
 
 def ids(store: Store, wanted: RunFilter = EVERY, order: RunOrder = RunOrder.NEWEST) -> list[str]:
     """Every run that matches, read two at a time."""
-    found: list[str] = []
+    items: list[str] = []
     before: RunId | None = None
     while True:
         rows, more = store.register.page(wanted, before=before, limit=2, order=order)
-        found += [row.id for row in rows]
+        items += [row.id for row in rows]
         if not more:
-            return found
+            return items
         before = rows[-1].id
 
 
@@ -191,8 +191,8 @@ def test_the_log_is_read_backwards_and_filtered(store: Store) -> None:
     seen: list[LoggedEvent] = []
     before: int | None = None
     while True:
-        found, before = store.event_log.portion(EventFilter(), before=before, limit=2)
-        seen += found
+        result, before = store.event_log.portion(EventFilter(), before=before, limit=2)
+        seen += result
         if before is None:
             break
     assert tuple(seen) == whole

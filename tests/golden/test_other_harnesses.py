@@ -30,8 +30,8 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def reference() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((DATA / "reference/reference.json").read_text())
-    return found
+    document: dict[str, Any] = json.loads((DATA / "reference/reference.json").read_text())
+    return document
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +83,8 @@ def test_pandalms_people_agree_as_published(pandalm: Read) -> None:
 def test_pandalms_judges_agree_with_the_majority_as_published(
     pandalm: Read, judge: str, right: int
 ) -> None:
-    most, said = majority(pandalm), verdicts(pandalm, judge)
-    assert sum(said[task] == most[task] for task in most) == right
+    most, result = majority(pandalm), verdicts(pandalm, judge)
+    assert sum(result[task] == most[task] for task in most) == right
 
 
 def test_a_verdict_nobody_could_read_has_no_score_and_keeps_its_words(pandalm: Read) -> None:
@@ -96,14 +96,14 @@ def test_a_verdict_nobody_could_read_has_no_score_and_keeps_its_words(pandalm: R
 def test_strengths_of_pandalms_candidates_are_those_of_the_reference(pandalm: Read) -> None:
     most = majority(pandalm)
     pairs = {one.task: [grade.candidate for grade in one.grades] for one in pandalm.assessments}
-    found = bradley_terry(
+    result = bradley_terry(
         [pairs[task][0] for task in most],
         [pairs[task][1] for task in most],
         np.array([most[task] for task in most], float),
     )
     strengths = {
         str(name): round(value or 0.0, 3)
-        for name, value in zip(found.items, found.log_strength, strict=True)
+        for name, value in zip(result.items, result.log_strength, strict=True)
     }
     assert strengths == {
         "llama-7b": 0.724,

@@ -49,17 +49,17 @@ def test_every_vlm_answer_is_found_in_its_raw_text() -> None:
     responses = unread = 0
     for line in (DATA / "vlm_raw_outputs/judgments.jsonl").read_text().splitlines():
         row = json.loads(line)
-        found = [
+        items = [
             document.value["answer"]
             for document in read_loosely(row["trace_text"]).documents
             if isinstance(document.value, dict)
             and document.value.get("answer") in ("left", "right")
         ]
-        if found:
-            answers[f"{row['model']}={found[-1]}"] += 1
+        if items:
+            answers[f"{row['model']}={items[-1]}"] += 1
         if row["trace_source_field"] == "raw_response":
             responses += 1
-            unread += not found
+            unread += not items
     known = json.loads((DATA / "reference/reference.json").read_text())["vlm_raw_outputs"][
         "parsed_answer_by_model"
     ]
@@ -188,6 +188,6 @@ def test_the_reader_agrees_with_json_on_every_document_that_is_json() -> None:
                 for odd in ("\\u0000", "\\ud8", "\\uD8", "\\uDFAA", "\\b", "\\uDB", "\\uD83F")
             ):
                 continue
-            assert [found.value for found in documents] == [value], path.name
+            assert [entry.value for entry in documents] == [value], path.name
             agreed += 1
     assert agreed >= 77

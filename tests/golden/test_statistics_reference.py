@@ -51,36 +51,36 @@ def said(reason: str | None, warnings: tuple[st.Caution, ...]) -> list[str]:
 
 
 def mean(case: Case) -> dict[str, Any]:
-    found = st.estimate(table_of(case), case["params"]["candidate"], case["params"].get("scope"))
+    estimate = st.estimate(table_of(case), case["params"]["candidate"], case["params"].get("scope"))
     answer = {
-        "mean": found.mean,
-        "sd": found.sd,
-        "se": found.std_err,
-        "n_trials": found.n_trials,
-        "n_tasks": found.n_tasks,
-        "n_eff": found.n_eff,
-        "df": found.df,
-        "ci": found.ci95,
-        "ci_method": found.method,
-        "scope": found.scope,
-        "reason": said(found.reason, found.warnings),
-        "warning": [one.code for one in found.warnings],
+        "mean": estimate.mean,
+        "sd": estimate.sd,
+        "se": estimate.std_err,
+        "n_trials": estimate.n_trials,
+        "n_tasks": estimate.n_tasks,
+        "n_eff": estimate.n_eff,
+        "df": estimate.df,
+        "ci": estimate.ci95,
+        "ci_method": estimate.method,
+        "scope": estimate.scope,
+        "reason": said(estimate.reason, estimate.warnings),
+        "warning": [one.code for one in estimate.warnings],
     }
-    if found.df is not None and found.std_err is not None and found.mean is not None:
-        half = t_quantile(0.975, found.df) * found.std_err
-        answer["ci_t"] = (found.mean - half, found.mean + half)
+    if estimate.df is not None and estimate.std_err is not None and estimate.mean is not None:
+        half = t_quantile(0.975, estimate.df) * estimate.std_err
+        answer["ci_t"] = (estimate.mean - half, estimate.mean + half)
     return answer
 
 
 def mean_binary(case: Case) -> dict[str, Any]:
     table = table_of(case)
-    found = st.estimate(table, case["params"]["candidate"])
+    estimate = st.estimate(table, case["params"]["candidate"])
     share = st.proportion(int(table.score.sum()), table.score.size)
-    assert share.ci95 == pytest.approx(found.ci95)
+    assert share.ci95 == pytest.approx(estimate.ci95)
     return {
-        "mean": found.mean,
-        "n_trials": found.n_trials,
-        "ci": found.ci95,
+        "mean": estimate.mean,
+        "n_trials": estimate.n_trials,
+        "ci": estimate.ci95,
         "ci_wilson": share.wilson,
         "ci_clopper_pearson": share.clopper_pearson,
         "ci_jeffreys": share.jeffreys,
@@ -91,27 +91,27 @@ def mean_binary(case: Case) -> dict[str, Any]:
 def difference(case: Case) -> dict[str, Any]:
     params = case["params"]
     table = table_of(case)
-    found = st.compare(table, params["a"], params["b"], params.get("scope"))
-    effects, opinion, other = found.effects, found.second_opinion, found.other_scope
-    differences = np.array([one.difference for one in found.by_task])
+    comparison = st.compare(table, params["a"], params["b"], params.get("scope"))
+    effects, opinion, other = comparison.effects, comparison.second_opinion, comparison.other_scope
+    differences = np.array([one.difference for one in comparison.by_task])
     answer: dict[str, Any] = {
-        "diff": found.difference,
-        "se": found.std_err,
-        "df": found.df,
-        "t": found.t,
-        "p_value": found.p_value,
-        "p_method": found.method,
-        "ci": found.ci95,
-        "n_tasks": found.n_tasks,
-        "n_eff": found.n_eff,
-        "scope": found.scope,
-        "tasks_won": found.tasks_won,
-        "tasks_lost": found.tasks_lost,
-        "tasks_tied": found.tasks_tied,
+        "diff": comparison.difference,
+        "se": comparison.std_err,
+        "df": comparison.df,
+        "t": comparison.t,
+        "p_value": comparison.p_value,
+        "p_method": comparison.method,
+        "ci": comparison.ci95,
+        "n_tasks": comparison.n_tasks,
+        "n_eff": comparison.n_eff,
+        "scope": comparison.scope,
+        "tasks_won": comparison.tasks_won,
+        "tasks_lost": comparison.tasks_lost,
+        "tasks_tied": comparison.tasks_tied,
         "task_diffs": differences.tolist(),
-        "prob_superiority": found.prob_superiority,
-        "reason": said(found.reason, found.warnings),
-        "warning": [one.code for one in found.warnings],
+        "prob_superiority": comparison.prob_superiority,
+        "reason": said(comparison.reason, comparison.warnings),
+        "warning": [one.code for one in comparison.warnings],
         "p_permutation_exact": opinion.p_value if opinion else None,
         "p_signflip_exact": st.sign_flip(differences) if differences.size else None,
     }
@@ -134,48 +134,48 @@ def difference(case: Case) -> dict[str, Any]:
 
 
 def effect_size(case: Case) -> dict[str, Any]:
-    found = st.effect_size(table_of(case), case["params"]["a"], case["params"]["b"])
+    result = st.effect_size(table_of(case), case["params"]["a"], case["params"]["b"])
     return {
-        "diff": found.difference,
-        "sd_total": found.sd_total,
-        "d_total": found.d_total,
-        "sd_within": found.sd_within,
-        "d_within": found.d_within,
+        "diff": result.difference,
+        "sd_total": result.sd_total,
+        "d_total": result.d_total,
+        "sd_within": result.sd_within,
+        "d_within": result.d_within,
     }
 
 
 def equivalence(case: Case) -> dict[str, Any]:
     params = case["params"]
-    found = st.compare(table_of(case), params["a"], params["b"], margin=params["margin"])
-    assert found.equivalence is not None
-    assert found.non_inferiority is not None
+    comparison = st.compare(table_of(case), params["a"], params["b"], margin=params["margin"])
+    assert comparison.equivalence is not None
+    assert comparison.non_inferiority is not None
     return {
-        "p_equivalence": found.equivalence.p_value,
-        "p_lower": found.equivalence.p_lower,
-        "p_upper": found.equivalence.p_upper,
-        "equivalent": found.equivalence.holds,
-        "ci90": found.equivalence.ci90,
-        "p_non_inferior": found.non_inferiority.p_value,
+        "p_equivalence": comparison.equivalence.p_value,
+        "p_lower": comparison.equivalence.p_lower,
+        "p_upper": comparison.equivalence.p_upper,
+        "equivalent": comparison.equivalence.holds,
+        "ci90": comparison.equivalence.ci90,
+        "p_non_inferior": comparison.non_inferiority.p_value,
     }
 
 
 def multiplicity(case: Case) -> dict[str, Any]:
-    found = st.multiplicity(case["p_values"])
-    return {"holm": found.holm, "bh": found.bh, "bonferroni": found.bonferroni}
+    result = st.multiplicity(case["p_values"])
+    return {"holm": result.holm, "bh": result.bh, "bonferroni": result.bonferroni}
 
 
 def ranking(case: Case) -> dict[str, Any]:
     table = table_of(case)
-    found, omnibus = st.rank(table), st.friedman(table)
+    result, omnibus = st.rank(table), st.friedman(table)
     return {
-        "pairs": [f"{one.a}-{one.b}" for one in found.pairs],
-        "diffs": [one.difference for one in found.pairs],
-        "p_raw": [one.p_value for one in found.pairs],
-        "p_holm": [one.p_holm for one in found.pairs],
-        "p_bh": [one.p_bh for one in found.pairs],
-        "means": {one.candidate: one.mean for one in found.candidates},
-        "rank_low": {one.candidate: one.rank_low for one in found.candidates},
-        "rank_high": {one.candidate: one.rank_high for one in found.candidates},
+        "pairs": [f"{one.a}-{one.b}" for one in result.pairs],
+        "diffs": [one.difference for one in result.pairs],
+        "p_raw": [one.p_value for one in result.pairs],
+        "p_holm": [one.p_holm for one in result.pairs],
+        "p_bh": [one.p_bh for one in result.pairs],
+        "means": {one.candidate: one.mean for one in result.candidates},
+        "rank_low": {one.candidate: one.rank_low for one in result.candidates},
+        "rank_high": {one.candidate: one.rank_high for one in result.candidates},
         "friedman_chi2": omnibus.chi_square,
         "friedman_p": omnibus.p_value,
     }
@@ -183,68 +183,68 @@ def ranking(case: Case) -> dict[str, Any]:
 
 def bradley_terry(case: Case) -> dict[str, Any]:
     rows = case["comparisons"]
-    found = st.bradley_terry(rows["left"], rows["right"], rows["outcome"], count=rows.get("count"))
+    result = st.bradley_terry(rows["left"], rows["right"], rows["outcome"], count=rows.get("count"))
     answer: dict[str, Any] = {
-        "reason": said(found.reason, found.warnings),
-        "separated": list(found.separated),
+        "reason": said(result.reason, result.warnings),
+        "separated": list(result.separated),
     }
     for key in case["expected"]:
         if key.startswith(("log_strength_vs_", "se_vs_")):
             base = next(
-                item for item in found.items if str(item).lower() == key.rsplit("_", 1)[1].lower()
+                item for item in result.items if str(item).lower() == key.rsplit("_", 1)[1].lower()
             )
             field = "difference" if key.startswith("log") else "std_err"
             answer[key] = {
-                item: 0.0 if item == base else getattr(found.contrast(item, base), field)
-                for item in found.items
+                item: 0.0 if item == base else getattr(result.contrast(item, base), field)
+                for item in result.items
             }
     answer["win_prob"] = {
-        pair: found.contrast(*pair.split(">")).win_probability
+        pair: result.contrast(*pair.split(">")).win_probability
         for pair in case["expected"].get("win_prob", {})
     }
-    if "Milwaukee" in found.items:
-        answer["win_prob_milwaukee_vs_boston"] = found.contrast(
+    if "Milwaukee" in result.items:
+        answer["win_prob_milwaukee_vs_boston"] = result.contrast(
             "Milwaukee", "Boston"
         ).win_probability
     return answer
 
 
 def variance(case: Case) -> dict[str, Any]:
-    found = st.variance_components(table_of(case), case["params"]["candidate"])
+    result = st.variance_components(table_of(case), case["params"]["candidate"])
     return {
-        "ms_task": found.ms_task,
-        "ms_trial": found.ms_trial,
-        "var_task": found.var_task,
-        "var_trial": found.var_trial,
-        "icc1": found.icc1,
-        "icc1_ci": found.icc1_ci95,
-        "reliability_of_mean_of_3": found.reliability,
-        "reason": said(found.reason, found.warnings),
+        "ms_task": result.ms_task,
+        "ms_trial": result.ms_trial,
+        "var_task": result.var_task,
+        "var_trial": result.var_trial,
+        "icc1": result.icc1,
+        "icc1_ci": result.icc1_ci95,
+        "reliability_of_mean_of_3": result.reliability,
+        "reason": said(result.reason, result.warnings),
     }
 
 
 def icc(case: Case) -> dict[str, Any]:
     rows = case["ratings"]
-    found = st.icc(rows["unit"], rows["rater"], rows["score"])
+    result = st.icc(rows["unit"], rows["rater"], rows["score"])
     return {
-        "ICC(1,1)": found.icc_1,
-        "ICC(A,1)": found.icc_a1,
-        "ICC(C,1)": found.icc_c1,
-        "ICC(1,k)": found.icc_1k,
-        "ICC(A,k)": found.icc_ak,
-        "ICC(C,k)": found.icc_ck,
+        "ICC(1,1)": result.icc_1,
+        "ICC(A,1)": result.icc_a1,
+        "ICC(C,1)": result.icc_c1,
+        "ICC(1,k)": result.icc_1k,
+        "ICC(A,k)": result.icc_ak,
+        "ICC(C,k)": result.icc_ck,
     }
 
 
 def krippendorff_alpha(case: Case) -> dict[str, Any]:
     rows = case["ratings"]
     metrics = [key for key in case["expected"] if key != "reason"]
-    found = {
+    by_name = {
         metric: st.krippendorff_alpha(rows["unit"], rows["score"], metric=metric)
         for metric in metrics
     }
-    return {metric: one.alpha for metric, one in found.items()} | {
-        "reason": [found[metrics[0]].reason]
+    return {metric: one.alpha for metric, one in by_name.items()} | {
+        "reason": [by_name[metrics[0]].reason]
     }
 
 
@@ -255,13 +255,13 @@ def cohen_kappa(case: Case) -> dict[str, Any]:
         rater: {u: s for u, r, s in ratings if r == rater} for rater in sorted(set(rows["rater"]))
     }
     one, other = of.values()
-    found = st.cohen_kappa([one[unit] for unit in one], [other[unit] for unit in one])
+    result = st.cohen_kappa([one[unit] for unit in one], [other[unit] for unit in one])
     return {
-        "kappa": found.kappa,
-        "se": found.std_err,
-        "ci": found.ci95,
-        "percent_agreement": found.percent_agreement,
-        "reason": [found.reason],
+        "kappa": result.kappa,
+        "se": result.std_err,
+        "ci": result.ci95,
+        "percent_agreement": result.percent_agreement,
+        "reason": [result.reason],
     }
 
 
@@ -270,55 +270,57 @@ def fleiss_kappa(case: Case) -> dict[str, Any]:
 
 
 def calibration(case: Case) -> dict[str, Any]:
-    found = st.calibration(case["judge"], case["human"], tolerance=0.10)
+    result = st.calibration(case["judge"], case["human"], tolerance=0.10)
     return {
-        "n": found.n,
-        "bias": found.bias,
-        "bias_ci": found.bias_ci95,
-        "bias_p": found.bias_p,
-        "mae": found.mae,
-        "rmse": found.rmse,
-        "max_error": found.max_error,
-        "pass_rate_within_0_10": found.pass_rate,
-        "pearson": found.pearson,
-        "pearson_ci": found.pearson_ci95,
-        "spearman": found.spearman,
-        "concordance": found.concordance,
-        "limits_of_agreement": found.limits_of_agreement,
-        "reason": [found.reason],
+        "n": result.n,
+        "bias": result.bias,
+        "bias_ci": result.bias_ci95,
+        "bias_p": result.bias_p,
+        "mae": result.mae,
+        "rmse": result.rmse,
+        "max_error": result.max_error,
+        "pass_rate_within_0_10": result.pass_rate,
+        "pearson": result.pearson,
+        "pearson_ci": result.pearson_ci95,
+        "spearman": result.spearman,
+        "concordance": result.concordance,
+        "limits_of_agreement": result.limits_of_agreement,
+        "reason": [result.reason],
     }
 
 
 def ppi(case: Case) -> dict[str, Any]:
     lam = case["params"].get("lam")
-    found = st.ppi(case["human"], case["judge_on_human"], case["judge_unlabelled"], lam=lam)
+    result = st.ppi(case["human"], case["judge_on_human"], case["judge_unlabelled"], lam=lam)
     return {
-        "mean": found.mean,
-        "se": found.std_err,
-        "df": found.df,
-        "ci": found.ci95,
-        "humans_only_mean": found.humans_only_mean,
-        "judge_only_mean": found.judge_only_mean,
-        "rectifier": found.rectifier,
+        "mean": result.mean,
+        "se": result.std_err,
+        "df": result.df,
+        "ci": result.ci95,
+        "humans_only_mean": result.humans_only_mean,
+        "judge_only_mean": result.judge_only_mean,
+        "rectifier": result.rectifier,
     }
 
 
 def power(case: Case) -> dict[str, Any]:
-    found = st.power(**case["params"])
+    result = st.power(**case["params"])
     return {
-        name: getattr(found, name) for name in found.__slots__ if getattr(found, name) is not None
+        name: getattr(result, name)
+        for name in result.__slots__
+        if getattr(result, name) is not None
     }
 
 
 def sequential(case: Case) -> dict[str, Any]:
-    found = st.sequential(**case["params"])
-    if isinstance(found, st.PlannedLooks):
-        return {"obf_nominal_p": found.obf_nominal_p, "pocock_nominal_p": found.pocock_nominal_p}
+    result = st.sequential(**case["params"])
+    if isinstance(result, st.PlannedLooks):
+        return {"obf_nominal_p": result.obf_nominal_p, "pocock_nominal_p": result.pocock_nominal_p}
     return {
-        "e_value": found.e_value,
-        "anytime_p": found.anytime_p,
-        "half_width_over_se": found.half_width_over_se,
-        "reason": [found.reason],
+        "e_value": result.e_value,
+        "anytime_p": result.anytime_p,
+        "half_width_over_se": result.half_width_over_se,
+        "reason": [result.reason],
     }
 
 
@@ -385,10 +387,10 @@ def assert_agrees(
 
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
 def test_a_reference_case_is_met_to_its_tolerance(case: Case) -> None:
-    found = QUESTIONS[case["question"]](case)
+    result = QUESTIONS[case["question"]](case)
     tolerance = case["tolerance"]
     assert_agrees(
-        case["expected"], found, rel=tolerance["rel"], absolute=tolerance["abs"], where=case["id"]
+        case["expected"], result, rel=tolerance["rel"], absolute=tolerance["abs"], where=case["id"]
     )
 
 

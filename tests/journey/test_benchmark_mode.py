@@ -84,15 +84,15 @@ def test_run_record_names_prompts_models_and_graders(
     shown = assay("show", run, "--json").document
     bodies = {model: sent(server, model)[0] for model in ("plain", "hot", "judge-1")}
     for name in ("plain", "hot"):
-        said = shown["asked_with"][name]
-        assert said["model"] == f"openai/{name}"
+        row = shown["asked_with"][name]
+        assert row["model"] == f"openai/{name}"
         assert all(
             bodies[name].get(key, 0) == value
-            for key, value in said["parameters"].items()
+            for key, value in row["parameters"].items()
             if key != "max_tokens"
         )
-        assert said["parameters"]["temperature"] == 0
-        assert "seed" not in said["parameters"]
+        assert row["parameters"]["temperature"] == 0
+        assert "seed" not in row["parameters"]
     judge = shown["judged_with"]["openai/judge-1"]
     assert judge["parameters"]["temperature"] == bodies["judge-1"]["temperature"] == 0.2
     assert len(judge["prompt_digest"]) == len(shown["rubric_digest"]) == 32
@@ -110,7 +110,7 @@ def test_run_record_names_prompts_models_and_graders(
         {"openai/judge-1"},
     )
     assert all(
-        address.startswith(server.url) for its in endpoints.values() for address in its.values()
+        address.startswith(server.url) for entry in endpoints.values() for address in entry.values()
     )
     assert environment["libraries"]["numpy"]
     assert "sk-never-to-be-seen" not in str(shown)

@@ -45,9 +45,9 @@ def grading(score: Callable[[str], float]) -> Callable[[Call], str]:
                     "reason": f"A plain point on {label} and {criterion}.",
                     "score": 10 * score(shown[label]),
                 }
-                for criterion in its["properties"]
+                for criterion in result["properties"]
             }
-            for label, its in labels.items()
+            for label, result in labels.items()
         }
         return json.dumps({"candidates": grades, "report": "All in all."})
 
@@ -163,8 +163,8 @@ def test_grades_are_marked_until_the_judge_is_calibrated(
     assay("review", "correct", rows[2]["id"], "--score", "nora=0.2", "--reason", "it leaks")
 
     def warned() -> bool:
-        found = assay("compare", "nora", "omar", "--json").document
-        return "uncalibrated_judge" in {warning["code"] for warning in found["warnings"]}
+        result = assay("compare", "nora", "omar", "--json").document
+        return "uncalibrated_judge" in {warning["code"] for warning in result["warnings"]}
 
     assert warned()
     assert "uncalibrated" in assay("review", "show", rows[0]["id"]).out
@@ -235,8 +235,8 @@ def test_a_judge_that_answers_nothing_is_not_measured_by_old_corrections(
     assert f"{JUDGE}: scored none of 13 references, so no calibration was stored." in done.err
     assert "unparsable" in done.err
     assert assay("calibrate", "--list", "--json").document["calibrations"] == []
-    found = assay("stats", "--json").document
-    assert "uncalibrated_judge" in {warning["code"] for warning in found["warnings"]}
+    document = assay("stats", "--json").document
+    assert "uncalibrated_judge" in {warning["code"] for warning in document["warnings"]}
 
 
 def test_a_grade_that_does_not_weigh_makes_no_reference(
@@ -263,8 +263,8 @@ def test_a_grade_that_does_not_weigh_makes_no_reference(
     assert assay("run", "weighed.yaml").code == 0
     (row,) = assay("review", "list", "--json").document["assessments"]
     scores = ("nora/aside=0.1", "omar/tone=0.4", "omar/point=0.6")
-    said = [part for score in scores for part in ("--score", score)]
-    assert assay("review", "correct", row["id"], *said, "--reason", "so it is").code == 0
+    items = [part for score in scores for part in ("--score", score)]
+    assert assay("review", "correct", row["id"], *items, "--reason", "so it is").code == 0
     document = assay("calibrate", JUDGE, "--json").document
     corrected = [one for one in document["samples"] if one["source"] == "correction"]
     assert [one["id"].partition("/")[2] for one in corrected] == ["omar"], (
@@ -317,9 +317,9 @@ def test_a_wrong_sample_file_is_told_by_line_and_field(
     assay: Command, server: ModelServer, project: Path, name: str, text: str, complaint: str
 ) -> None:
     (project / name).write_text(text, "utf-8")
-    said = assay("calibrate", JUDGE, "--samples", name)
-    assert said.code == 2
-    assert complaint in said.err
+    output = assay("calibrate", JUDGE, "--samples", name)
+    assert output.code == 2
+    assert complaint in output.err
     assert not server.calls
 
 
@@ -355,9 +355,9 @@ def test_the_python_verbs_give_the_same_records(
     import assay as product
 
     server.answer = grading(deserved(off=0.01))
-    found = product.calibrate(JUDGE)
-    assert found.trust.tier is found.record.tier
-    assert found.record.version == 1
+    outcome = product.calibrate(JUDGE)
+    assert outcome.trust.tier is outcome.record.tier
+    assert outcome.record.version == 1
     result = product.run(write_set(project, things=1, trials=1), judge=JUDGE)
     again = product.regrade(result.summary.id, judge="openai/judge-2")
     assert again.origin == result.summary.id
@@ -399,19 +399,19 @@ def test_calibration_keeps_its_budget_and_names_skipped_samples(
 def test_failed_tries_of_a_calibration_are_kept_with_its_record(
     assay: Command, server: ModelServer
 ) -> None:
-    said: list[str] = []
+    items: list[str] = []
     good = grading(deserved())
 
     def once_prose(call: Call) -> str:
-        said.append("I would rather not put a number on it." if not said else good(call))
-        return said[-1]
+        items.append("I would rather not put a number on it." if not items else good(call))
+        return items[-1]
 
     server.answer = once_prose
     done = assay("calibrate", JUDGE, "--json")
     assert done.code == 0
     (kept,) = assay("calibrate", "--list", "--json").document["calibrations"]
     (lost,) = kept["failed_tries"]
-    assert lost["reply"] == said[0]
+    assert lost["reply"] == items[0]
     assert (lost["kind"], lost["fault"], lost["try"]) == ("unparsable", "judge", 1)
 
 
@@ -425,11 +425,11 @@ def test_stopped_calibration_resumes_without_asking_twice(
 
     (project / "assay.yaml").write_text(yaml.safe_dump(PRICED | {"concurrency": 1}), "utf-8")
     good = grading(deserved())
-    said: list[str] = []
+    items: list[str] = []
 
     def once_prose(call: Call) -> str:
-        said.append("No." if not said else good(call))
-        return said[-1]
+        items.append("No." if not items else good(call))
+        return items[-1]
 
     server.answer = once_prose
     stopper = stopper_.Stopper()

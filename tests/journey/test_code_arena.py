@@ -53,8 +53,8 @@ def answer(call: Call) -> str:
 
 
 def rows(assay: Command) -> dict[str, Any]:
-    found = assay("review", "list", "--json").document["assessments"]
-    return {row["candidates"][0]: row for row in found}
+    result = assay("review", "list", "--json").document["assessments"]
+    return {row["candidates"][0]: row for row in result}
 
 
 @pytest.mark.slow
@@ -74,17 +74,17 @@ def test_judge_is_sent_a_picture_of_the_page(
     )
     assert (size(wide), size(narrow)) == ((1280, 800), (390, 844))
     assert pixel(wide, 640, 700) == (255, 0, 0)
-    found = rows(assay)
-    assert found["red"]["scores"] == {"red": 0.8}
-    assert found["red"]["flags"] == []
-    assert {grade["criterion"] for grade in found["red"]["grades"]} == {
+    result = rows(assay)
+    assert result["red"]["scores"] == {"red": 0.8}
+    assert result["red"]["flags"] == []
+    assert {grade["criterion"] for grade in result["red"]["grades"]} == {
         "visual_accuracy",
         "code_quality",
         "functionality",
         "responsiveness",
     }
-    assert found["words"]["scores"] == {"words": 0.0}
-    assert found["words"]["state"] == "pending"
+    assert result["words"]["scores"] == {"words": 0.0}
+    assert result["words"]["state"] == "pending"
 
 
 @pytest.mark.slow

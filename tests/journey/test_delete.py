@@ -97,10 +97,10 @@ def test_the_run_page_deletes_and_models_forget_the_run(assay: Command, project:
     ):
         assert model_names(client) == {"tiny-2026-01-01"}
         assert 'id="delete-run"' in client.get(f"/runs/{other}").text
-        said = client.post(
+        document = client.post(
             f"/api/runs/{other}/delete", json={"reason": "twice"}, headers={"origin": HOME}
         ).json()
-        assert [event["run_id"] for event in said["events"]] == [other]
+        assert [event["run_id"] for event in document["events"]] == [other]
         assert client.get(f"/runs/{other}").status_code == 404
         client.post(f"/api/runs/{kept}/delete", json={}, headers={"origin": HOME})
         assert model_names(client) == set()

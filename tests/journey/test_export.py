@@ -69,10 +69,10 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def test_only_grades_that_count_leave_and_the_others_only_apart(
     assay: Command, reviewed: dict[str, str], project: Path
 ) -> None:
-    said = assay("export", "csv", "--output", "scores.csv", "--all", "--json")
-    assert said.code == 0
+    output = assay("export", "csv", "--output", "scores.csv", "--all", "--json")
+    assert output.code == 0
     counted, apart = rows_of(project / "scores.csv"), rows_of(project / "scores.not-counted.csv")
-    document = said.document
+    document = output.document
     read = document.pop("read")
     assert (read["choice"], read["n_trials"], len(read["runs"])) == (
         "newest",
@@ -183,9 +183,9 @@ def test_nothing_is_replaced_unasked(
     assay: Command, reviewed: dict[str, str], project: Path
 ) -> None:
     (project / "scores.not-counted.csv").write_text("mine", "utf-8")
-    said = assay("export", "csv", "--output", "scores.csv", "--all")
-    assert said.code == 2
-    assert "--force" in said.err
+    output = assay("export", "csv", "--output", "scores.csv", "--all")
+    assert output.code == 2
+    assert "--force" in output.err
     assert sorted(path.name for path in project.glob("*scores*")) == ["scores.not-counted.csv"]
     assert (project / "scores.not-counted.csv").read_text("utf-8") == "mine"
     assert assay("export", "csv", "--output", "scores.csv", "--all", "--force").code == 0
@@ -231,8 +231,8 @@ def test_anonymised_files_name_neither_candidate_nor_reviewer(
 
 
 def test_the_verb_for_programs(assay: Command, reviewed: dict[str, str], project: Path) -> None:
-    found = product.export("jsonl", output=project / "all.jsonl", everything=True)
-    assert (found.rows, found.rows_apart) == (10, 5)
+    result = product.export("jsonl", output=project / "all.jsonl", everything=True)
+    assert (result.rows, result.rows_apart) == (10, 5)
     assert len((project / "all.jsonl").read_text("utf-8").splitlines()) == 10
     states = [
         json.loads(line)["state"]

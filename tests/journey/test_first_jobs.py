@@ -269,9 +269,9 @@ def test_two_reviewers(
                 screen.type("a")
             assert screen.end() == 0
             assert closing in screen.output
-    (said,) = walk([steps[0], steps[-1]])
-    assert "8 trials count (8 approved: 8 read on screen)" in said
-    assert "8 of 8 by two people" in said
+    (result,) = walk([steps[0], steps[-1]])
+    assert "8 trials count (8 approved: 8 read on screen)" in result
+    assert "8 of 8 by two people" in result
 
 
 def test_sharing(

@@ -115,9 +115,9 @@ def mess(project: Path) -> Path:
 def test_five_models_under_three_naming_patterns_meet_in_one_suite(
     assay: Command, mess: Path
 ) -> None:
-    said = assay("import", mess, "--json")
-    assert said.code == 0, said.document["skipped"]
-    assert said.document["imported"] == {
+    output = assay("import", mess, "--json")
+    assert output.code == 0, output.document["skipped"]
+    assert output.document["imported"] == {
         "runs": 5,
         "tasks": 200,
         "responses": 200,
@@ -189,9 +189,9 @@ def test_an_imported_run_cannot_be_resumed_or_extended_and_stays_as_it_is(
         ("extend", run, "--trials", 2),
         ("extend", run, "--candidate", "echo"),
     ):
-        said = assay(*command)
-        assert said.code == 2
-        assert "was imported" in said.err
+        output = assay(*command)
+        assert output.code == 2
+        assert "was imported" in output.err
     assert assay("show", run, "--json").document == before
     record = next(Path("results").rglob(f"*{run}*"), None)
     assert record is not None, "its record is what a lost store is made from"
@@ -220,13 +220,13 @@ def test_every_line_that_is_no_answer_is_named_with_its_place(
     Path("out.jsonl").write_bytes(
         b"\xef\xbb\xbf" + good + b"\r\n" + b"\n".join(line for line, _ in lines.values())
     )
-    said = assay("import", "out.jsonl", "--json")
-    assert said.code == 1
-    assert said.document["imported"]["responses"] == 1
-    found = {one["where"]: one["why"] for one in said.document["skipped"]}
-    assert set(found) == {f"out.jsonl:{number}" for number in lines}
+    output = assay("import", "out.jsonl", "--json")
+    assert output.code == 1
+    assert output.document["imported"]["responses"] == 1
+    by_name = {one["where"]: one["why"] for one in output.document["skipped"]}
+    assert set(by_name) == {f"out.jsonl:{number}" for number in lines}
     for number, (_, why) in lines.items():
-        assert why in found[f"out.jsonl:{number}"], number
+        assert why in by_name[f"out.jsonl:{number}"], number
 
 
 @pytest.mark.parametrize(
@@ -245,12 +245,12 @@ def test_file_without_results_is_named_by_its_kind(
     assay: Command, project: Path, content: bytes, why: str
 ) -> None:
     Path("x.jsonl").write_bytes(content)
-    said = assay("import", "x.jsonl", "--json")
-    assert said.code == 1
-    assert [(one["where"], why in one["why"]) for one in said.document["skipped"]] == [
+    output = assay("import", "x.jsonl", "--json")
+    assert output.code == 1
+    assert [(one["where"], why in one["why"]) for one in output.document["skipped"]] == [
         ("x.jsonl", True)
     ]
-    assert said.document["run_ids"] == []
+    assert output.document["run_ids"] == []
 
 
 @pytest.mark.slow
@@ -274,9 +274,9 @@ def test_killed_import_leaves_no_run_that_seems_complete(assay: Command, project
         )
         assert _trials(store) > 0
         assert assay("runs", "--json").document["runs"] == []
-    said = assay("import", "out.jsonl", "--json")
-    assert said.code == 0
-    assert said.document["imported"] == {"runs": 1, "tasks": n, "responses": n, "assessments": 0}
+    output = assay("import", "out.jsonl", "--json")
+    assert output.code == 0
+    assert output.document["imported"] == {"runs": 1, "tasks": n, "responses": n, "assessments": 0}
     assert _trials(store) == n
     whole()
     assert [
@@ -297,9 +297,9 @@ def test_a_score_table_becomes_statistics_and_grades_of_a_judge_wait(
 ) -> None:
     rows = "t1,a,1,1,\nt1,b,1,0.5,\nt2,a,1,0.5,\nt2,b,1,0,\nt1,a,1,0.1,gpt\nt9,a,1,7,\nt9,a,x,1,\nt9,a,1,NaN,\n"
     Path("scores.csv").write_text("task,candidate,trial,score,judge\n" + rows)
-    said = assay("import", "scores.csv", "--json")
-    assert said.code == 1
-    assert [one["where"] for one in said.document["skipped"]] == [
+    output = assay("import", "scores.csv", "--json")
+    assert output.code == 1
+    assert [one["where"] for one in output.document["skipped"]] == [
         f"scores.csv:{line}" for line in (7, 8, 9)
     ]
     means = {
@@ -372,8 +372,8 @@ def test_sets_and_preferences(assay: Command, project: Path) -> None:
     assert assay("import", "set.json", "--json").document["imported"]["responses"] == 2
     talk = "Human: hi\n\nAssistant:"
     write("pairs.jsonl", [{"chosen": f"{talk} hello", "rejected": f"{talk} go away"}])
-    said = assay("import", "pairs.jsonl", "--json").document
-    assert said["imported"] == {"runs": 1, "tasks": 1, "responses": 2, "assessments": 1}
+    document = assay("import", "pairs.jsonl", "--json").document
+    assert document["imported"] == {"runs": 1, "tasks": 1, "responses": 2, "assessments": 1}
 
 
 def test_the_originals_are_kept_and_moved_only_once_verified(assay: Command, project: Path) -> None:
@@ -389,8 +389,8 @@ def test_names_in_an_archive_lead_nowhere(assay: Command, project: Path) -> None
     with zipfile.ZipFile("all.zip", "w") as archive:
         archive.writestr("../../escaped.jsonl", line)
         archive.writestr("/tmp/absolute.jsonl", json.dumps(answer("b", "no")) + "\n")
-    said = assay("import", "all.zip", "--json")
-    assert said.document["imported"]["responses"] == 2
+    output = assay("import", "all.zip", "--json")
+    assert output.document["imported"]["responses"] == 2
     assert not (project.parent.parent / "escaped.jsonl").exists()
     assert sorted(path.name for path in project.iterdir()) == [".assay", "all.zip", "results"]
 
@@ -405,9 +405,9 @@ def test_a_bomb_is_not_unpacked(assay: Command, project: Path) -> None:
         out.write(first)
         for _ in range(300):
             out.write((b" " * 1023 + b"\n") * 1024)
-    said = assay("import", "bomb.zip", "--json")
-    assert said.code == 1
-    assert any("unpacks to more" in one["why"] for one in said.document["skipped"])
+    output = assay("import", "bomb.zip", "--json")
+    assert output.code == 1
+    assert any("unpacks to more" in one["why"] for one in output.document["skipped"])
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the shared data is not here")
@@ -417,8 +417,8 @@ def test_the_flags_of_gsm8k_are_its_published_figures(assay: Command, project: P
         f"task: '@line'\nprompt: question\nexpected: ground_truth\ncandidates: {names}\nanswer: solution\nscore: is_correct\n"
     )
     source = DATA / "gsm8k" / "example_model_solutions.jsonl"
-    said = assay("import", source, "--map", "map.yaml", "--dataset", "gsm8k", "--json")
-    assert said.document["imported"] == {
+    output = assay("import", source, "--map", "map.yaml", "--dataset", "gsm8k", "--json")
+    assert output.document["imported"] == {
         "runs": 1,
         "tasks": 1319,
         "responses": 5276,
@@ -435,9 +435,9 @@ def test_the_flags_of_gsm8k_are_its_published_figures(assay: Command, project: P
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the shared data is not here")
 def test_batch_output_of_every_make_is_read(assay: Command, project: Path) -> None:
-    said = assay("import", DATA / "openai_batch", "--json").document
-    assert said["formats"]["openai_batch"] == 10
-    assert said["imported"]["responses"] == 22
+    document = assay("import", DATA / "openai_batch", "--json").document
+    assert document["formats"]["openai_batch"] == 10
+    assert document["imported"]["responses"] == 22
     lines = sum(
         1
         for path in (DATA / "openai_batch").rglob("*.jsonl")
@@ -469,8 +469,8 @@ def test_candidates_named_only_in_rows_are_exported(assay: Command, project: Pat
     Path("scores.csv").write_text(
         "task,candidate,trial,score\nt,ann,1,0.5\nt,bob,1,0.75\nu,ann,1,1\nu,bob,1,0\n"
     )
-    said = assay("import", "scores.csv", "--json")
-    assert said.err.count("not up to date") == 0
+    output = assay("import", "scores.csv", "--json")
+    assert output.err.count("not up to date") == 0
     assert {path.parent.name for path in (project / "results").glob("*/*.meta.json")} == {
         "ann",
         "bob",
@@ -488,9 +488,9 @@ def test_text_that_was_read_with_the_wrong_encoding_is_named_and_kept(
     Path("scores.csv").write_text(
         "task,candidate,trial,score\ncaf\u00c3\u00a9,ann,1,0.5\n", "utf-8"
     )
-    said = assay("import", "scores.csv")
-    assert said.code == 0
-    assert "wrong encoding" in said.out + said.err
+    output = assay("import", "scores.csv")
+    assert output.code == 0
+    assert "wrong encoding" in output.out + output.err
     shown = assay("stats", "--json").document["candidates"][0]["by_task"]
     assert [one["task"] for one in shown] == ["caf\u00c3\u00a9"]
 
@@ -529,5 +529,5 @@ def test_regrade_of_answers_without_prompts_says_so(
     server.answer = graded()
     write("out.jsonl", [answer("a", "yes", model="x")])
     run = assay("import", "out.jsonl", "--json").document["run_ids"][0]
-    said = assay("regrade", run, "--judge", "openai/judge-1", "--dry-run")
-    assert "1 of 1 tasks have no prompt" in said.err
+    output = assay("regrade", run, "--judge", "openai/judge-1", "--dry-run")
+    assert "1 of 1 tasks have no prompt" in output.err

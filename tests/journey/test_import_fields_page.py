@@ -59,9 +59,8 @@ def test_described_fields_decide_agreement_on_later_visits(tmp_path: Path) -> No
     offered = client.get("/compare.json").json()["runs"]
     columns = [one["column"] for run in reversed(offered) for one in run["candidates"]]
     assert len(columns) == 2
-    found = client.get("/compare.json", params={"col": columns}).json()
-    assert [(row["state"], [one["value"] for one in row["answers"]]) for row in found["rows"]] == [
-        ("agree", ["yes", "yes"]),
-        ("disagree", ["no", "yes"]),
-    ]
+    document = client.get("/compare.json", params={"col": columns}).json()
+    assert [
+        (row["state"], [one["value"] for one in row["answers"]]) for row in document["rows"]
+    ] == [("agree", ["yes", "yes"]), ("disagree", ["no", "yes"])]
     workspace.close()

@@ -46,12 +46,12 @@ def imported(
     """An evaluation that has just been imported."""
     write: Callable[[Path], Path] = request.param
     target = write(project / "theirs")
-    said = assay("import", target, "--json")
+    output = assay("import", target, "--json")
     form, counts, _ = EXPECTED[write]
-    assert said.code == 0, said.err
-    assert said.document["format"] == form
-    assert tuple(said.document["imported"].values()) == counts
-    assert said.document["skipped"] == []
+    assert output.code == 0, output.err
+    assert output.document["format"] == form
+    assert tuple(output.document["imported"].values()) == counts
+    assert output.document["skipped"] == []
     return write, target
 
 
@@ -63,10 +63,10 @@ def test_the_working_folder_is_imported_like_any_other(
 ) -> None:
     target = imported[1] if imported[1].is_dir() else imported[1].parent
     monkeypatch.chdir(target)
-    said = assay("import", ".", "--json", "--store", f"sqlite:///{target.parent}/other.db")
+    output = assay("import", ".", "--json", "--store", f"sqlite:///{target.parent}/other.db")
     form, counts, _ = EXPECTED[imported[0]]
-    assert tuple(said.document["imported"].values()) == counts
-    assert said.document["format"] == form
+    assert tuple(output.document["imported"].values()) == counts
+    assert output.document["format"] == form
 
 
 def test_a_zip_of_a_folder_is_imported_like_the_folder(
@@ -74,15 +74,15 @@ def test_a_zip_of_a_folder_is_imported_like_the_folder(
 ) -> None:
     target = imported[1] if imported[1].is_dir() else imported[1].parent
     packed = shutil.make_archive(str(tmp_path_factory.mktemp("zip") / "theirs"), "zip", target)
-    said = assay("import", packed, "--json", "--store", f"sqlite:///{project}/other.db")
-    assert tuple(said.document["imported"].values()) == EXPECTED[imported[0]][1]
-    assert said.document["skipped"] == []
+    output = assay("import", packed, "--json", "--store", f"sqlite:///{project}/other.db")
+    assert tuple(output.document["imported"].values()) == EXPECTED[imported[0]][1]
+    assert output.document["skipped"] == []
 
 
 def test_importing_again_imports_nothing(assay: Command, imported: Imported) -> None:
-    said = assay("import", imported[1], "--json")
-    assert tuple(said.document["imported"].values()) == (0, 0, 0, 0)
-    assert said.document["run_ids"] == []
+    output = assay("import", imported[1], "--json")
+    assert tuple(output.document["imported"].values()) == (0, 0, 0, 0)
+    assert output.document["run_ids"] == []
     assert len(assay("runs", "--json").document["runs"]) == 1
 
 
@@ -92,9 +92,9 @@ def test_a_models_grades_wait_and_all_others_count(assay: Command, imported: Imp
     _, _, pending = EXPECTED[imported[0]]
     assert len(waiting) == pending
     assert {one["state"] for one in listed} <= {"pending", "not_required"}
-    said = assay("stats", "--json")
-    assert said.code == 0, said.err
-    counted = {one["candidate"]: one["n_trials"] for one in said.document["candidates"]}
+    output = assay("stats", "--json")
+    assert output.code == 0, output.err
+    counted = {one["candidate"]: one["n_trials"] for one in output.document["candidates"]}
     rule_graded = {
         name for one in listed if one["state"] == "not_required" for name in one["scores"]
     }
@@ -116,9 +116,9 @@ def test_two_candidates_of_another_harness_are_compared(assay: Command, project:
         assay("import", files.put(project / "results.json", files.promptfoo_document(*rows))).code
         == 0
     )
-    found = assay("compare", "large", "small", "--json").document
-    assert (found["decision"], found["n_tasks"]) == ("better", 8)
-    assert found["difference"] == pytest.approx(7 / 8)
+    document = assay("compare", "large", "small", "--json").document
+    assert (document["decision"], document["n_tasks"]) == ("better", 8)
+    assert document["difference"] == pytest.approx(7 / 8)
 
 
 def test_preferences_become_strengths_once_a_person_has_passed_them(
@@ -157,7 +157,7 @@ def test_a_grader_that_was_imported_is_corrected_like_any_other(
     name = waiting["candidates"][0]
     shown = assay("review", "show", waiting["id"])
     assert "Markets" in shown.out or "Sports" in shown.out
-    said = assay(
+    output = assay(
         "review",
         "correct",
         waiting["id"],
@@ -168,7 +168,7 @@ def test_a_grader_that_was_imported_is_corrected_like_any_other(
         "--reviewer",
         "mia",
     )
-    assert said.code == 0, said.err
+    assert output.code == 0, output.err
     corrected = assay("review", "list", "--state", "corrected", "--json").document["assessments"]
     assert [one["id"] for one in corrected] == [waiting["id"]]
 
@@ -177,12 +177,12 @@ def test_damaged_rows_are_listed_and_the_rest_is_imported(assay: Command, projec
     good = [json.dumps(row) for row in (files.openai_item(1, True), files.openai_item(2, False))]
     lines = [good[0], "<<<<<<< HEAD", good[1][:-20], '{"hello": "world"}', good[1]]
     path = files.put_lines(project / "items.jsonl", list(lines))
-    said = assay("import", path, "--json")
-    assert said.code == 1
-    assert tuple(said.document["imported"].values())[2] == 2
-    places = [one["where"].rsplit(":", 1)[1] for one in said.document["skipped"]]
+    output = assay("import", path, "--json")
+    assert output.code == 1
+    assert tuple(output.document["imported"].values())[2] == 2
+    places = [one["where"].rsplit(":", 1)[1] for one in output.document["skipped"]]
     assert places == ["2", "3", "4"]
-    whys = [one["why"] for one in said.document["skipped"]]
+    whys = [one["why"] for one in output.document["skipped"]]
     assert "conflict marker" in whys[0]
     assert "cut off" in whys[1]
     assert "not an output item" in whys[2]
@@ -197,9 +197,9 @@ def test_logs_that_a_harness_leaves_beside_its_results_are_one_note(
         (report.parent / "run.log").write_text("building …\n")
         (report.parent / "patch.diff").write_text("diff --git a/x b/x\n")
     (project / "theirs/shopping.txt").write_text("milk\n")
-    said = assay("import", project / "theirs", "--json").document
-    assert [one["where"].rsplit("/", 1)[1] for one in said["skipped"]] == ["shopping.txt"]
-    assert any("logs and artifacts" in one["what"] for one in said["notes"])
+    document = assay("import", project / "theirs", "--json").document
+    assert [one["where"].rsplit("/", 1)[1] for one in document["skipped"]] == ["shopping.txt"]
+    assert any("logs and artifacts" in one["what"] for one in document["notes"])
 
 
 def test_a_file_more_in_the_folder_is_another_import(assay: Command, project: Path) -> None:
@@ -302,10 +302,10 @@ def test_one_damaged_member_is_named_and_the_others_are_imported(
     packed = (project / "all.zip").read_bytes()
     # its checksum no longer fits
     (project / "all.zip").write_bytes(packed.replace(b"Name Rome", b"Name Rume", 1))
-    said = assay("import", project / "all.zip", "--json")
-    assert said.code == 1
-    assert said.document["imported"]["runs"] == 1
-    (skip,) = said.document["skipped"]
+    output = assay("import", project / "all.zip", "--json")
+    assert output.code == 1
+    assert output.document["imported"]["runs"] == 1
+    (skip,) = output.document["skipped"]
     assert skip["where"].endswith("all.zip#b.json")
     assert skip["why"].startswith("is damaged: Bad CRC-32")
 
@@ -333,9 +333,9 @@ def test_a_long_document_that_was_cut_off_is_called_so(assay: Command, project: 
 
 def test_a_run_keeps_its_end_and_says_that_it_is_incomplete(assay: Command, project: Path) -> None:
     log = files.inspect_log(files.inspect_sample(1, 1, "C")) | {"status": "cancelled"}
-    said = assay("import", files.put(project / "log.json", log), "--json")
-    assert said.code == 0
-    assert any("the run is incomplete" in note["what"] for note in said.document["notes"])
+    output = assay("import", files.put(project / "log.json", log), "--json")
+    assert output.code == 0
+    assert any("the run is incomplete" in note["what"] for note in output.document["notes"])
     (run,) = assay("runs", "--json").document["runs"]
     assert (run["started"], run["finished"]) == (
         "2026-03-01T09:00:00.000Z",

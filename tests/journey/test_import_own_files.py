@@ -19,8 +19,8 @@ NOTHING = {"runs": 0, "tasks": 0, "responses": 0, "assessments": 0}
 
 
 def runs(assay: Command, *more: object) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = assay("runs", "--json", *more).document["runs"]
-    return found
+    row: list[dict[str, Any]] = assay("runs", "--json", *more).document["runs"]
+    return row
 
 
 def compared(assay: Command, *more: object) -> Any:
@@ -45,10 +45,10 @@ def test_an_export_adds_nothing_to_the_store_it_came_from(
     )
     write(folder / "lines.jsonl", rows)
     for name in ("scores.csv", "some.csv", "lines.jsonl", "scores.not-counted.csv"):
-        said = assay("import", folder / name, "--json")
-        assert (said.code, said.document["imported"]) == (0, NOTHING)
+        output = assay("import", folder / name, "--json")
+        assert (output.code, output.document["imported"]) == (0, NOTHING)
         expected = len(rows) if name == "lines.jsonl" else len(rows_of(folder / name))
-        (held,) = said.document["held"]
+        (held,) = output.document["held"]
         assert (held["run_id"], held["rows"]) == (there[0]["run_id"], expected)
     assert assay("import", folder).out.count("were already imported") == 4
     assert runs(assay) == there
@@ -100,9 +100,9 @@ def test_rows_of_a_run_that_is_here_without_them_are_left_out_and_said(
     assay("export", "csv", "--output", "scores.csv")
     text = (project / "scores.csv").read_text("utf-8")
     (project / "scores.csv").write_text(text.replace(",a1\n", ",a9001\n"), "utf-8")
-    said = assay("import", "scores.csv", "--json")
-    assert (said.code, said.document["imported"]) == (1, NOTHING)
-    (skipped,) = said.document["skipped"]
+    output = assay("import", "scores.csv", "--json")
+    assert (output.code, output.document["imported"]) == (1, NOTHING)
+    (skipped,) = output.document["skipped"]
     run = runs(assay)[0]["run_id"]
     assert skipped["why"].startswith(
         f"{len(NAMES)} rows have assessments that run {run} in this store does not have"
@@ -126,13 +126,13 @@ def test_a_state_that_was_decided_elsewhere_is_said(assay: Command, project: Pat
         "q2,a,0.5,openai/gpt-4o,\nq2,b,0.7,openai/gpt-4o,rejected\nq3,a,1,,\n",
         "utf-8",
     )
-    said = assay("import", "hand.csv", "--json")
-    assert said.code == 0
-    (note,) = said.document["notes"]
+    output = assay("import", "hand.csv", "--json")
+    assert output.code == 0
+    (note,) = output.document["notes"]
     assert note["what"].startswith(
         "3 rows with a judge have a `state` that was decided elsewhere (2 approved, 1 rejected)"
     )
-    (run,) = said.document["run_ids"]
+    (run,) = output.document["run_ids"]
     assert "judges         openai/gpt-4o" in assay("show", run).out
 
 
@@ -141,9 +141,9 @@ def test_exported_records_are_recognised(
 ) -> None:
     for form in ("json", "jsonl"):
         assay("export", form, "--output", f"scores.{form}")
-        said = assay("import", f"scores.{form}", "--json")
-        assert (said.code, said.document["imported"]) == (1, NOTHING)
-        assert "is an export for other programs" in said.document["skipped"][0]["why"]
+        output = assay("import", f"scores.{form}", "--json")
+        assert (output.code, output.document["imported"]) == (1, NOTHING)
+        assert "is an export for other programs" in output.document["skipped"][0]["why"]
 
 
 @pytest.fixture
@@ -157,22 +157,26 @@ def answered(assay: Command, project: Path) -> Path:
 def test_a_results_folder_is_left_as_it_is(assay: Command, answered: Path, project: Path) -> None:
     before, there = files(answered), runs(assay)
     for paths in (["results"], ["."], [str(answered)], ["results", "there"]):
-        said = assay("import", *paths, "--json")
-        assert (said.code, said.document["imported"], said.document["skipped"]) == (0, NOTHING, [])
-        (note,) = said.document["notes"]
+        output = assay("import", *paths, "--json")
+        assert (output.code, output.document["imported"], output.document["skipped"]) == (
+            0,
+            NOTHING,
+            [],
+        )
+        (note,) = output.document["notes"]
         assert "is a results folder that Assay wrote" in note["what"]
         assert f"`assay import {note['where']} --rebuild`" in note["what"]
     assert (files(answered), runs(assay)) == (before, there)
-    said = assay("import", note["where"], "--rebuild", "--store", "new.db", "--json")
-    assert said.document["run_ids"] == [there[0]["run_id"]]
+    output = assay("import", note["where"], "--rebuild", "--store", "new.db", "--json")
+    assert output.document["run_ids"] == [there[0]["run_id"]]
 
 
 def test_other_results_in_a_results_folder_are_imported(assay: Command, answered: Path) -> None:
     write("results/batch_other.jsonl", [answer("q9", "no", model="other")])
     write("results/other/batch_more.jsonl", [answer("q8", "no", model="more")])
-    said = assay("import", "results", "--json")
-    assert said.document["imported"]["runs"] == 2
-    assert len(said.document["notes"]) == 1
+    output = assay("import", "results", "--json")
+    assert output.document["imported"]["runs"] == 2
+    assert len(output.document["notes"]) == 1
     assert {tuple(run["candidates"]) for run in runs(assay)} > {("other",), ("more",)}
     again = assay("import", "results", "--json").document
     assert again["imported"] == NOTHING
@@ -185,9 +189,9 @@ def test_a_file_of_a_results_folder_named_by_itself_is_refused(
     there = runs(assay)
     for path in sorted(answered.rglob("*.*")):
         if path.is_file() and not path.name.startswith("."):
-            said = assay("import", path.relative_to(answered.parent))
-            assert said.code == 2, path
-            assert "`assay import results --rebuild`" in said.err
+            output = assay("import", path.relative_to(answered.parent))
+            assert output.code == 2, path
+            assert "`assay import results --rebuild`" in output.err
     assert runs(assay) == there
     (answers,) = (path for path in answered.glob("*/*.jsonl") if path.parent.name != "_assay")
     assert (
@@ -215,5 +219,5 @@ def test_empty_files_of_a_silent_candidate_belong_to_the_folder(
     (project / "hand.csv").write_text("task,candidate,score\nq1,a,0.5\nq1,b,0.7\n", "utf-8")
     assay("import", "hand.csv")
     assert any(path.stat().st_size == 0 for path in (project / "results").glob("*/*.jsonl"))
-    said = assay("import", "results", "--json")
-    assert (said.code, said.document["skipped"]) == (0, [])
+    output = assay("import", "results", "--json")
+    assert (output.code, output.document["skipped"]) == (0, [])

@@ -142,11 +142,11 @@ def test_a_pair_is_regraded_and_rerun_as_any_other(
 def test_an_unreadable_verdict_is_asked_again_by_itself(
     assay: Command, server: ModelServer, project: Path
 ) -> None:
-    said: list[str] = []
+    items: list[str] = []
 
     def once_nonsense(call: Call) -> str:
-        said.append("" if len(said) == 1 else by_worth(call))
-        return said[-1] or "It depends."
+        items.append("" if len(items) == 1 else by_worth(call))
+        return items[-1] or "It depends."
 
     server.answer = once_nonsense
     path = suite(
@@ -179,9 +179,9 @@ def test_judges_take_turns_also_in_trials_that_are_added(
     assert again["grades"] == {"changed": 0, "unchanged": 15, "kept_reviews": 5}
     one_judge = assay("regrade", run, "--judge", "openai/judge-3", "--json").document
     assert one_judge["grades"]["unchanged"] == 15
-    found = assay("review", "list", "--run", one_judge["run_id"], "--json").document["assessments"]
-    assert {row["judge"] for row in found} == {"openai/judge-3"}
-    assert len(found) == 5
+    result = assay("review", "list", "--run", one_judge["run_id"], "--json").document["assessments"]
+    assert {row["judge"] for row in result} == {"openai/judge-3"}
+    assert len(result) == 5
 
 
 def test_panel_combines_a_fixed_judge_with_rotating_judges(
@@ -204,6 +204,6 @@ def test_panel_combines_a_fixed_judge_with_rotating_judges(
 
 def test_a_wrong_rotation_is_said_with_its_place(assay: Command, project: Path) -> None:
     path = suite(project, {"rotate": ["openai/judge-1"]})
-    said = assay("validate", path)
-    assert said.code == 2
-    assert "judge.rotate" in said.err + said.out
+    output = assay("validate", path)
+    assert output.code == 2
+    assert "judge.rotate" in output.err + output.out

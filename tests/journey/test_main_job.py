@@ -20,10 +20,10 @@ JUDGE = "openai/judge-1"
 
 
 def waiting(assay: Command) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = assay("review", "list", "--state", "pending", "--json").document[
+    row: list[dict[str, Any]] = assay("review", "list", "--state", "pending", "--json").document[
         "assessments"
     ]
-    return found
+    return row
 
 
 def test_set_file_makes_one_numbered_assessment_per_trial(
@@ -338,13 +338,13 @@ def test_a_key_is_in_no_output_and_in_no_file(
 ) -> None:
     server.faults(0.3, [Mishap.HTTP_401, Mishap.HTTP_500], seed=1)
     run = assay("run", write_set(project, trials=2), "--judge", JUDGE, "--json")
-    said = (
+    result = (
         run.out
         + run.err
         + assay("show", run.document["run_id"], "--json").out
         + assay("config").out
     )
-    assert "never-to-be-seen" not in said
+    assert "never-to-be-seen" not in result
     for file in project.rglob("*"):
         if file.is_file():
             assert b"never-to-be-seen" not in file.read_bytes(), file
@@ -413,8 +413,8 @@ def test_trials_are_added_until_enough_are_approved_or_wait(
 
 
 def test_the_demo_ends_with_a_page_that_shows_something(assay: Command) -> None:
-    said = assay("demo", "--no-serve", "--port", "8123")
-    assert said.code == 0, said.err
-    last = said.out.rstrip().splitlines()[-1]
+    output = assay("demo", "--no-serve", "--port", "8123")
+    assert output.code == 0, output.err
+    last = output.out.rstrip().splitlines()[-1]
     assert last.startswith("statistics: http://127.0.0.1:8123/results?run=")
     assert "/review" not in last, "nothing waits once the recorded review is taken"

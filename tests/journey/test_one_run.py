@@ -101,8 +101,8 @@ def test_compare_says_what_the_newest_run_alone_says(
     assay: Command, corrected: tuple[str, str]
 ) -> None:
     old, new = corrected
-    said = assay("compare", "terse", "long")
-    assert said.out == assay("compare", "terse", "long", "--run", "latest").out
+    output = assay("compare", "terse", "long")
+    assert output.out == assay("compare", "terse", "long", "--run", "latest").out
     alone = assay("compare", "terse", "long", "--run", new, "--json").document
     document = assay("compare", "terse", "long", "--json").document
     assert (document["decision"], round(document["points"])) == ("worse", -50)
@@ -110,10 +110,10 @@ def test_compare_says_what_the_newest_run_alone_says(
     assert (
         assay("compare", "terse", "long", "--run", old, "--json").document["decision"] == "better"
     )
-    assert first_line(said).startswith(f"Run {new} of qa, 20")
+    assert first_line(output).startswith(f"Run {new} of qa, 20")
     assert (
         "24 trials (the newest of 2 runs; --run ID reads another, --all-runs pools them)"
-        in first_line(said)
+        in first_line(output)
     )
     assert (document["pooled"], document["runs"]) == (1, [new])
     (read,) = document["read"]["runs"]
@@ -154,9 +154,9 @@ def test_pool_anyway_labels_the_verdict(assay: Command, corrected: tuple[str, st
     assert document["verdict"].startswith(f"Mixed runs, which differ in {difference}: ")
     assert document["warnings"][0]["code"] == "pooled_anyway"
     assert (document["pooled"], document["read"]["differences"]) == (2, difference)
-    said = assay("stats", "--all-runs", "--pool-anyway")
-    assert first_line(said).startswith("2 runs pooled, 20")
-    assert f"{new} (24), {old} (24)" in first_line(said)
+    output = assay("stats", "--all-runs", "--pool-anyway")
+    assert first_line(output).startswith("2 runs pooled, 20")
+    assert f"{new} (24), {old} (24)" in first_line(output)
 
 
 def test_show_and_diff_take_the_newest_run_as_latest(
@@ -392,9 +392,9 @@ def _generated(assay: Command, project: Path, rng: random.Random) -> Store:
         runs.append((run(assay, project, answers), answers.score, answers.wording))
 
     def points(*options: str) -> float | None:
-        said = assay("compare", "terse", "long", *options, "--json")
-        assert said.code in (0, 2), said.err
-        return None if said.code else float(said.document["points"])
+        output = assay("compare", "terse", "long", *options, "--json")
+        assert output.code in (0, 2), output.err
+        return None if output.code else float(output.document["points"])
 
     with Workspace.open(project, environment={}) as workspace:
         of_terse, of_long = (

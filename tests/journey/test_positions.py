@@ -226,12 +226,12 @@ def test_the_order_is_recorded_and_its_effect_shown(
     assert [effect["effect"] for effect in judge["effects"]] == pytest.approx([0.3, 0.0, -0.3])
     assert [effect["n_scores"] for effect in judge["effects"]] == [18, 18, 18]
     assert "position_not_drawn" not in {warning["code"] for warning in stats["warnings"]}
-    said = assay("stats").out
+    output = assay("stats").out
     assert (
         "effect of position, in points compared with the mean of all positions: 1. +30.0 (no range), 2. 0.0"
-        in said
+        in output
     )
-    assert "There is no range, because candidate and position explain every score" in said
+    assert "There is no range, because candidate and position explain every score" in output
 
 
 def test_stored_runs_without_positions_say_so(

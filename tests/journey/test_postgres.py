@@ -58,8 +58,8 @@ def test_a_killed_run_resumes_on_postgresql(
 
 
 def test_a_password_in_the_store_s_address_is_never_shown(assay: Command, project: Path) -> None:
-    said = assay("config", "--store", "postgresql://ann:s3cret@127.0.0.1:1/nowhere")
-    assert "s3cret" not in said.out + said.err
+    output = assay("config", "--store", "postgresql://ann:s3cret@127.0.0.1:1/nowhere")
+    assert "s3cret" not in output.out + output.err
     refused = assay("runs", "--store", "postgresql://ann:s3cret@127.0.0.1:1/nowhere")
     assert refused.code == 2
     assert "s3cret" not in refused.out + refused.err

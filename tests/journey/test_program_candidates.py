@@ -104,9 +104,9 @@ def answers(workspace: Workspace, run: str) -> dict[str, str | None]:
 
 
 def test_a_failure_shows_its_traceback_and_its_output(assay: Command, folder: Path) -> None:
-    said = assay("run", suite(folder, '{name: c, python: "app.py:fails"}'), "--json")
-    assert said.code == 1
-    first = said.document["failures"][0]
+    output = assay("run", suite(folder, '{name: c, python: "app.py:fails"}'), "--json")
+    assert output.code == 1
+    first = output.document["failures"][0]
     assert (first["kind"], first["fault"]) == ("exception", "candidate")
     assert first["detail"].startswith("KeyError: 'hello' (app.py:")
     shown = assay("show", first["id"]).out

@@ -46,9 +46,9 @@ def graded(by_label: float = 7.0) -> Any:
                     "reason": f"{label} has a plain point on {criterion}.",
                     "score": by_label,
                 }
-                for criterion in its["properties"]
+                for criterion in result["properties"]
             }
-            for label, its in labels.items()
+            for label, result in labels.items()
         }
         return json.dumps({"candidates": grades, "report": "All in all."})
 
@@ -124,8 +124,8 @@ def test_regrade_keeps_reviews_of_unchanged_grades(
     asked = len(server.calls)
 
     def as_before_but_once(call: Call) -> str:
-        said: str = graded(7.0 if len(server.calls) > asked + 1 else 3.0)(call)
-        return said
+        result: str = graded(7.0 if len(server.calls) > asked + 1 else 3.0)(call)
+        return result
 
     server.answer = as_before_but_once
     document = assay("regrade", run, "--judge", "openai/judge-2", "--json").document

@@ -29,14 +29,14 @@ def reviewed(assay: Command, server: ModelServer, project: Path) -> dict[str, An
     ids = [row["id"] for row in assay("review", "list", "--json").document["assessments"]]
     assay("review", "approve", *ids[:12], "--reviewer", "rita")
     assay("review", "reject", ids[12], "--reason", f"{HOSTILE} by nora", "--reviewer", "sam")
-    found: dict[str, Any] = assay("rank", "--json").document
-    return found
+    document: dict[str, Any] = assay("rank", "--json").document
+    return document
 
 
 def written(assay: Command, kind: str, *more: str) -> str:
-    said = assay("export", kind, *more)
-    assert said.code == 0, said.err
-    return said.out
+    output = assay("export", kind, *more)
+    assert output.code == 0, output.err
+    return output.out
 
 
 def test_the_html_report_is_one_file_that_fetches_and_runs_nothing(
@@ -51,11 +51,11 @@ def test_the_html_report_is_one_file_that_fetches_and_runs_nothing(
     assert re.findall(r"url\((?!#|[\"']?data:)", text) == []
     assert re.findall(r"<script|<iframe|<object|\son\w+=|@import", text) == []
     asked: list[str] = []
-    said: list[str] = []
+    items: list[str] = []
     with browser() as running:
         page = running.new_page()
         page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda message: said.append(message.text))
+        page.on("console", lambda message: items.append(message.text))
         page.goto((project / "report.html").as_uri())
         wide = page.evaluate(
             "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
@@ -67,7 +67,7 @@ def test_the_html_report_is_one_file_that_fetches_and_runs_nothing(
         body = page.inner_text("body")
         printed = page.pdf(prefer_css_page_size=True)
     assert asked == [(project / "report.html").as_uri()]
-    assert said == []
+    assert items == []
     assert (wide, narrow) == (True, True)
     assert "<script>alert(1)</script>" in body
     assert printed.startswith(b"%PDF")
@@ -126,11 +126,11 @@ def test_an_anonymised_report_names_nobody(assay: Command, reviewed: dict[str, A
 
 
 def cases(text: str) -> dict[tuple[str, str], str]:
-    found = {}
+    by_name = {}
     for case in ElementTree.fromstring(text).iter("testcase"):
         kinds = [child.tag for child in case]
-        found[case.attrib["classname"], case.attrib["name"]] = kinds[0] if kinds else "passed"
-    return found
+        by_name[case.attrib["classname"], case.attrib["name"]] = kinds[0] if kinds else "passed"
+    return by_name
 
 
 def test_junit_passes_a_task_from_the_threshold_on(
@@ -140,18 +140,18 @@ def test_junit_passes_a_task_from_the_threshold_on(
     means = sorted(task["mean"] for one in stats for task in one["by_task"])
     threshold = means[len(means) // 2]
     text = written(assay, "junit", "--threshold", str(threshold))
-    found = cases(text)
+    result = cases(text)
     for one in stats:
         for task in one["by_task"]:
             wanted = "passed" if task["mean"] >= threshold else "failure"
-            assert found[one["candidate"], task["task"]] == wanted
-        assert found[one["candidate"], "as a whole"] == (
+            assert result[one["candidate"], task["task"]] == wanted
+        assert result[one["candidate"], "as a whole"] == (
             "passed" if one["mean"] >= threshold else "failure"
         )
-    assert {"passed", "failure"} <= set(found.values())
+    assert {"passed", "failure"} <= set(result.values())
     root = ElementTree.fromstring(text)
-    assert int(root.attrib["tests"]) == len(found)
-    assert int(root.attrib["failures"]) == sum(kind == "failure" for kind in found.values())
+    assert int(root.attrib["tests"]) == len(result)
+    assert int(root.attrib["failures"]) == sum(kind == "failure" for kind in result.values())
     assert "at least" in text
 
 
@@ -159,14 +159,14 @@ def test_junit_against_a_candidate_ends_with_the_gate(
     assay: Command, reviewed: dict[str, Any]
 ) -> None:
     base, others = NAMES[0], NAMES[1:]
-    found = cases(written(assay, "junit", "--against", base, "--margin", "5pts"))
-    assert {name for name, _ in found} == set(others)
+    result = cases(written(assay, "junit", "--against", base, "--margin", "5pts"))
+    assert {name for name, _ in result} == set(others)
     for name in others:
         outcome = assay("gate", name, "--against", base, "--margin", "5pts", "--json").document[
             "outcome"
         ]
         assert (
-            found[name, "as a whole"]
+            result[name, "as a whole"]
             == {"fine": "passed", "worse": "failure", "undecided": "skipped"}[outcome]
         )
 

@@ -130,8 +130,13 @@ def test_the_store_comes_back_from_the_folder_word_for_word(
 ) -> None:
     before = everything(assay)
     shutil.rmtree(project / ".assay")
-    found = rebuild()
-    assert (len(found.runs), found.renumbered, found.altered, found.skipped) == (3, False, (), ())
+    result = rebuild()
+    assert (len(result.runs), result.renumbered, result.altered, result.skipped) == (
+        3,
+        False,
+        (),
+        (),
+    )
     assert everything(assay) == before
     assert unbroken()
     assert assay("run", "mixed.yaml").code == 0
@@ -191,8 +196,8 @@ def test_a_second_rebuild_changes_nothing(assay: Command, lived: Path, project: 
     shutil.rmtree(project / ".assay")
     rebuild()
     store, folder = everything(assay), files(lived)
-    found = rebuild()
-    assert (found.runs, len(found.there)) == ((), 3)
+    result = rebuild()
+    assert (result.runs, len(result.there)) == ((), 3)
     assert everything(assay) == store
     assert files(lived) == folder
 
@@ -211,8 +216,8 @@ def test_runs_join_a_store_that_has_others(assay: Command, lived: Path, project:
     shutil.move(lived, project / "old")
     shutil.rmtree(project / ".assay")
     assay("run", write_set(project, things=1, trials=1, name="other.json"), "--judge", JUDGE)
-    found = rebuild(Path("old"))
-    assert (len(found.runs), found.renumbered) == (3, True)
+    result = rebuild(Path("old"))
+    assert (len(result.runs), result.renumbered) == (3, True)
     assert unbroken()
     assert assay(*of_the_runs).document == stats
     assert [row["scores"] for row in everything(assay)["rows"][1:]] == [
@@ -273,9 +278,9 @@ def test_a_damaged_record_is_named_and_the_others_come_back(
     first, *others = results_folder.records(lived)
     first.write_bytes(first.read_bytes()[:500])
     shutil.rmtree(project / ".assay")
-    found = rebuild()
-    assert [one.where for one in found.skipped] == [str(first.relative_to(project))]
-    assert len(found.runs) == len(others)
+    result = rebuild()
+    assert [one.where for one in result.skipped] == [str(first.relative_to(project))]
+    assert len(result.runs) == len(others)
 
 
 def test_no_name_leads_out_of_the_folder(assay: Command, lived: Path, project: Path) -> None:
@@ -434,8 +439,8 @@ def test_a_folder_that_cannot_be_written_does_not_fail_the_run(
     assay: Command, server: ModelServer, project: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (project / "results").write_text("a file stands in the way")
-    said = assay("run", write_set(project, things=1, trials=1), "--judge", JUDGE)
-    assert said.code == 0
+    output = assay("run", write_set(project, things=1, trials=1), "--judge", JUDGE)
+    assert output.code == 0
     assert "results folder" in caplog.text
     assert (project / "results").read_text() == "a file stands in the way"
 

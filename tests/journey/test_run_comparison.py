@@ -41,38 +41,38 @@ SECOND = (
 
 @pytest.fixture
 def runs(assay: Command, server: ModelServer, project: Path) -> tuple[str, str]:
-    found = []
+    items = []
     for name, text in (("first.yaml", FIRST), ("second.yaml", SECOND)):
         (project / name).write_text(text, "utf-8")
-        found.append(assay("run", name, "--json").document["run_id"])
-    return found[0], found[1]
+        items.append(assay("run", name, "--json").document["run_id"])
+    return items[0], items[1]
 
 
 def test_run_diff_names_only_the_settings_that_differ(
     assay: Command, runs: tuple[str, str]
 ) -> None:
     document = assay("diff", *runs, "--json").document
-    found: dict[tuple[str, str], Any] = {
+    by_name: dict[tuple[str, str], Any] = {
         (one["kind"], one["name"]): one for one in document["set_up"]
     }
-    assert found["parameters", "temperature"]["before"] == 0.2
-    assert found["parameters", "temperature"]["after"] == 0.9
-    prompt = found["prompt", "system prompt"]["diff"]
+    assert by_name["parameters", "temperature"]["before"] == 0.2
+    assert by_name["parameters", "temperature"]["after"] == 0.9
+    prompt = by_name["prompt", "system prompt"]["diff"]
     assert [line for line in prompt if line[0] in "+-" and line[:3] not in ("+++", "---")] == [
         "-Be brief.",
         "+Be thorough.",
     ]
-    assert (found["prompt", "version"]["before"], found["prompt", "version"]["after"]) == (
+    assert (by_name["prompt", "version"]["before"], by_name["prompt", "version"]["after"]) == (
         "v1",
         "v2",
     )
-    assert found["criterion", "right"]["after"]["weight"] == 3
-    assert found["candidate", "openai/model-b"]["after"] is None
-    assert found["candidate", "openai/model-c"]["before"] is None
-    assert found["task", "gone"]["after"] is None
-    assert found["task", "new"]["before"] is None
-    assert any("1 + 2" in line for line in found["task", "sum"]["diff"])
-    assert ("task", "product") not in found
+    assert by_name["criterion", "right"]["after"]["weight"] == 3
+    assert by_name["candidate", "openai/model-b"]["after"] is None
+    assert by_name["candidate", "openai/model-c"]["before"] is None
+    assert by_name["task", "gone"]["after"] is None
+    assert by_name["task", "new"]["before"] is None
+    assert any("1 + 2" in line for line in by_name["task", "sum"]["diff"])
+    assert ("task", "product") not in by_name
     assert {"judge", "version"} <= set(document["same"])
     assert document["shared_tasks"] == 1
 
@@ -104,9 +104,9 @@ def test_the_results_are_compared_over_tasks_that_did_not_change(
     assert task["task"] == "product"
     assert (task["n_before"], task["n_after"]) == (3, 3)
     assert task["ci95"] == pytest.approx(one["ci95"])
-    said = assay("diff", *runs)
-    assert one["verdict"] in said.out
-    assert "+Be thorough." in said.out
+    output = assay("diff", *runs)
+    assert one["verdict"] in output.out
+    assert "+Be thorough." in output.out
 
 
 def test_a_run_is_not_compared_with_itself_nor_with_none(

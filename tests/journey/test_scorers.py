@@ -26,10 +26,10 @@ tasks:
 """,
         encoding="utf-8",
     )
-    said = assay("run", "sums.yaml", "--json")
-    assert said.code == 1
-    assert [said.document["trials"][state] for state in ("total", "done", "failed")] == [3, 2, 1]
-    (failure,) = said.document["failures"]
+    output = assay("run", "sums.yaml", "--json")
+    assert output.code == 1
+    assert [output.document["trials"][state] for state in ("total", "done", "failed")] == [3, 2, 1]
+    (failure,) = output.document["failures"]
     assert (failure["task"], failure["kind"], failure["fault"]) == (
         "hostile",
         "answer_timeout",
@@ -46,16 +46,17 @@ tasks:
 def test_math_without_its_extra_is_said_before_the_run(
     assay: Command, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
     monkeypatch.setattr(
-        "assay.app.suites.find_spec", lambda name: None if name == "math_verify" else found(name)
+        "assay.app.suites.find_spec",
+        lambda name: None if name == "math_verify" else find_spec(name),
     )
     (project / "s.yaml").write_text(
         "tasks: [{id: a, expected: 1, score: math, snippets: {p: x}}]", encoding="utf-8"
     )
-    said = assay("run", "s.yaml")
-    assert said.code == 2
-    assert "pip install 'assay-bench[math]'" in said.err
+    output = assay("run", "s.yaml")
+    assert output.code == 2
+    assert "pip install 'assay-bench[math]'" in output.err
 
 
 def test_a_suites_own_scorer(assay: Command, project: Path) -> None:
@@ -74,6 +75,6 @@ def test_a_suites_own_scorer(assay: Command, project: Path) -> None:
     suite.write_text(
         'tasks: [{id: a, score: "scorers.py:shar", snippets: {ada: "ab"}}]\n', encoding="utf-8"
     )
-    said = assay("validate", "own.yaml")
-    assert said.code == 2
-    assert "Did you mean 'share'" in said.err + said.out
+    output = assay("validate", "own.yaml")
+    assert output.code == 2
+    assert "Did you mean 'share'" in output.err + output.out

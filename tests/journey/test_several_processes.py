@@ -233,14 +233,14 @@ def test_one_trial_that_two_processes_judge_again_at_once(
     both = [
         start("review", "rerun", row["id"], "--reason", f"reason {n}", "--json") for n in range(2)
     ]
-    found = [ended(process) for process in both]
-    for code, out, err in found:
+    items = [ended(process) for process in both]
+    for code, out, err in items:
         assert code in (0, 2), err
         json.loads(out)
-    codes = sorted(code for code, _, _ in found)
+    codes = sorted(code for code, _, _ in items)
     rows = assay("review", "list", "--json").document["assessments"]
     current = [one for one in rows if one["state"] == "pending"]
     assert len(current) == 1, "one attempt is the trial's, whoever came second"
     assert len({one["attempt"] for one in rows}) == len(rows) == 1 + codes.count(0)
-    refused = [err for code, _, err in found if code == 2]
+    refused = [err for code, _, err in items if code == 2]
     assert all("t1" in err or row["id"] in err for err in refused)

@@ -83,20 +83,20 @@ def reviewed(assay: Command, server: ModelServer, project: Path) -> Command:
 
 
 def test_plan_shows_the_trials_needed_for_each_pair(reviewed: Command) -> None:
-    found = reviewed("plan", "--detect", "3pts", "--json").document
-    assert (found["detect"], found["power"]) == (0.03, 0.8)
-    assert len(found["pairs"]) == 6
-    for pair in found["pairs"]:
+    document = reviewed("plan", "--detect", "3pts", "--json").document
+    assert (document["detect"], document["power"]) == (0.03, 0.8)
+    assert len(document["pairs"]) == 6
+    for pair in document["pairs"]:
         assert pair["words"]
         assert (pair["more_tasks"] is None) == (pair["tasks_needed"] is None)
         for way in (pair["more_tasks"], pair["more_trials"]):
             assert way is None or (way["needed"] >= 1 and way["new_trials"] >= 0)
-    assert found["summary"]["words"]
+    assert document["summary"]["words"]
     text = reviewed("plan", "--detect", "0.03")
     assert text.code == 0
     ranked = [row["candidate"] for row in reviewed("rank", "--json").document["candidates"]]
     assert [f"{a} − {b}" in text.out for a, b in combinations(ranked, 2)] == [True] * 6
-    assert [(pair["a"], pair["b"]) for pair in found["pairs"]] == list(combinations(ranked, 2))
+    assert [(pair["a"], pair["b"]) for pair in document["pairs"]] == list(combinations(ranked, 2))
 
 
 @pytest.mark.parametrize("wrong", ["0", "1", "3", "-0.1", "three", "100pts", "nan", "0pts"])
@@ -160,16 +160,16 @@ def test_when_nothing_waits_nothing_is_said_of_looking_early(reviewed: Command) 
 
 
 def test_gate_passes_only_on_shown_evidence(reviewed: Command) -> None:
-    found = reviewed("gate", "nora", "--against", "omar", "--margin", "99pts", "--json")
-    shown = found.document["non_inferiority"]
+    result = reviewed("gate", "nora", "--against", "omar", "--margin", "99pts", "--json")
+    shown = result.document["non_inferiority"]
     assert shown is not None
-    outcome = found.document["outcome"]
+    outcome = result.document["outcome"]
     assert (outcome == "fine") == shown["holds"]
     strict = reviewed(
         "gate", "nora", "--against", "omar", "--margin", "99pts", "--on-undecided", "fail"
     )
     assert strict.code == {"fine": 0, "worse": 3, "undecided": 4}[outcome]
-    assert found.document["passed"] == shown["holds"]
+    assert result.document["passed"] == shown["holds"]
     assert (
         reviewed("gate", "nora", "--against", "omar", "--margin", "0.9")
         .out.splitlines()[1]
@@ -199,9 +199,9 @@ def test_candidates_without_a_counted_trial_are_listed_with_the_reason(
 
 def test_charts_are_drawn_to_the_file_that_is_named(reviewed: Command, project: Path) -> None:
     for kind, name in (("forest", "a.svg"), ("ranks", "b.csv"), ("pairs", "c.json")):
-        said = reviewed("chart", kind, "--output", project / name, "--json")
-        assert said.code == 0
-        assert said.document["rows"] > 0
+        result = reviewed("chart", kind, "--output", project / name, "--json")
+        assert result.code == 0
+        assert result.document["rows"] > 0
     assert (project / "a.svg").read_text("utf-8").startswith("<svg")
     assert (project / "b.csv").read_text("utf-8").startswith("candidate,")
     assert reviewed("chart", "scores", "--output", project / "d.gif").code == 2
@@ -246,15 +246,15 @@ def test_margins_that_differ_between_runs_are_not_used_and_said_so(project: Path
 def test_plan_cost_follows_the_cost_of_past_calls(project: Path) -> None:
     with Workspace.open(project) as workspace:
         fill(workspace, a_plan("20250101-000000-alpha-aaaa"), [["approve", "reject"]] * 6, calls=2)
-        found = plain(
+        document = plain(
             statistics_documents.power_plan_document(
                 power.plan(workspace, Selection(), detect=0.01)
             )
         )
-        assert found["cost_per_trial_usd"] == pytest.approx(0.002)
-        assert found["reviews_per_trial"] == 1.0
-        assert found["kept_share"] == 0.5
-        way = found["pairs"][0]["more_tasks"]
+        assert document["cost_per_trial_usd"] == pytest.approx(0.002)
+        assert document["reviews_per_trial"] == 1.0
+        assert document["kept_share"] == 0.5
+        way = document["pairs"][0]["more_tasks"]
         assert way["cost_usd"] == pytest.approx(way["new_trials"] * 0.002)
         assert way["reviews"] == way["new_trials"]
 
@@ -381,9 +381,9 @@ def decide(workspace: Workspace, trial: Any, how: str, *, joint: bool, calls: in
     sides: list[tuple[str | None, dict[str, float]]] = (
         [(None, scores)] if joint else [(name, {name: score}) for name, score in scores.items()]
     )
-    for number, (candidate, its) in enumerate(sides):
+    for number, (candidate, result) in enumerate(sides):
         graded = grades(
-            {name: dict.fromkeys(("integrity", "fitness"), score) for name, score in its.items()}
+            {name: dict.fromkeys(("integrity", "fitness"), score) for name, score in result.items()}
         )
         made = [a_call(trial) for _ in range(calls)]
         last = number == len(sides) - 1
@@ -411,9 +411,9 @@ def decide(workspace: Workspace, trial: Any, how: str, *, joint: bool, calls: in
             )
         case "rerun":
             again = journal.claim_trial(trial.key)
-            for number, (candidate, its) in enumerate(sides):
+            for number, (candidate, result) in enumerate(sides):
                 graded = grades(
-                    {name: dict.fromkeys(("integrity", "fitness"), 0.9) for name in its}
+                    {name: dict.fromkeys(("integrity", "fitness"), 0.9) for name in result}
                 )
                 wait(
                     journal.record(
@@ -449,9 +449,11 @@ def test_order_and_looks_of_a_suite_become_the_run_s_protocol(
     assert (protocol["order"], protocol["looks"]) == ("random", 5)
     waiting = [item["id"] for item in assay("review", "list", "--json").document["assessments"]]
     assay("review", "approve", *waiting[:12])
-    said = assay("stats", "--json").document
-    assert all(one["calibrated"]["reason"] is None for one in said["diagnostics"]["partial_review"])
-    assert said["looks"] == {
+    document = assay("stats", "--json").document
+    assert all(
+        one["calibrated"]["reason"] is None for one in document["diagnostics"]["partial_review"]
+    )
+    assert document["looks"] == {
         "planned": 5,
         "reached": 3,
         "p_to_beat": pytest.approx(0.0084, abs=5e-4),
@@ -482,8 +484,13 @@ def test_a_suite_s_review_protocol_is_printed_with_every_number(
         "utf-8",
     )
     assert assay("run", "careful.yaml").code == 0
-    (said,) = assay("compare", "x", "y", "--json").document["protocol"]
-    assert (said["mode"], said["blind"], said["plants"], said["version"]) == ("mixed", 0.2, 0.03, 1)
+    (result,) = assay("compare", "x", "y", "--json").document["protocol"]
+    assert (result["mode"], result["blind"], result["plants"], result["version"]) == (
+        "mixed",
+        0.2,
+        0.03,
+        1,
+    )
     assert "20% blind-first, 3% planted checks" in assay("stats").out
 
 

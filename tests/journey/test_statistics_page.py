@@ -58,24 +58,24 @@ def test_statistics_page_matches_the_commands_at_every_decision(
     for key in [None, *waiting(workspace)[:3]]:
         if key is not None:
             workspace.decisions.decide((a_decision(Verb.APPROVE, key),))
-        found, behind = overviews.of(EVERYTHING), overviews.behind(EVERYTHING)
+        result, behind = overviews.of(EVERYTHING), overviews.behind(EVERYTHING)
         anew = results.stats(workspace, EVERYTHING)
-        for one, other in zip(found.report.estimates, anew.estimates, strict=True):
+        for one, other in zip(result.report.estimates, anew.estimates, strict=True):
             assert one.candidate == other.candidate
             assert one.mean == pytest.approx(other.mean)
             assert one.n_trials == other.n_trials
             assert one.ci95 == pytest.approx(other.ci95)
-        assert found.n_trials == anew.basis.n_trials
-        assert found.excluded == anew.basis.excluded
-        assert found.contrast is not None
+        assert result.n_trials == anew.basis.n_trials
+        assert result.excluded == anew.basis.excluded
+        assert result.contrast is not None
         contrast = results.compare(
-            workspace, EVERYTHING, str(found.contrast.a), str(found.contrast.b)
+            workspace, EVERYTHING, str(result.contrast.a), str(result.contrast.b)
         )
-        assert found.verdict == contrast.verdict
-        assert found.anytime is not None
+        assert result.verdict == contrast.verdict
+        assert result.anytime is not None
         assert contrast.anytime is not None
-        assert found.anytime.e_value == pytest.approx(contrast.anytime.e_value)
-        assert found.anytime.ci95 == pytest.approx(contrast.anytime.ci95)
+        assert result.anytime.e_value == pytest.approx(contrast.anytime.e_value)
+        assert result.anytime.ci95 == pytest.approx(contrast.anytime.ci95)
         assert plain(statistics_documents.scores_document(behind.standing)) == plain(
             statistics_documents.scores_document(anew)
         )
@@ -98,9 +98,9 @@ def test_slow_statistics_details_are_loaded_later_and_announced(
 
 
 def test_pairs_are_read_from_the_top(workspace: Workspace) -> None:
-    found = LiveReports(workspace).of(EVERYTHING)
-    (pair,) = found.report.ranking.pairs
-    assert [pair.a, pair.b] == [one.candidate for one in found.report.ranking.candidates]
+    result = LiveReports(workspace).of(EVERYTHING)
+    (pair,) = result.report.ranking.pairs
+    assert [pair.a, pair.b] == [one.candidate for one in result.report.ranking.candidates]
     assert pair.difference is not None
     assert pair.difference >= 0
     assert pair.ci95 is not None
@@ -116,13 +116,13 @@ def test_every_page_has_its_twin_and_its_state_in_the_address(client: TestClient
     assert "bob" in page.text
     twin = re.search(r'<link rel="alternate" type="application/json" href="([^"]+)"', page.text)
     assert twin is not None
-    said: dict[str, Any] = client.get(twin[1].replace("&amp;", "&")).json()
-    assert said["compare"]["a"] == "bob"
-    assert said["compare"]["scope"] == "these_tasks"
-    assert said["compare"]["equivalence"]["margin"] == 0.03
-    assert said["filters"] == {"run": ["20250101"]}
-    assert said["stats"]["excluded"]["pending"] == 13
-    assert {one["candidate"] for one in said["rank"]["candidates"]} == {"alice", "bob"}
+    document: dict[str, Any] = client.get(twin[1].replace("&amp;", "&")).json()
+    assert document["compare"]["a"] == "bob"
+    assert document["compare"]["scope"] == "these_tasks"
+    assert document["compare"]["equivalence"]["margin"] == 0.03
+    assert document["filters"] == {"run": ["20250101"]}
+    assert document["stats"]["excluded"]["pending"] == 13
+    assert {one["candidate"] for one in document["rank"]["candidates"]} == {"alice", "bob"}
     for address in set(re.findall(r'href="(/[^"]*)"', page.text)):
         assert client.get(address.replace("&amp;", "&")).status_code == 200, address
 
@@ -132,20 +132,17 @@ def test_a_number_leads_to_its_trials_and_these_to_their_assessments(
 ) -> None:
     page = client.get("/statistics/trials?task=t3&candidate=alice")
     assert "Trials of alice" in page.text
-    said = client.get("/statistics/trials.json?task=t3").json()
-    assert [one["state"] for one in said["trials"]] == [
+    document = client.get("/statistics/trials.json?task=t3").json()
+    assert [one["state"] for one in document["trials"]] == [
         "approved",
         "approved",
         "needs_review",
         "rejected",
     ]
-    assert [one["scores"] != dict.fromkeys(said["candidates"]) for one in said["trials"]] == [
-        True,
-        True,
-        False,
-        False,
-    ]
-    counted = said["trials"][0]
+    assert [
+        one["scores"] != dict.fromkeys(document["candidates"]) for one in document["trials"]
+    ] == [True, True, False, False]
+    counted = document["trials"][0]
     assert client.get(counted["open"]).url.path.startswith("/assessments/")
     assert client.get(f"/statistics/trials/{counted['id']}").url.path.startswith("/assessments/")
     assert client.get("/statistics/trials/t999999").status_code == 404

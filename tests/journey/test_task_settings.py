@@ -136,9 +136,9 @@ def test_pictures_of_a_prompt_reach_candidates_and_the_judge(
         if call.schema is None:
             return "Red."
         grade = {"score": 9, "reason": "It is red.", "evidence": []}
-        ((label, its),) = call.schema["properties"]["candidates"]["properties"].items()
+        ((label, result),) = call.schema["properties"]["candidates"]["properties"].items()
         return json.dumps(
-            {"candidates": {label: dict.fromkeys(its["properties"], grade)}, "report": ""}
+            {"candidates": {label: dict.fromkeys(result["properties"], grade)}, "report": ""}
         )
 
     server.answer = answer
@@ -185,13 +185,13 @@ def test_a_wrong_picture_is_named_with_its_place(
     assay: Command, project: Path, part: dict[str, Any], message: str
 ) -> None:
     path = write(project, [exact(prompt=[{"role": "user", "content": [part]}])])
-    said = assay("validate", path)
-    assert said.code == 2
-    assert message in said.err + said.out
-    assert "content[0]" in said.err + said.out
+    output = assay("validate", path)
+    assert output.code == 2
+    assert message in output.err + output.out
+    assert "content[0]" in output.err + output.out
 
 
 def test_a_task_may_not_set_the_seed(assay: Command, project: Path) -> None:
-    said = assay("validate", write(project, [exact(parameters={"seed": 3})]))
-    assert said.code == 2
-    assert "are derived from the run's" in said.err + said.out
+    output = assay("validate", write(project, [exact(parameters={"seed": 3})]))
+    assert output.code == 2
+    assert "are derived from the run's" in output.err + output.out

@@ -23,7 +23,7 @@ def test_a_run_is_shown_with_its_trials_and_why_one_failed(
     assay: Command, server: ModelServer, project: Path
 ) -> None:
     server.script([Mishap.HTTP_400, Mishap.HTTP_400])
-    said = assay(
+    output = assay(
         "run",
         write_set(project, things=1, trials=2),
         "--judge",
@@ -32,7 +32,7 @@ def test_a_run_is_shown_with_its_trials_and_why_one_failed(
         "1",
         "--json",
     )
-    shown = assay("show", said.document["run_id"])
+    shown = assay("show", output.document["run_id"])
     assert shown.code == 0, shown.err
     assert "1 of 2" in shown.out
     assert "t1 " in shown.out
@@ -60,19 +60,19 @@ def test_escape_sequences_of_code_and_judge_never_reach_the_terminal(
         ("review", "show", "a1"),
         ("show", "t1"),
     ):
-        said = assay(*command)
-        assert said.code == 0, said.err
-        assert "\x1b" not in said.out + said.err
-        assert "\x9b" not in said.out + said.err
-    assert "\\x1b]0;owned" in said.out
+        output = assay(*command)
+        assert output.code == 0, output.err
+        assert "\x1b" not in output.out + output.err
+        assert "\x9b" not in output.out + output.err
+    assert "\\x1b]0;owned" in output.out
 
 
 @pytest.mark.parametrize("text", ["t²", "a²", "t" + "9" * 30, "a" + "9" * 30, "t", "a-1", "t1e3"])
 def test_invalid_id_gives_a_sentence(assay: Command, project: Path, text: str) -> None:
     for command in (("show", text), ("review", "show", text), ("review", "rerun", text)):
-        said = assay(*command, "--json")
-        assert said.code == 2
-        assert "there is no" in said.document["error"]
+        output = assay(*command, "--json")
+        assert output.code == 2
+        assert "there is no" in output.document["error"]
 
 
 def test_names_with_signs_are_corrected_by_the_longest_name_that_fits(
@@ -179,8 +179,8 @@ def test_doctor_notices_a_decision_that_was_changed_afterwards(
     assert assay("doctor").code == 0
     with sqlite3.connect(project / ".assay" / "assay.db") as store:
         store.execute("update review_event set reason = 'fine'")
-    said = assay("doctor", "--json")
-    assert said.code == 1
-    (check,) = (check for check in said.document["checks"] if check["what"] == "store")
+    output = assay("doctor", "--json")
+    assert output.code == 1
+    (check,) = (check for check in output.document["checks"] if check["what"] == "store")
     assert check["state"] == "broken"
     assert "event 1 was changed" in check["detail"]

@@ -77,9 +77,9 @@ def test_stats_of_many_candidates_names_the_pairs_left_out(assay: Command, proje
     many = {**EXACT, "candidates": [{"name": f"c{n}", "model": "echo"} for n in range(6)]}
     (project / "sums.json").write_text(json.dumps(many), "utf-8")
     assert assay("run", "sums.json").code == 0
-    said = assay("stats").out
-    assert said.count(" − ") == 5
-    assert "… and 10 more pairs; `assay rank` lists them all" in said
+    output = assay("stats").out
+    assert output.count(" − ") == 5
+    assert "… and 10 more pairs; `assay rank` lists them all" in output
     assert assay("rank").out.count(" − ") == 15
 
 
@@ -104,9 +104,9 @@ def test_no_colour_means_no_escape_sequences(sums: Path) -> None:
 
 
 def test_a_pipe_gets_whole_lines_without_escape_sequences(assay: Command, sums: Path) -> None:
-    said = assay("stats").out
-    assert "\x1b" not in said
-    assert max(map(len, said.splitlines())) > 120
+    output = assay("stats").out
+    assert "\x1b" not in output
+    assert max(map(len, output.splitlines())) > 120
 
 
 def test_diff_shows_values_and_no_python_dictionaries(assay: Command, sums: Path) -> None:
@@ -116,9 +116,9 @@ def test_diff_shows_values_and_no_python_dictionaries(assay: Command, sums: Path
     changed["candidates"].append({"name": "cas", "model": "echo"})
     (sums / "sums.json").write_text(json.dumps(changed), "utf-8")
     second = assay("run", "sums.json", "--json").document["run_id"]
-    said = assay("diff", first["run_id"], second).out
-    assert not set("{}'") & set(said)
-    rows = [line.split() for line in said.splitlines()]
+    output = assay("diff", first["run_id"], second).out
+    assert not set("{}'") & set(output)
+    rows = [line.split() for line in output.splitlines()]
     assert not [row for row in rows if "temperature" in row]  # echo is sent none
     assert ["prompt", "candidate", "ann:"] in rows
     assert [row for row in rows if row[:3] == ["candidate", "cas", "–"]]
@@ -129,10 +129,10 @@ def test_unknown_answers_are_named_in_the_prompt_of_a_dry_run(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     (project / "judged.json").write_text(json.dumps(JUDGED), "utf-8")
-    said = assay("run", "judged.json", "--dry-run", "--show-prompt")
-    assert said.out.count("[the answer, not known before the run]") == 2
-    assert "xxxx" not in said.out
-    assert "\\x7f" not in said.out
+    output = assay("run", "judged.json", "--dry-run", "--show-prompt")
+    assert output.out.count("[the answer, not known before the run]") == 2
+    assert "xxxx" not in output.out
+    assert "\\x7f" not in output.out
     prompts = assay("run", "judged.json", "--dry-run", "--show-prompt", "--json").document[
         "prompts"
     ]

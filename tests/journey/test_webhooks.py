@@ -76,8 +76,8 @@ def test_a_run_tells_that_reviews_wait_and_that_it_ended(folder: Path, hook: Hoo
     with opened(folder, hook) as workspace:
         run = ran(workspace).summary.id
     assert sorted(hook.events) == ["reviews_wait", "run_finished"]
-    found = next(one.document for one in hook.told if one.document["event"] == "run_finished")
-    assert set(found) == {
+    result = next(one.document for one in hook.told if one.document["event"] == "run_finished")
+    assert set(result) == {
         "id",
         "event",
         "run_id",
@@ -89,14 +89,14 @@ def test_a_run_tells_that_reviews_wait_and_that_it_ended(folder: Path, hook: Hoo
         "time",
         "text",
     }
-    assert (found["run_id"], found["suite"], found["state"]) == (run, "services", "finished")
-    assert (found["trials"], found["waiting"], found["address"]) == (
+    assert (result["run_id"], result["suite"], result["state"]) == (run, "services", "finished")
+    assert (result["trials"], result["waiting"], result["address"]) == (
         {"total": 4, "done": 4, "failed": 0},
         4,
         None,
     )
-    assert "4 of 4 trials done" in found["text"]
-    assert "4 assessments await" in found["text"]
+    assert "4 of 4 trials done" in result["text"]
+    assert "4 assessments await" in result["text"]
 
 
 def test_nothing_private_is_sent(folder: Path, hook: HookServer) -> None:
@@ -292,11 +292,11 @@ def test_invalid_webhook_address_is_refused(folder: Path, address: str) -> None:
 def test_settings_are_shown_without_their_secrets(folder: Path, hook: HookServer) -> None:
     variables = {"ASSAY_WEBHOOK": hook.url, "ASSAY_WEBHOOK_SECRET": SECRET}
     for arguments in (("config",), ("config", "--json")):
-        said = assay_does(folder, *arguments, **variables).stdout
-        assert "127.0.0.1" in said
-        assert "ASSAY_WEBHOOK" in said
-        assert "s3cret" not in said
-        assert SECRET not in said
+        stdout = assay_does(folder, *arguments, **variables).stdout
+        assert "127.0.0.1" in stdout
+        assert "ASSAY_WEBHOOK" in stdout
+        assert "s3cret" not in stdout
+        assert SECRET not in stdout
     assert "webhook_secret" in assay_does(folder, "config", "--schema").stdout
 
 

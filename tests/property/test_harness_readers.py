@@ -187,8 +187,8 @@ def test_no_odd_value_anywhere_breaks_a_reader(
                     for group in groups:
                         # a lone surrogate: the import reports the file and goes on
                         with suppress(UnreadableFile):
-                            for found in group.importer.read(group.source, group.options):
-                                assert_sound(found)
+                            for entry in group.importer.read(group.source, group.options):
+                                assert_sound(entry)
                     tried += 1
         path.write_bytes(original)
     assert tried > 12 * turns
@@ -204,9 +204,9 @@ def test_lines_and_documents_that_are_damaged_are_named_where_they_stand(
         original = path.read_bytes()
         for share in (0.3, 0.9):
             path.write_bytes(original[: int(len(original) * share)])
-            for found in read_files(target).skipped:
-                assert found.where
-                assert found.why.endswith((".", "?")), found.why
+            for entry in read_files(target).skipped:
+                assert entry.where
+                assert entry.why.endswith((".", "?")), entry.why
         path.write_bytes(original)
 
 
@@ -238,9 +238,9 @@ def test_every_valid_file_is_recognised(tmp_path: Path) -> None:
         sources: list[InputFile] = [
             input_file(path) for path in (files_in(target) if target.is_dir() else [target])
         ]
-        found = {
+        result = {
             None if (importer := recognise_format(source.sample)) is None else importer.NAME
             for source in sources
         }
         leaves_artifacts = write in (evaluations.helm, evaluations.opencompass)
-        assert found - ({None} if leaves_artifacts else set()) == {names[write.__name__]}
+        assert result - ({None} if leaves_artifacts else set()) == {names[write.__name__]}

@@ -67,7 +67,7 @@ WORDY = st.lists(
 @given(st.text() | MESSY)
 def test_no_text_makes_the_reader_raise(text: str) -> None:
     loose = read_loosely(text)
-    assert all(0 <= found.start < found.end <= max(len(text), 1) for found in loose.documents)
+    assert all(0 <= entry.start < entry.end <= max(len(text), 1) for entry in loose.documents)
     with contextlib.suppress(UnreadableReply):
         read_grading(text, labels=LABELS, rubric=RUBRIC)
     with contextlib.suppress(UnreadableReply):
@@ -80,7 +80,7 @@ def test_json_reads_as_itself_except_for_unstorable_values(value: JsonValue) -> 
     if '"' not in json.dumps(value) or not any(
         odd in json.dumps(value) for odd in ("\\u0000", "\\ud", "\\b", "\\f", "\\t", "\\n", "\\r")
     ):
-        assert [found.value for found in documents] == [value]
+        assert [entry.value for entry in documents] == [value]
         assert documents[0].repairs == ()
         assert not documents[0].truncated
 
@@ -405,4 +405,4 @@ def test_nesting_within_the_limit_is_read_and_beyond_it_is_left() -> None:
     assert len(read_loosely(nested(MAX_DEPTH)).documents) == 1
     deeper = read_loosely(nested(MAX_DEPTH + 3)).documents
     # at most what stands inside, never the whole
-    assert all(found.start > MAX_DEPTH for found in deeper)
+    assert all(entry.start > MAX_DEPTH for entry in deeper)

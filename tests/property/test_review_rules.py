@@ -135,8 +135,10 @@ class Review(RuleBasedStateMachine):
             self._judge(trial, value=number / 8, attempt=1)
 
     def _judge(self, trial: Any, *, value: float, attempt: int) -> None:
-        its = {"alice": value, "bob": 1 - value}
-        assessment = grades({name: dict.fromkeys(WEIGHTS, score) for name, score in its.items()})
+        by_name = {"alice": value, "bob": 1 - value}
+        assessment = grades(
+            {name: dict.fromkeys(WEIGHTS, score) for name, score in by_name.items()}
+        )
         wait(self.store.journal.record(judged(trial, assessment, attempt=attempt)))
         key = max(row.key for row in self.store.archive.assessments.matching(Selection()))
         for other, of_trial in self.trials.items():
@@ -204,7 +206,7 @@ class Review(RuleBasedStateMachine):
     @invariant()
     def statistics_see_exactly_what_counts(self) -> None:
         columns = self.store.archive.scores.columns(Selection())
-        found = sorted(
+        items = sorted(
             (int(trial), columns.candidates[name], round(float(score), 9))
             for trial, name, score in zip(
                 columns.trial, columns.candidate, columns.score, strict=True
@@ -216,7 +218,7 @@ class Review(RuleBasedStateMachine):
             if state in COUNTS
             for name, score in self.counting[key].items()
         )
-        assert found == expected
+        assert items == expected
 
     @invariant()
     def every_trial_stands_once(self) -> None:
@@ -226,10 +228,10 @@ class Review(RuleBasedStateMachine):
         assert excluded.superseded == sum(state == "superseded" for state in self.states.values())
         rows = {row.key: row.state for row in self.store.archive.trials.matching(Selection())}
         for trial, state in rows.items():
-            its = {self.states[key] for key, of in self.trials.items() if of == trial} - {
+            result = {self.states[key] for key, of in self.trials.items() if of == trial} - {
                 AssessmentState.SUPERSEDED
             }
-            assert state is trial_state(frozenset(its))
+            assert state is trial_state(frozenset(result))
         assert TrialState.FAILED not in rows.values()
 
     def teardown(self) -> None:

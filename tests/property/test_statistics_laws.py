@@ -39,14 +39,14 @@ def rows(draw: some.DrawFn, *, most_tasks: int = 8, repeated_calls: bool = True)
             max_size=20,
         )
     )
-    found = [
+    items = [
         (f"t{task}", name, k, s)
         for (task, name), scores in cells.items()
         for k, s in enumerate(scores)
     ]
-    if repeated_calls and found and draw(some.booleans()):
-        found += draw(some.lists(some.sampled_from(found), max_size=4))
-    return found
+    if repeated_calls and items and draw(some.booleans()):
+        items += draw(some.lists(some.sampled_from(items), max_size=4))
+    return items
 
 
 def table(
@@ -256,10 +256,10 @@ def spread_out(*columns: Any) -> bool:
 )
 def test_one_task_graded_apart_is_welch(a: list[float], b: list[float]) -> None:
     assume(spread_out(a, b))
-    found = [("t0", "A", k, s) for k, s in enumerate(a)] + [
+    result = [("t0", "A", k, s) for k, s in enumerate(a)] + [
         ("t0", "B", k, s) for k, s in enumerate(b)
     ]
-    one = st.compare(table(found), "A", "B")
+    one = st.compare(table(result), "A", "B")
     welch = scipy_stats.ttest_ind(a, b, equal_var=False)
     interval = welch.confidence_interval()
     assert one.p_value == close(welch.pvalue, rel=1e-7, abs=1e-12)
@@ -272,10 +272,10 @@ def test_one_task_graded_apart_is_welch(a: list[float], b: list[float]) -> None:
 @given(some.lists(some.tuples(some.floats(0, 1), some.floats(0, 1)), min_size=2, max_size=12))
 def test_one_task_graded_jointly_is_the_paired_t_test(pairs: list[tuple[float, float]]) -> None:
     assume(spread_out([a - b for a, b in pairs]))
-    found = [
+    items = [
         ("t0", name, k, pair[i]) for k, pair in enumerate(pairs) for i, name in enumerate("AB")
     ]
-    one = st.compare(table(found, joint=True), "A", "B")
+    one = st.compare(table(items, joint=True), "A", "B")
     paired = scipy_stats.ttest_rel(*zip(*pairs, strict=True))
     assert one.method == "paired_trials_t"
     assert one.p_value == close(paired.pvalue, rel=1e-6, abs=1e-12)
@@ -287,12 +287,12 @@ def test_equal_weights_over_tasks_are_the_paired_t_test_on_task_means(
 ) -> None:
     d = np.array([a - b for a, b in pairs])
     assume(spread_out(d))
-    found = [
+    items = [
         (f"t{task}", name, 0, pair[i])
         for task, pair in enumerate(pairs)
         for i, name in enumerate("AB")
     ]
-    one = st.compare(table(found), "A", "B")
+    one = st.compare(table(items), "A", "B")
     assert one.method == "cr2_kish_paired_t"
     assert one.p_value == close(scipy_stats.ttest_1samp(d, 0.0).pvalue, rel=1e-6, abs=1e-12)
     flips = np.array(np.meshgrid(*[[1.0, -1.0]] * len(d))).reshape(len(d), -1)
@@ -304,20 +304,20 @@ def test_equal_weights_over_tasks_are_the_paired_t_test_on_task_means(
 
 @given(some.lists(some.floats(1e-12, 1.0), min_size=1, max_size=30))
 def test_holm_and_benjamini_hochberg_match_scipy_and_definition(p: list[float]) -> None:
-    found = st.multiplicity(p)
-    assert list(found.bh) == close(scipy_stats.false_discovery_control(p).tolist())
+    result = st.multiplicity(p)
+    assert list(result.bh) == close(scipy_stats.false_discovery_control(p).tolist())
     order = np.argsort(p, kind="stable")
     stepped = [
         max(min(1.0, (len(p) - j) * p[order[j]]) for j in range(k + 1)) for k in range(len(p))
     ]
-    assert [found.holm[i] for i in order] == close(stepped)
+    assert [result.holm[i] for i in order] == close(stepped)
 
 
 @given(some.integers(0, 12), some.integers(0, 12), some.integers(0, 12), some.integers(0, 12))
 def test_two_rates_are_fishers_exact_test(a: int, b: int, c: int, d: int) -> None:
     assume(a + b and c + d)
-    found = st.approval_rates(["A", "B"], [a, c], [a + b, c + d])
-    assert found.p_value == close(
+    result = st.approval_rates(["A", "B"], [a, c], [a + b, c + d])
+    assert result.p_value == close(
         scipy_stats.fisher_exact([[a, b], [c, d]]).pvalue, rel=1e-6, abs=1e-12
     )
 
@@ -350,15 +350,15 @@ def test_strengths_are_finite_or_named_as_separated(
     pairs = some.sampled_from([("A", "B"), ("B", "A"), ("A", "C"), ("C", "B"), ("D", "E")])
     met = [data.draw(pairs) for _ in outcomes]
     tasks = [data.draw(some.integers(0, 3)) for _ in outcomes]
-    found = st.bradley_terry([a for a, _ in met], [b for _, b in met], outcomes, task=tasks)
-    assert_finite(found)
-    for item, strength in zip(found.items, found.log_strength, strict=True):
-        assert (strength is None) == (item in found.separated)
-    assert (found.reason is None) == (not found.separated)
-    for a in found.items:
-        for b in found.items:
+    result = st.bradley_terry([a for a, _ in met], [b for _, b in met], outcomes, task=tasks)
+    assert_finite(result)
+    for item, strength in zip(result.items, result.log_strength, strict=True):
+        assert (strength is None) == (item in result.separated)
+    assert (result.reason is None) == (not result.separated)
+    for a in result.items:
+        for b in result.items:
             if a != b:
-                assert_finite(found.contrast(a, b))
+                assert_finite(result.contrast(a, b))
 
 
 @given(some.lists(some.tuples(SCORES, SCORES), max_size=12), some.lists(SCORES, max_size=15))
@@ -413,13 +413,13 @@ def test_plan_reaches_its_promised_power(
     design = st.DesignVariances(
         interaction=interaction, trial=trial, n_tasks=n_tasks, n_trials=n_trials
     )
-    found = st.plan(design, detect=detect, scope=scope, cost_task=1.0, cost_trial=0.1)
-    assert_finite(found)
-    if found.tasks_needed is not None:
-        wider = dataclasses.replace(design, n_tasks=found.tasks_needed)
+    plan = st.plan(design, detect=detect, scope=scope, cost_task=1.0, cost_trial=0.1)
+    assert_finite(plan)
+    if plan.tasks_needed is not None:
+        wider = dataclasses.replace(design, n_tasks=plan.tasks_needed)
         assert (st.plan(wider, detect=detect, scope=scope).mde or 0.0) <= detect * (1 + 1e-9)
-    if found.trials_needed is not None:
-        longer = dataclasses.replace(design, n_trials=float(found.trials_needed))
+    if plan.trials_needed is not None:
+        longer = dataclasses.replace(design, n_trials=float(plan.trials_needed))
         assert (st.plan(longer, detect=detect, scope=scope).mde or 0.0) <= detect * (1 + 1e-9)
 
 

@@ -42,12 +42,12 @@ ACTS = ("click", "press", "select_option", "check", "uncheck")
 def chromium() -> Path | str:
     """The browser's path, or why there is none."""
     named = os.environ.get("ASSAY_CHROMIUM")
-    found = named or next((path for name in NAMES if (path := shutil.which(name))), None)
-    if found:
-        return Path(found)
+    result = named or next((path for name in NAMES if (path := shutil.which(name))), None)
+    if result:
+        return Path(result)
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         return "no Chromium is installed, and only root with apt-get could install Debian's"
-    said = ""
+    outcome = ""
     for command in (
         ["apt-get", "update"],
         ["apt-get", "install", "-y", "--no-install-recommends", "chromium"],
@@ -64,9 +64,9 @@ def chromium() -> Path | str:
             )
         except subprocess.TimeoutExpired:
             return f"`{' '.join(command)}` took longer than {INSTALL_S} s"
-        said = done.stderr.strip()[-300:]
+        outcome = done.stderr.strip()[-300:]
     path = shutil.which("chromium")
-    return Path(path) if path else f"Chromium could not be installed: {said}"
+    return Path(path) if path else f"Chromium could not be installed: {outcome}"
 
 
 @contextmanager

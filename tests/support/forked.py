@@ -56,12 +56,12 @@ class Process:
             if time.monotonic() > deadline:
                 raise subprocess.TimeoutExpired(["assay"], timeout)
             time.sleep(0.01)
-        said = []
+        items = []
         for stream in (self.out, self.err):
             stream.seek(0)
-            said.append(stream.read())
+            items.append(stream.read())
             stream.close()
-        return said[0], said[1]
+        return items[0], items[1]
 
 
 def clean_environment() -> dict[str, str]:
@@ -78,13 +78,13 @@ def start(*arguments: object, folder: Path, **variables: str) -> Process:
     """
     out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - they live as long as the process
     names = [f"/proc/{os.getpid()}/fd/{stream.fileno()}" for stream in (out, err)]
-    said = _ask(
+    result = _ask(
         start=[str(a) for a in arguments],
         folder=str(folder),
         environment={**clean_environment(), **variables},
         streams=names,
     )
-    return Process(said["pid"], out, err)
+    return Process(result["pid"], out, err)
 
 
 def run(*arguments: object, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -21,8 +21,8 @@ class Told:
 
     @property
     def document(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.body)
-        return found
+        document: dict[str, Any] = json.loads(self.body)
+        return document
 
 
 @dataclass

@@ -399,9 +399,9 @@ class ModelServer:
             case Mishap.HTTP_529:
                 return _error(path, 529, "Overloaded", "overloaded_error")
             case Mishap.CONTEXT_LENGTH:
-                said = "This model's maximum context length is 8192 tokens, you asked for 9000"
+                result = "This model's maximum context length is 8192 tokens, you asked for 9000"
                 return _error(
-                    path, 400, said, "invalid_request_error", code="context_length_exceeded"
+                    path, 400, result, "invalid_request_error", code="context_length_exceeded"
                 )
             case Mishap.HANG:
                 await asyncio.sleep(3600)
@@ -428,10 +428,10 @@ class ModelServer:
     async def _said(
         self, request: web.BaseRequest, call: Call, mishap: Mishap
     ) -> web.StreamResponse:
-        said = self.answer(call)
-        if isinstance(said, str):
-            said = Said(text=said)
-        text, finish = said.text, said.finish
+        result = self.answer(call)
+        if isinstance(result, str):
+            result = Said(text=result)
+        text, finish = result.text, result.finish
         match mishap:
             case Mishap.EMPTY_CONTENT:
                 text = ""
@@ -448,9 +448,9 @@ class ModelServer:
             case _:
                 pass
         payload = (
-            _anthropic_payload(call, said, text, finish)
+            _anthropic_payload(call, result, text, finish)
             if call.anthropic
-            else _openai_payload(call, said, text, finish)
+            else _openai_payload(call, result, text, finish)
         )
         if mishap is Mishap.HALF_BODY:
             body = orjson.dumps(payload)
@@ -649,14 +649,14 @@ def _schema_in(prompt: str) -> dict[str, Any] | None:
     start = prompt.rfind('{"')
     while start >= 0:
         with suppress(ValueError):
-            found, _ = json.JSONDecoder().raw_decode(prompt, start)
+            result, _ = json.JSONDecoder().raw_decode(prompt, start)
             if (
-                isinstance(found, dict)
-                and found.get("type") == "object"
-                and "properties" in found
+                isinstance(result, dict)
+                and result.get("type") == "object"
+                and "properties" in result
                 and _outermost(prompt, start)
             ):
-                return found
+                return result
         start = prompt.rfind('{"', 0, start)
     return None
 
@@ -785,12 +785,12 @@ def _error(
 
 
 def _refused_field(path: str, name: str) -> web.Response:
-    said = {
+    response = {
         "max_tokens": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
         "response_format": "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
     }.get(name, f"Unsupported value: '{name}' is not supported with this model.")
     return _error(
-        path, 400, said, "invalid_request_error", code="unsupported_parameter", param=name
+        path, 400, response, "invalid_request_error", code="unsupported_parameter", param=name
     )
 
 

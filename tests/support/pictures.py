@@ -29,12 +29,12 @@ def size(png: bytes) -> tuple[int, int]:
 
 
 def _chunks(png: bytes) -> list[tuple[bytes, bytes]]:
-    found, place = [], 8
+    result, place = [], 8
     while place < len(png):
         (length,) = struct.unpack(">I", png[place : place + 4])
-        found.append((png[place + 4 : place + 8], png[place + 8 : place + 8 + length]))
+        result.append((png[place + 4 : place + 8], png[place + 8 : place + 8 + length]))
         place += 12 + length
-    return found
+    return result
 
 
 def _unfiltered(kind: int, line: bytes, above: bytes, step: int) -> bytes:

@@ -43,22 +43,22 @@ def postgres_server(shared: Path) -> Iterator[str]:
     state = shared / "postgres.json"
     with _alone(shared):
         if state.exists():
-            found = json.loads(state.read_text())
+            document = json.loads(state.read_text())
         else:
-            found = {"users": 0, **_start()}
-        found["users"] += 1
-        state.write_text(json.dumps(found))
+            document = {"users": 0, **_start()}
+        document["users"] += 1
+        state.write_text(json.dumps(document))
     try:
-        yield f"postgresql://postgres@127.0.0.1:{found['port']}"
+        yield f"postgresql://postgres@127.0.0.1:{document['port']}"
     finally:
         with _alone(shared):
-            found = json.loads(state.read_text())
-            found["users"] -= 1
-            if found["users"]:
-                state.write_text(json.dumps(found))
+            document = json.loads(state.read_text())
+            document["users"] -= 1
+            if document["users"]:
+                state.write_text(json.dumps(document))
             else:
                 state.unlink()
-                _stop(found)
+                _stop(document)
 
 
 @contextmanager
@@ -151,8 +151,8 @@ def control(shared: Path, verb: str, *, mode: str = "fast") -> None:
 
 def _programs() -> Path:
     """The folder with initdb, pg_ctl and postgres; installed by apt-get when we may."""
-    found = _found()
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+    result = _found()
+    if result is None and os.geteuid() == 0 and shutil.which("apt-get"):
         # Debian starts a cluster of its own on installation unless told not to.
         common = Path("/etc/postgresql-common")
         common.mkdir(exist_ok=True)
@@ -175,12 +175,12 @@ def _programs() -> Path:
             capture_output=True,
             env=environment,
         )
-        found = _found()
-    if found is None:
+        result = _found()
+    if result is None:
         raise NoPostgres(
             "no initdb, pg_ctl and postgres found, and they could not be installed by apt-get"
         )
-    return found
+    return result
 
 
 def _found() -> Path | None:

@@ -283,20 +283,20 @@ def messy(flag: str) -> tuple[dict[str, Any], dict[str, Any]]:
 def faults(task: str, document: dict[str, Any]) -> set[str]:
     """Find the faults of a readable reply in the plainest way."""
     ranking, grades = unlabelled(document)
-    found = set()
+    names = set()
     complete = {name: by for name, by in grades.items() if set(by) == set(CRITERIA)}
     if len(complete) < len(NAMES):
-        found.add("missing_criterion")
+        names.add("missing_criterion")
     scores = [weighted(complete[name]) for name in ranking if name in complete]
     if scores != sorted(scores, reverse=True):
-        found.add("ranking_contradicts_scores")
-    said = [grade["reason"] for by in grades.values() for grade in by.values()]
-    if "" in said:
-        found.add("empty_reason")
-    if len({text for text in said if text}) < len([text for text in said if text]):
-        found.add("duplicate_reason")
+        names.add("ranking_contradicts_scores")
+    items = [grade["reason"] for by in grades.values() for grade in by.values()]
+    if "" in items:
+        names.add("empty_reason")
+    if len({text for text in items if text}) < len([text for text in items if text]):
+        names.add("duplicate_reason")
     if any(not 0 <= grade["score"] <= 10 for by in grades.values() for grade in by.values()):
-        found.add("score_out_of_scale")
+        names.add("score_out_of_scale")
     quoted = [
         (name, text)
         for name, by in grades.items()
@@ -310,8 +310,8 @@ def faults(task: str, document: dict[str, Any]) -> set[str]:
         for text in CODE_SPAN.findall(block)
     ]
     if any(text not in CODE[task, name] for name, text in quoted):
-        found.add("quote_not_found")
-    return found
+        names.add("quote_not_found")
+    return names
 
 
 def test_messy_demo_reply_has_exactly_its_listed_fault() -> None:

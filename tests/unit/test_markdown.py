@@ -11,11 +11,11 @@ from assay.report.markdown import TAGS, safe_tree
 
 
 def tags_in(nodes: list[Any]) -> set[str]:
-    found = set()
+    names = set()
     for node in nodes:
         if isinstance(node, list):
-            found |= {node[0], *tags_in(node[2:])}
-    return found
+            names |= {node[0], *tags_in(node[2:])}
+    return names
 
 
 def words_in(nodes: list[Any]) -> str:
@@ -30,11 +30,11 @@ def test_html_is_shown_as_it_was_written(text: str) -> None:
 
 
 def attributes_in(nodes: list[Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for node in nodes:
         if isinstance(node, list):
-            found |= {**node[1], **attributes_in(node[2:])}
-    return found
+            by_name |= {**node[1], **attributes_in(node[2:])}
+    return by_name
 
 
 def test_images_are_named_and_not_fetched() -> None:

@@ -14,27 +14,27 @@ from assay.domain.errors import SettingsError
 
 def test_an_option_goes_over_a_variable_and_a_variable_over_the_file(tmp_path: Path) -> None:
     (tmp_path / "assay.yaml").write_text("concurrency: 2\njudge: vllm/a\nreviewer: ann\n", "utf-8")
-    found = read_settings(
+    result = read_settings(
         tmp_path,
         environment={"ASSAY_CONCURRENCY": "3", "ASSAY_JUDGE": "vllm/b"},
         options={"concurrency": 4, "judge": None},
     )
-    assert (found.values["concurrency"], found.origins["concurrency"]) == (4, "option")
-    assert (found.values["judge"], found.origins["judge"]) == ("vllm/b", "ASSAY_JUDGE")
-    assert (found.values["reviewer"], found.origins["reviewer"]) == (
+    assert (result.values["concurrency"], result.origins["concurrency"]) == (4, "option")
+    assert (result.values["judge"], result.origins["judge"]) == ("vllm/b", "ASSAY_JUDGE")
+    assert (result.values["reviewer"], result.origins["reviewer"]) == (
         "ann",
         str(tmp_path / "assay.yaml"),
     )
-    assert (found.values["local_only"], found.origins["local_only"]) == (False, "default")
+    assert (result.values["local_only"], result.origins["local_only"]) == (False, "default")
 
 
 def test_the_file_is_found_in_a_folder_above(tmp_path: Path) -> None:
     (tmp_path / "assay.yaml").write_text("reviewer: ann\n", "utf-8")
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
-    found = read_settings(below, environment={})
-    assert found.values["reviewer"] == "ann"
-    assert found.store_url == f"sqlite:///{tmp_path / '.assay' / 'assay.db'}"
+    result = read_settings(below, environment={})
+    assert result.values["reviewer"] == "ann"
+    assert result.store_url == f"sqlite:///{tmp_path / '.assay' / 'assay.db'}"
 
 
 @pytest.mark.parametrize("named", ["other/mine.db", "sqlite:///other/mine.db"])
@@ -291,10 +291,10 @@ def test_a_wrong_binding_of_a_key_is_named_and_not_repeated(
 
 def test_variables_of_dotenv_lie_below_those_of_the_process(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("OPENAI_API_KEY=from-file\nASSAY_REVIEWER=bob\n", "utf-8")
-    found = read_settings(tmp_path, environment={"ASSAY_REVIEWER": "cid"})
-    assert found.environment["OPENAI_API_KEY"] == "from-file"
-    assert found.values["reviewer"] == "cid"
-    assert "from-file" not in repr(found)
+    result = read_settings(tmp_path, environment={"ASSAY_REVIEWER": "cid"})
+    assert result.environment["OPENAI_API_KEY"] == "from-file"
+    assert result.values["reviewer"] == "cid"
+    assert "from-file" not in repr(result)
 
 
 @pytest.mark.parametrize(

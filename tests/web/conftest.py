@@ -236,14 +236,14 @@ class Served:
         """(assessment, verb, reviewer) of every event in the store, oldest first."""
         with Workspace.open(self.folder, environment={}) as workspace:
             rows = list(workspace.archive.assessments.matching(Selection()))
-            found = [
+            items = [
                 (e.id, int(r.key), e)
                 for r in rows
                 for e in workspace.archive.assessments.detail(r.key).events
             ]
         return [
             (key, str(event.decision.verb), event.decision.reviewer)
-            for _, key, event in sorted(found, key=lambda x: x[0])
+            for _, key, event in sorted(items, key=lambda x: x[0])
         ]
 
 

@@ -134,8 +134,8 @@ def both_ran(around: Around) -> bool:
 
 def portions(names: Iterable[str], size: int) -> Iterable[tuple[str, ...]]:
     """Names in groups of a size, the last perhaps smaller."""
-    found = tuple(names)
-    return (found[place : place + size] for place in range(0, len(found), size))
+    result = tuple(names)
+    return (result[place : place + size] for place in range(0, len(result), size))
 
 
 def held_openly(outside: Outside, groups: Iterable[Mapping[str, str]], host: Evil) -> str:

@@ -98,11 +98,11 @@ def ask(
     `reviewer`: as whom a browser would ask.
     """
     data = None if body is None else json.dumps(body).encode()
-    said = {
+    by_name = {
         "content-type": "application/json",
         **({} if reviewer is None else {"cookie": f"assay_reviewer={reviewer}"}),
     }
-    request = urllib.request.Request(served.url + path, data, said)
+    request = urllib.request.Request(served.url + path, data, by_name)
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.status, json.load(answer)

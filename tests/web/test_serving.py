@@ -35,9 +35,9 @@ def test_told_to_end_it_ends_streams_and_says_nothing_of_it(served: Served) -> N
     process = served.process
     assert process is not None
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=8)
-    assert b"Traceback" not in said
-    assert b"ERROR" not in said
+    _, result = process.communicate(timeout=8)
+    assert b"Traceback" not in result
+    assert b"ERROR" not in result
     while stream.recv(65536):
         pass  # the stream was ended, not left open
     stream.close()

@@ -109,15 +109,15 @@ def rng() -> np.random.Generator:
 def test_unequal_approval_rates_are_warned_about_when_graded_apart() -> None:
     rows: list[Row] = [("t", k, 1, "approved", 0.8, None) for k in range(12)]
     rows += [("t", 20 + k, 1, "rejected" if k < 6 else "approved", None, 0.7) for k in range(12)]
-    found = fair_play(columns(rows, joint=False), rng=rng())
-    assert [(one.candidate, one.approved, one.rejected) for one in found.rates] == [
+    result = fair_play(columns(rows, joint=False), rng=rng())
+    assert [(one.candidate, one.approved, one.rejected) for one in result.rates] == [
         ("ann", 12, 0),
         ("bob", 6, 6),
     ]
-    assert found.approval is not None
+    assert result.approval is not None
     # Fisher's exact test of 12/0 against 6/6
-    assert found.approval.p_value == pytest.approx(0.0137, abs=1e-3)
-    (warning,) = found.cautions
+    assert result.approval.p_value == pytest.approx(0.0137, abs=1e-3)
+    (warning,) = result.cautions
     assert warning.code == "unequal_approval"
     assert "6 of 12 of bob" in warning.text
 
@@ -137,13 +137,13 @@ def test_joint_trials_overturned_by_reviewers_are_warned_about() -> None:
                     0.8 if leads else 0.5,
                 )
             )
-    found = fair_play(columns(rows), rng=rng())
-    assert found.approval is None
-    (pair,) = found.joint
+    result = fair_play(columns(rows), rng=rng())
+    assert result.approval is None
+    (pair,) = result.joint
     assert pair.test.excess == pytest.approx(-0.3)
     assert pair.p_holm is not None
     assert pair.p_holm < 0.001
-    (warning,) = found.cautions
+    (warning,) = result.cautions
     assert warning.code == "selective_rejection"
     assert "Trials in which bob did well against ann" in warning.text
     assert "may favour ann" in warning.text
@@ -219,9 +219,11 @@ def test_a_conclusion_that_hangs_on_rejections_is_warned_of() -> None:
         )
     given = columns(rows)
     table = counted(given)
-    found = compare(table, "ann", "bob")
-    beside = diagnose_comparison(table, found, given, margin=None, draw=ReviewDraw(), rng=rng())
-    assert found.decision == "better"
+    comparison = compare(table, "ann", "bob")
+    beside = diagnose_comparison(
+        table, comparison, given, margin=None, draw=ReviewDraw(), rng=rng()
+    )
+    assert comparison.decision == "better"
     assert beside.with_rejected.decision == "not_decided"
     assert beside.changes
     assert "rejected_would_change_decision" in {one.code for one in beside.cautions}
@@ -243,9 +245,9 @@ def test_a_judge_is_set_against_people_only_where_someone_corrected_it() -> None
         ("t", k, 1, "corrected" if k % 2 else "approved", 0.1 * k, 0.5) for k in range(1, 9)
     ]
     final = {(k, "ann"): 0.1 * k - 0.1 for k in (1, 3, 5, 7)}
-    (found,) = judges_against_people(columns(rows, final=final))
-    assert (found.judge, found.n_corrected, found.calibration.n) == ("j", 4, 16)
-    assert found.calibration.bias == pytest.approx(0.4 / 16)
+    (result,) = judges_against_people(columns(rows, final=final))
+    assert (result.judge, result.n_corrected, result.calibration.n) == ("j", 4, 16)
+    assert result.calibration.bias == pytest.approx(0.4 / 16)
     assert judges_against_people(columns([("t", 1, 1, "approved", 0.5, 0.5)])) == ()
     assert judges_among_themselves(columns(rows), rng=rng()) is None
 
@@ -271,12 +273,12 @@ def half_reviewed(n_tasks: int) -> ReviewColumns:
 
 def test_the_calibrated_number_is_refused_unless_chance_chose() -> None:
     given = half_reviewed(6)
-    found = estimates(counted(given))
-    ann, bob = partly_reviewed(given, found, ReviewDraw(refused="not_random_review"))
+    result = estimates(counted(given))
+    ann, bob = partly_reviewed(given, result, ReviewDraw(refused="not_random_review"))
     assert ann.n_waiting == bob.n_waiting == 18
     assert ann.review.calibrated.mean is None
     assert ann.review.calibrated.reason == "not_random_review"
-    chosen, _ = partly_reviewed(given, found, ReviewDraw())
+    chosen, _ = partly_reviewed(given, result, ReviewDraw())
     # Each task had the same share of its trials reviewed, so the judge's scores of the rest tell
     # nothing new.
     assert (chosen.review.calibrated.method, chosen.review.calibrated.lam) == (
@@ -303,15 +305,15 @@ def test_for_tasks_like_these_the_units_are_tasks() -> None:
         for k in range(2)
     ]
     table = counted(columns(rows))
-    found = anytime_difference(table, compare(table, "ann", "bob"))
-    assert (found.unit, found.n, found.reason) == ("task", 7, None)
-    assert found.e_value is not None
-    assert found.e_value > 20
-    assert found.p == pytest.approx(1 / found.e_value)
+    result = anytime_difference(table, compare(table, "ann", "bob"))
+    assert (result.unit, result.n, result.reason) == ("task", 7, None)
+    assert result.e_value is not None
+    assert result.e_value > 20
+    assert result.p == pytest.approx(1 / result.e_value)
     fixed = compare(table, "ann", "bob").ci95
     assert fixed is not None
-    assert found.ci95 is not None
-    assert found.ci95[0] < fixed[0] < fixed[1] < found.ci95[1]
+    assert result.ci95 is not None
+    assert result.ci95[0] < fixed[0] < fixed[1] < result.ci95[1]
 
 
 def test_for_these_tasks_the_units_are_rounds_of_all_of_them() -> None:
@@ -321,8 +323,8 @@ def test_for_these_tasks_the_units_are_rounds_of_all_of_them() -> None:
         for k in range(6)
     ]
     table = counted(columns([*rows, ("t0", 9, 1, "approved", 0.9, 0.1)]))
-    found = anytime_difference(table, compare(table, "ann", "bob"))
-    assert (found.unit, found.n) == ("round", 6)
+    result = anytime_difference(table, compare(table, "ann", "bob"))
+    assert (result.unit, result.n) == ("round", 6)
     mean = anytime_mean(table, estimate(table, "ann"))
     assert mean.e_value is None
     assert mean.ci95 is not None
@@ -332,8 +334,8 @@ def test_for_these_tasks_the_units_are_rounds_of_all_of_them() -> None:
 def test_equal_differences_are_no_evidence_and_few_tasks_give_no_range() -> None:
     same: list[Row] = [(f"t{t}", t, 1, "approved", 0.7, 0.5) for t in range(7)]
     table = counted(columns(same))
-    found = anytime_difference(table, compare(table, "ann", "bob"))
-    assert (found.e_value, found.p, found.reason) == (1.0, 1.0, "zero_variance")
+    result = anytime_difference(table, compare(table, "ann", "bob"))
+    assert (result.e_value, result.p, result.reason) == (1.0, 1.0, "zero_variance")
     nothing = counted(columns([("t", 1, 1, "pending", 0.5, 0.5)]))
     empty = anytime_difference(nothing, compare(nothing, "ann", "bob"))
     assert (empty.e_value, empty.n, empty.reason) == (None, 0, "no_approved_trials")
@@ -371,9 +373,9 @@ def a_run(cost: float | None, *, unpriced: int = 0, tokens: int = 100) -> RunSum
 
 def test_cost_per_trial_divides_all_calls_by_judged_trials() -> None:
     gone = Excluded(pending=0, rejected=2, failed=0, superseded=0)
-    found = trial_cost([a_run(1.0)], gone, counted=8)
-    assert (found.usd, found.reviews, found.kept, found.reason) == (0.1, 1.0, 0.8, None)
-    assert found.usd_counted == pytest.approx(0.125)
+    result = trial_cost([a_run(1.0)], gone, counted=8)
+    assert (result.usd, result.reviews, result.kept, result.reason) == (0.1, 1.0, 0.8, None)
+    assert result.usd_counted == pytest.approx(0.125)
 
 
 @pytest.mark.parametrize(
@@ -385,5 +387,5 @@ def test_cost_per_trial_divides_all_calls_by_judged_trials() -> None:
     ],
 )
 def test_an_unknown_price_stays_unknown(run: RunSummary, reason: str) -> None:
-    found = trial_cost([run], Excluded(pending=0, rejected=0, failed=0, superseded=0), counted=8)
-    assert (found.usd, found.reason, found.usd_counted) == (None, reason, None)
+    result = trial_cost([run], Excluded(pending=0, rejected=0, failed=0, superseded=0), counted=8)
+    assert (result.usd, result.reason, result.usd_counted) == (None, reason, None)

@@ -55,7 +55,7 @@ def judges(found: ReviewColumns) -> GradeRows:
 
 
 def test_two_judges_of_a_trial_share_a_row_with_their_gap() -> None:
-    found = judges(
+    result = judges(
         columns(
             (11, 0, 0, 1, State.APPROVED, 0.4, 0.4),
             (11, 0, 1, 1, State.APPROVED, 0.9, 0.9),
@@ -63,33 +63,33 @@ def test_two_judges_of_a_trial_share_a_row_with_their_gap() -> None:
             (12, 0, 1, 1, State.CORRECTED, 0.7, 0.2),
         )
     )
-    assert found.score.tolist()[0] == [0.4, 0.9]
-    assert found.gap[0] == pytest.approx(0.5)
-    assert np.isnan(found.gap[1:]).all(), "one judge alone is no gap"
-    assert found.assessment.tolist() == [[1, 2], [3, -1], [-1, 4]]
-    assert found.score[2, 1] == 0.7, "a judge's own score, not the person's"
+    assert result.score.tolist()[0] == [0.4, 0.9]
+    assert result.gap[0] == pytest.approx(0.5)
+    assert np.isnan(result.gap[1:]).all(), "one judge alone is no gap"
+    assert result.assessment.tolist() == [[1, 2], [3, -1], [-1, 4]]
+    assert result.score[2, 1] == 0.7, "a judge's own score, not the person's"
 
 
 def test_pending_trials_are_left_out_and_counted() -> None:
-    found = judges(
+    result = judges(
         columns(
             (11, 0, 0, 1, State.APPROVED, 0.4, 0.4),
             (11, 0, 1, 1, State.PENDING, 0.9, 0.9),
             (12, 0, 0, 1, State.APPROVED, 0.4, 0.4),
         )
     )
-    assert (found.trial.tolist(), found.waiting) == ([12], 1)
+    assert (result.trial.tolist(), result.waiting) == ([12], 1)
 
 
 def test_a_superseded_attempt_is_no_judge_s_word_any_more() -> None:
-    found = judges(
+    result = judges(
         columns((11, 0, 0, 1, State.SUPERSEDED, 0.1, 0.1), (11, 0, 0, 2, State.APPROVED, 0.6, 0.6))
     )
-    assert found.score[0, 0] == 0.6
+    assert result.score[0, 0] == 0.6
 
 
 def test_attempts_are_those_of_trials_that_were_judged_anew() -> None:
-    found = of_attempts(
+    result = of_attempts(
         columns(
             (11, 0, 0, 1, State.SUPERSEDED, 0.1, 0.1),
             (11, 0, 0, 2, State.APPROVED, 0.6, 0.6),
@@ -100,9 +100,9 @@ def test_attempts_are_those_of_trials_that_were_judged_anew() -> None:
         "strict",
         most=2,
     )
-    assert found.panes == ("attempt 1", "attempt 2")
-    assert found.score.tolist() == [[0.1, 0.6]]
-    assert found.waiting == 1
+    assert result.panes == ("attempt 1", "attempt 2")
+    assert result.score.tolist() == [[0.1, 0.6]]
+    assert result.waiting == 1
 
 
 def test_person_s_score_is_the_approved_or_corrected_one() -> None:
@@ -113,11 +113,11 @@ def test_person_s_score_is_the_approved_or_corrected_one() -> None:
         (14, 0, 0, 1, State.PENDING, 0.4, 0.4),
         (15, 0, 0, 1, State.EXEMPT, 0.4, 0.4),
     )
-    found = of_people(data, "strict")
-    assert found.panes == ("strict", "person")
-    assert np.array_equal(found.score, [[0.4, 0.4], [0.4, 0.9], [0.4, NAN]], equal_nan=True)
-    assert found.waiting == 1
-    assert state_of(data, found) == {1: State.APPROVED, 2: State.CORRECTED, 3: State.REJECTED}
+    result = of_people(data, "strict")
+    assert result.panes == ("strict", "person")
+    assert np.array_equal(result.score, [[0.4, 0.4], [0.4, 0.9], [0.4, NAN]], equal_nan=True)
+    assert result.waiting == 1
+    assert state_of(data, result) == {1: State.APPROVED, 2: State.CORRECTED, 3: State.REJECTED}
 
 
 def test_trials_of_two_runs_match_by_task_and_candidate() -> None:
@@ -127,8 +127,8 @@ def test_trials_of_two_runs_match_by_task_and_candidate() -> None:
     )
     other = replace(other, candidates=("bob", "cleo"), assessment=np.array([8, 9]))
     joined = together(one, other, trials={31: 12}, ends=(" · a", " · b"))
-    found = of_judges(joined, ("strict · a", "strict · b"))
+    result = of_judges(joined, ("strict · a", "strict · b"))
     assert joined.candidates == ("ada", "bob", "cleo")
-    assert np.array_equal(found.score, [[0.4, NAN], [0.3, 0.7]], equal_nan=True)
-    assert found.assessment.tolist() == [[1, -1], [2, 8]]
+    assert np.array_equal(result.score, [[0.4, NAN], [0.3, 0.7]], equal_nan=True)
+    assert result.assessment.tolist() == [[1, -1], [2, 8]]
     assert [joined.tasks[code].task for code in joined.task] == ["t1", "t1", "t3"]

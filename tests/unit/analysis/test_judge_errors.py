@@ -32,23 +32,23 @@ def spread(
 def test_figures_equal_scipy_s() -> None:
     pairs = spread(25, off=0.04, noise=0.08)
     a, b = np.array(pairs).T
-    found = trust(judged(pairs))
+    result = trust(judged(pairs))
     error = a - b
-    assert found.bias.value == pytest.approx(error.mean())
+    assert result.bias.value == pytest.approx(error.mean())
     interval = stats.ttest_1samp(error, 0).confidence_interval()
-    assert found.bias.ci95 == pytest.approx((interval.low, interval.high))
-    assert found.mae.value == pytest.approx(np.abs(error).mean())
+    assert result.bias.ci95 == pytest.approx((interval.low, interval.high))
+    assert result.mae.value == pytest.approx(np.abs(error).mean())
     absolute = stats.ttest_1samp(np.abs(error), 0).confidence_interval()
-    assert found.mae.ci95 == pytest.approx((absolute.low, absolute.high))
-    assert found.max_error == pytest.approx(np.abs(error).max())
+    assert result.mae.ci95 == pytest.approx((absolute.low, absolute.high))
+    assert result.max_error == pytest.approx(np.abs(error).max())
     pearson = stats.pearsonr(a, b)
-    assert found.pearson.value == pytest.approx(pearson.statistic)
+    assert result.pearson.value == pytest.approx(pearson.statistic)
     fisher = pearson.confidence_interval()
-    assert found.pearson.ci95 == pytest.approx((fisher.low, fisher.high))
-    assert found.spearman.value == pytest.approx(stats.spearmanr(a, b).statistic)
+    assert result.pearson.ci95 == pytest.approx((fisher.low, fisher.high))
+    assert result.spearman.value == pytest.approx(stats.spearmanr(a, b).statistic)
     passed = int((np.abs(error) <= 0.1).sum())
     wilson = stats.binomtest(passed, 25).proportion_ci(method="wilson")
-    assert found.pass_rate.ci95 == pytest.approx((wilson.low, wilson.high))
+    assert result.pass_rate.ci95 == pytest.approx((wilson.low, wilson.high))
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_a_tier_needs_all_three(
 
 
 def tier(pairs: list[tuple[float, float]]) -> tuple[Tier, Tier]:
-    found = trust(judged(pairs))
-    return found.tier, found.tier_at_face_value
+    result = trust(judged(pairs))
+    return result.tier, result.tier_at_face_value
 
 
 def test_a_near_perfect_judge_is_excellent_only_with_enough_references() -> None:
@@ -86,11 +86,11 @@ def test_a_near_perfect_judge_is_excellent_only_with_enough_references() -> None
 
 def test_a_judge_that_always_says_zero_is_poor_and_not_short_of_data() -> None:
     references = [1.0, 0.0, 0.8, 0.9, 0.0, 0.0, 0.9, 0.4]
-    found = trust(judged([(0.0, one) for one in references], tolerance=0.15))
-    assert found.pass_rate.value == pytest.approx(3 / 8)
-    assert found.mae.value == pytest.approx(0.5)
-    assert found.pearson.value is None
-    assert found.tier is Tier.POOR
+    result = trust(judged([(0.0, one) for one in references], tolerance=0.15))
+    assert result.pass_rate.value == pytest.approx(3 / 8)
+    assert result.mae.value == pytest.approx(0.5)
+    assert result.pearson.value is None
+    assert result.tier is Tier.POOR
 
 
 def test_a_middling_judge_with_few_references_is_neither_fair_nor_poor() -> None:
@@ -107,10 +107,10 @@ def test_an_unread_reply_is_a_miss_and_has_no_error() -> None:
     lost = JudgedReference(
         id="lost", kind="own", source="sample", reference=1.0, tolerance=0.1, judged=None
     )
-    found = trust([*judged(spread(9)), lost])
-    assert (found.n, found.unread) == (9, 1)
-    assert found.pass_rate.value == pytest.approx(0.9)
-    assert found.mae == trust(judged(spread(9))).mae
+    result = trust([*judged(spread(9)), lost])
+    assert (result.n, result.unread) == (9, 1)
+    assert result.pass_rate.value == pytest.approx(0.9)
+    assert result.mae == trust(judged(spread(9))).mae
 
 
 def test_items_without_a_judge_count_in_one_rate_only() -> None:
@@ -124,10 +124,10 @@ def test_items_without_a_judge_count_in_one_rate_only() -> None:
         bypassed=True,
     )
     pairs = [(0.5, 0.9), *spread(9)]
-    found = trust([*judged(pairs), empty])
-    assert found.pass_rate.value == pytest.approx(9 / 10)
-    assert found.pass_rate_with_bypassed.value == pytest.approx(10 / 11)
-    assert found.n == 10
+    result = trust([*judged(pairs), empty])
+    assert result.pass_rate.value == pytest.approx(9 / 10)
+    assert result.pass_rate_with_bypassed.value == pytest.approx(10 / 11)
+    assert result.n == 10
 
 
 def swapped(*leads: tuple[float, float]) -> Trust:
@@ -135,9 +135,9 @@ def swapped(*leads: tuple[float, float]) -> Trust:
 
 
 def test_a_flip_is_a_winner_that_changes_with_the_order() -> None:
-    found = swapped((0.2, 0.1), (0.1, -0.1), (0.0, 0.1), (-0.3, -0.2))
-    assert found.position_flips.value == pytest.approx(1 / 4)
-    assert found.first_place_bonus.value == pytest.approx(np.mean([0.05, 0.1, -0.05, -0.05]))
+    result = swapped((0.2, 0.1), (0.1, -0.1), (0.0, 0.1), (-0.3, -0.2))
+    assert result.position_flips.value == pytest.approx(1 / 4)
+    assert result.first_place_bonus.value == pytest.approx(np.mean([0.05, 0.1, -0.05, -0.05]))
     nothing = trust([])
     assert nothing.position_flips.value is None
     assert nothing.position_flips.reason == "no_pairs"
@@ -176,10 +176,10 @@ def test_self_preference_is_a_difference_of_means_with_welch_interval() -> None:
         for mine, errors in ((True, own), (False, others))
         for n, e in enumerate(errors)
     ]
-    found = trust(rows).self_preference
+    self_preference = trust(rows).self_preference
     welch = stats.ttest_ind(own, others, equal_var=False).confidence_interval()
-    assert found.value == pytest.approx(np.mean(own) - np.mean(others))
-    assert found.ci95 == pytest.approx((welch.low, welch.high))
+    assert self_preference.value == pytest.approx(np.mean(own) - np.mean(others))
+    assert self_preference.ci95 == pytest.approx((welch.low, welch.high))
     assert trust(rows[:5]).self_preference.value is None
 
 

@@ -22,14 +22,14 @@ from assay.analysis.reviewers import (
 
 def test_the_range_of_a_difference_of_shares_is_newcombe_s() -> None:
     """Newcombe (1998), table II, method 10: 56/70 - 48/80."""
-    found = difference_of_shares([True] * 56 + [False] * 14, [True] * 48 + [False] * 32)
-    assert found.value == pytest.approx(0.2)
-    assert found.ci95 == pytest.approx((0.0524, 0.3339), abs=1e-4)
+    result = difference_of_shares([True] * 56 + [False] * 14, [True] * 48 + [False] * 32)
+    assert result.value == pytest.approx(0.2)
+    assert result.ci95 == pytest.approx((0.0524, 0.3339), abs=1e-4)
 
 
 def test_the_range_of_a_catch_rate_is_wilson_s() -> None:
-    found = share([True] * 18 + [False] * 2)
-    assert found.ci95 == pytest.approx((0.699, 0.972), abs=1e-3)
+    result = share([True] * 18 + [False] * 2)
+    assert result.ci95 == pytest.approx((0.699, 0.972), abs=1e-3)
 
 
 def test_a_median_of_few_has_no_range_and_one_of_ten_the_order_statistics() -> None:
@@ -42,26 +42,26 @@ def test_the_range_of_a_median_covers_it() -> None:
     for n in (8, 40, 1200):
         hits = 0
         for _ in range(300):
-            found = median(list(rng.exponential(size=n)))
-            assert found.ci95 is not None
-            hits += found.ci95[0] <= np.log(2) <= found.ci95[1]
+            result = median(list(rng.exponential(size=n)))
+            assert result.ci95 is not None
+            hits += result.ci95[0] <= np.log(2) <= result.ci95[1]
         assert hits / 300 >= 0.92  # at least .95; three standard errors of 300 draws are .038
 
 
 def test_unknown_reviewer_figures_have_a_reason_and_no_number() -> None:
-    found = reviewer_of(ReviewerEvidence(), rng=np.random.default_rng(1))
+    result = reviewer_of(ReviewerEvidence(), rng=np.random.default_rng(1))
     for figure in (
-        found.catch_rate,
-        found.self_alpha,
-        found.anchoring,
-        found.active_s,
-        found.drift,
-        found.others_alike,
+        result.catch_rate,
+        result.self_alpha,
+        result.anchoring,
+        result.active_s,
+        result.drift,
+        result.others_alike,
     ):
         assert figure.value is None
         assert figure.ci95 is None
         assert figure.reason
-    assert found.decisions == 0
+    assert result.decisions == 0
 
 
 def test_reviewer_who_approves_more_when_seeing_grades_is_anchored() -> None:
@@ -70,20 +70,20 @@ def test_reviewer_who_approves_more_when_seeing_grades_is_anchored() -> None:
         ReviewerDecision(verb=verb, arm="blind", active_s=20.0)
         for verb in ("approve", "correct") * 20
     ]
-    found = reviewer_of(ReviewerEvidence(taken=taken), rng=np.random.default_rng(1))
-    assert found.anchoring.value == pytest.approx(0.5)
-    assert found.anchoring.ci95 is not None
-    assert found.anchoring.ci95[0] > 0.3
-    assert found.drift.value is not None
-    assert found.drift.value < -0.4
-    assert len(found.drift_parts) == 8
+    result = reviewer_of(ReviewerEvidence(taken=taken), rng=np.random.default_rng(1))
+    assert result.anchoring.value == pytest.approx(0.5)
+    assert result.anchoring.ci95 is not None
+    assert result.anchoring.ci95[0] > 0.3
+    assert result.drift.value is not None
+    assert result.drift.value < -0.4
+    assert len(result.drift_parts) == 8
 
 
 def test_alike_means_at_most_five_points_apart() -> None:
     again = Pairs(first=[0.5, 0.5, 0.5, 0.9], second=[0.5, 0.55, 0.56, 0.1])
-    found = reviewer_of(ReviewerEvidence(again=again), rng=np.random.default_rng(1))
-    assert found.self_alike.value == 0.5
-    assert found.self_distance.value == pytest.approx((0 + 0.05 + 0.06 + 0.8) / 4)
+    result = reviewer_of(ReviewerEvidence(again=again), rng=np.random.default_rng(1))
+    assert result.self_alike.value == 0.5
+    assert result.self_distance.value == pytest.approx((0 + 0.05 + 0.06 + 0.8) / 4)
 
 
 def of(material: ReviewerEvidence) -> Reviewer:
@@ -109,16 +109,16 @@ def test_all_found_and_none_suspected_is_a_number() -> None:
 
 
 def test_no_rate_under_twenty() -> None:
-    found = of(ReviewerEvidence(plants=[("moved_score", True)] * 19, good=[False] * 25))
-    assert (found.catch_rate.value, found.catch_rate.n, found.catch_rate.reason) == (
+    result = of(ReviewerEvidence(plants=[("moved_score", True)] * 19, good=[False] * 25))
+    assert (result.catch_rate.value, result.catch_rate.n, result.catch_rate.reason) == (
         None,
         19,
         "fewer_than_20",
     )
-    assert found.sensitivity.reason == found.caution.reason == "fewer_than_20"
-    assert found.false_alarms.value == 0
-    assert not found.enough_plants
-    assert found.caught_by_kind == {"moved_score": (19, 19)}
+    assert result.sensitivity.reason == result.caution.reason == "fewer_than_20"
+    assert result.false_alarms.value == 0
+    assert not result.enough_plants
+    assert result.caught_by_kind == {"moved_score": (19, 19)}
 
 
 @pytest.mark.parametrize("true", [0.0, 1.0, 2.0])
@@ -126,8 +126,8 @@ def test_the_range_of_sensitivity_covers_it(true: float) -> None:
     rng = np.random.default_rng(11)
     hits = 0
     for _ in range(1000):
-        found = list(rng.normal(true, 1, 40) > true / 2)
-        d, _ = detection(found, list(rng.normal(0, 1, 40) > true / 2))
+        items = list(rng.normal(true, 1, 40) > true / 2)
+        d, _ = detection(items, list(rng.normal(0, 1, 40) > true / 2))
         assert d.ci95 is not None
         hits += d.ci95[0] <= true <= d.ci95[1]
     assert hits / 1000 >= 0.93
@@ -152,7 +152,7 @@ def test_moves_after_seeing_the_judge_s_scores() -> None:
             verb="correct", arm="blind", active_s=None, before=before, apart=after
         )
 
-    found = of(
+    result = of(
         ReviewerEvidence(
             taken=[blind(0.2, 0.0)] * 6
             + [blind(0.2, 0.2)] * 3
@@ -160,10 +160,10 @@ def test_moves_after_seeing_the_judge_s_scores() -> None:
             + [blind(0.0, 0.0)] * 5
         )
     )
-    assert (found.toward.value, found.toward.n) == (0.6, 10)
-    assert found.away.value == 0.1
-    assert found.apart_blind.value == pytest.approx(2 / 15)
-    assert found.apart_assisted.value is None
+    assert (result.toward.value, result.toward.n) == (0.6, 10)
+    assert result.away.value == 0.1
+    assert result.apart_blind.value == pytest.approx(2 / 15)
+    assert result.apart_assisted.value is None
 
 
 def test_position_rejections_and_reruns_are_shares_with_ranges() -> None:
@@ -172,12 +172,12 @@ def test_position_rejections_and_reruns_are_shares_with_ranges() -> None:
         for place in range(40)
     ]
     taken += [ReviewerDecision(verb="reject", arm="assisted", active_s=None)] * 10
-    found = of(ReviewerEvidence(taken=taken, reruns=10))
-    assert (found.position.value, found.position.n) == (0.75, 40)
-    assert found.position.ci95 is not None
-    assert found.position.ci95[0] > 0.5  # one who prefers the first place is seen
-    assert found.rejections.value == 0.2
-    assert found.reruns.value == pytest.approx(10 / 60)
+    result = of(ReviewerEvidence(taken=taken, reruns=10))
+    assert (result.position.value, result.position.n) == (0.75, 40)
+    assert result.position.ci95 is not None
+    assert result.position.ci95[0] > 0.5  # one who prefers the first place is seen
+    assert result.rejections.value == 0.2
+    assert result.reruns.value == pytest.approx(10 / 60)
 
 
 def test_a_stamp_needs_its_signs_to_agree() -> None:

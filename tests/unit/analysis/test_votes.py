@@ -18,13 +18,13 @@ L, R, E, BAD = Choice.LEFT, Choice.RIGHT, Choice.EQUAL, Choice.BOTH_BAD
 
 
 def a_vote(left: int, right: int, choice: Choice, **more: Any) -> Vote:
-    said: dict[str, Any] = {"task": "page", "reviewer": "a person", **more}
+    by_name: dict[str, Any] = {"task": "page", "reviewer": "a person", **more}
     return Vote(
         run_id=RunId("run"),
         pairing=Pairing(position=0, k=1, left=left, right=right),
         choice=choice,
         idempotency_key="",
-        **said,
+        **by_name,
     )
 
 
@@ -44,7 +44,7 @@ VOTES = [
 
 
 def test_strengths_are_those_of_bradley_terry_with_ties_as_half_a_win() -> None:
-    found = vote_findings(VOTES, NAMES)
+    result = vote_findings(VOTES, NAMES)
     counted = [vote for vote in VOTES if vote.choice is not BAD]
     points = {L: 1.0, R: 0.0, E: 0.5}
     expected = bradley_terry(
@@ -52,18 +52,18 @@ def test_strengths_are_those_of_bradley_terry_with_ties_as_half_a_win() -> None:
         [NAMES[vote.pairing.right] for vote in counted],
         [points[vote.choice] for vote in counted],
     )
-    by_name = {one.candidate: one for one in found.strengths}
+    by_name = {one.candidate: one for one in result.strengths}
     assert [by_name[str(name)].strength for name in expected.items] == pytest.approx(
         list(expected.log_strength)
     )
-    assert [one.candidate for one in found.strengths] == ["ann", "bob", "eve"]
-    for one in found.strengths:
+    assert [one.candidate for one in result.strengths] == ["ann", "bob", "eve"]
+    for one in result.strengths:
         assert one.ci95 is not None
         assert one.strength is not None
         assert one.preferred_ci95 is not None
         assert one.ci95[0] < one.strength < one.ci95[1]
         assert 0 < one.preferred_ci95[0] < one.preferred_ci95[1] < 1
-    assert found.method == "information_z"
+    assert result.method == "information_z"
 
 
 def test_both_bad_counts_for_neither_and_is_counted_apart() -> None:
@@ -105,13 +105,13 @@ def test_side_preference_is_shown_for_a_one_sided_voter_only() -> None:
 
 
 def test_unbeaten_candidate_has_no_strength_and_a_reason() -> None:
-    found = vote_findings([a_vote(0, 1, L), a_vote(1, 2, L), a_vote(2, 1, L)], NAMES)
-    assert {one.candidate: one.strength is None for one in found.strengths} == {
+    result = vote_findings([a_vote(0, 1, L), a_vote(1, 2, L), a_vote(2, 1, L)], NAMES)
+    assert {one.candidate: one.strength is None for one in result.strengths} == {
         "bob": False,
         "eve": False,
         "ann": True,
     }
-    assert found.reason == "separation"
+    assert result.reason == "separation"
     assert vote_findings([], NAMES).reason == "no_comparisons"
     assert all(one.strength is None for one in vote_findings([], NAMES).strengths)
     assert all(one.strength is None for one in vote_findings([a_vote(0, 1, BAD)], NAMES).strengths)
@@ -135,28 +135,28 @@ def test_vote_range_with_few_tasks_is_never_narrower_than_independent() -> None:
 
 
 def test_a_judge_is_held_beside_the_people() -> None:
-    found = judge_agreement("j", [(L, L), (R, R), (L, R), (E, L), (R, R), (L, L)])
-    assert found is not None
-    assert found.agreed.mean == pytest.approx(4 / 6)
-    low, high = found.agreed.wilson
+    result = judge_agreement("j", [(L, L), (R, R), (L, R), (E, L), (R, R), (L, L)])
+    assert result is not None
+    assert result.agreed.mean == pytest.approx(4 / 6)
+    low, high = result.agreed.wilson
     assert low < 4 / 6 < high
-    assert found.kappa.kappa is not None
+    assert result.kappa.kappa is not None
     assert judge_agreement("j", []) is None
 
 
 def test_telling_votes_and_votes_cast_anew_are_counted() -> None:
-    found = vote_findings(
+    result = vote_findings(
         [a_vote(0, 1, L, telling=True), a_vote(0, 1, R, again=True, reviewer="b")], NAMES
     )
-    assert (found.telling, found.again, found.reviewers, found.tasks) == (1, 1, 2, 1)
+    assert (result.telling, result.again, result.reviewers, result.tasks) == (1, 1, 2, 1)
 
 
 def test_a_share_of_few_votes_decides_nothing_and_every_place_stays_open() -> None:
-    found = vote_findings([a_vote(0, 1, L), a_vote(0, 1, L), a_vote(1, 0, L)], NAMES[:2])
-    (pair,) = found.pairs
+    result = vote_findings([a_vote(0, 1, L), a_vote(0, 1, L), a_vote(1, 0, L)], NAMES[:2])
+    (pair,) = result.pairs
     assert pair.preferred == pytest.approx(2 / 3)
     assert (pair.compared, pair.decision) == (3, "not_decided")
-    assert [(one.rank_low, one.rank_high) for one in found.strengths] == [(1, 2), (1, 2)]
+    assert [(one.rank_low, one.rank_high) for one in result.strengths] == [(1, 2), (1, 2)]
 
 
 def test_many_votes_decide_and_the_places_say_so() -> None:
@@ -168,30 +168,30 @@ def test_many_votes_decide_and_the_places_say_so() -> None:
         for n in range(100)
     ]
     votes += [a_vote(1, 2, L if n % 2 else R) for n in range(20)]
-    found = vote_findings(votes, NAMES)
-    assert {(one.a, one.b): one.decision for one in found.pairs} == {
+    result = vote_findings(votes, NAMES)
+    assert {(one.a, one.b): one.decision for one in result.pairs} == {
         ("ann", "bob"): "a",
         ("ann", "eve"): "a",
         ("bob", "eve"): "not_decided",
     }
-    assert {one.candidate: (one.rank_low, one.rank_high) for one in found.strengths} == {
+    assert {one.candidate: (one.rank_low, one.rank_high) for one in result.strengths} == {
         "ann": (1, 1),
         "bob": (2, 3),
         "eve": (2, 3),
     }
     turned = vote_findings(votes, ("zoe", "bob", "eve"))
     assert {one.candidate: one.rank_low for one in turned.strengths}["zoe"] == 1
-    for one in found.pairs:
+    for one in result.pairs:
         assert one.p_holm is not None
         assert one.p_value is not None
         assert one.p_holm >= one.p_value
 
 
 def test_candidate_without_strength_has_no_rank() -> None:
-    found = vote_findings([a_vote(0, 1, L), a_vote(0, 1, L)], NAMES)
-    assert found.reason is not None
-    assert {one.rank_low for one in found.strengths if one.strength is None} == {None}
-    assert {one.decision for one in found.pairs} == {"not_decided"}
+    result = vote_findings([a_vote(0, 1, L), a_vote(0, 1, L)], NAMES)
+    assert result.reason is not None
+    assert {one.rank_low for one in result.strengths if one.strength is None} == {None}
+    assert {one.decision for one in result.pairs} == {"not_decided"}
 
 
 def test_votes_cluster_by_family_where_tasks_share_one() -> None:

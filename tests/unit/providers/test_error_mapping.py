@@ -31,9 +31,9 @@ ENDPOINT = Endpoint(
 
 
 def complained(status: int, error: object, **headers: str) -> CallFailed:
-    said = saying(json.dumps(error).encode())
+    result = saying(json.dumps(error).encode())
     return complaint(
-        status, headers, said, endpoint=ENDPOINT, model="openai/gpt-4o-mini", now_s=NOW_S
+        status, headers, result, endpoint=ENDPOINT, model="openai/gpt-4o-mini", now_s=NOW_S
     )
 
 
@@ -104,8 +104,8 @@ def test_error_text_is_stripped_of_api_keys(secret: str) -> None:
 
 
 def test_plain_words_are_left_alone() -> None:
-    said = "Rate limit reached for gpt-4o-mini in organization org-x on tokens per min (TPM): Limit 200000."
-    assert clean(said, key=KEY) == said
+    result = "Rate limit reached for gpt-4o-mini in organization org-x on tokens per min (TPM): Limit 200000."
+    assert clean(result, key=KEY) == result
 
 
 @pytest.mark.parametrize(

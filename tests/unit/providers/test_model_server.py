@@ -41,11 +41,11 @@ def record(**properties: object) -> dict[str, Any]:
 
 @given(st.text(max_size=20), st.integers(min_value=0, max_value=9))
 def test_numbers_stay_within_their_bounds(prompt: str, seed: int) -> None:
-    found = answered(
+    result = answered(
         record(a=SCORE, b={"type": "integer", "minimum": 1, "maximum": 3}), prompt=prompt, seed=seed
     )
-    assert 2 <= found["a"] <= 5
-    assert found["b"] in (1, 2, 3)
+    assert 2 <= result["a"] <= 5
+    assert result["b"] in (1, 2, 3)
 
 
 @given(st.text(max_size=20))
@@ -54,9 +54,9 @@ def test_a_ranking_holds_every_label_once_and_agrees_with_the_scores(prompt: str
         grades=record(**{label: record(score=SCORE) for label in LABELS}),
         ranking={"type": "array", "items": {"type": "string", "enum": LABELS}},
     )
-    found = answered(schema, prompt=prompt)
-    assert sorted(found["ranking"]) == LABELS
-    scores = [found["grades"][label]["score"] for label in found["ranking"]]
+    result = answered(schema, prompt=prompt)
+    assert sorted(result["ranking"]) == LABELS
+    scores = [result["grades"][label]["score"] for label in result["ranking"]]
     assert scores == sorted(scores, reverse=True)
 
 
@@ -64,8 +64,8 @@ def test_a_list_of_grades_has_one_for_every_label_and_criterion() -> None:
     item = record(
         label={"type": "string", "enum": LABELS}, criterion={"enum": ["x", "y"]}, score=SCORE
     )
-    found = answered(record(grades={"type": "array", "items": item}))["grades"]
-    assert {(grade["label"], grade["criterion"]) for grade in found} == {
+    row = answered(record(grades={"type": "array", "items": item}))["grades"]
+    assert {(grade["label"], grade["criterion"]) for grade in row} == {
         (a, b) for a in LABELS for b in "xy"
     }
 
@@ -79,18 +79,18 @@ def test_references_unions_and_constants_are_followed() -> None:
         ),
         "$defs": {"score": SCORE},
     }
-    found = answered(schema)
-    assert 2 <= found["a"] <= 5
-    assert found["b"] == "fixed"
-    assert found["c"]
+    result = answered(schema)
+    assert 2 <= result["a"] <= 5
+    assert result["b"] == "fixed"
+    assert result["c"]
 
 
 def test_a_schema_that_stands_in_the_prompt_is_answered_too() -> None:
     schema = AnswerSchema(name="s", schema=record(outer=record(score=SCORE)))
     (message,) = with_schema((Message(role="user", content='Grade {"this": 1}.'),), schema)
     body = {"messages": [{"role": "user", "content": message.content}]}
-    found = json.loads(generic_answer(Call(path="/v1/chat/completions", headers={}, body=body)))
-    assert 2 <= found["outer"]["score"] <= 5
+    document = json.loads(generic_answer(Call(path="/v1/chat/completions", headers={}, body=body)))
+    assert 2 <= document["outer"]["score"] <= 5
 
 
 def test_it_runs_as_a_program_and_prints_its_address() -> None:

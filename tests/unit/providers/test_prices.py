@@ -26,7 +26,7 @@ def test_every_listed_price_matches_the_price_library(
     from genai_prices.data_snapshot import get_snapshot
 
     prices = PriceList()
-    (known,) = (found for found in get_snapshot().providers if found.id == provider)
+    (known,) = (entry for entry in get_snapshot().providers if entry.id == provider)
     compared = 0
     for model in known.models:
         ours = prices.cost_usd(

@@ -115,13 +115,13 @@ def test_unknown_label_in_a_recording_fails_and_lists_the_labels() -> None:
 
 
 def test_everything_a_reply_may_say_is_kept() -> None:
-    said = {
+    by_name = {
         "text": "t",
         "finish_reason": "length",
         "usage": {"input_tokens": 3, "output_tokens": 4},
         "model": "m-1",
     }
-    reply = ask(replay({"reply": said}), purpose())
+    reply = ask(replay({"reply": by_name}), purpose())
     assert (reply.text, reply.finish_reason, reply.model_version, reply.cost_usd) == (
         "t",
         "length",

@@ -83,9 +83,9 @@ def test_a_pair_stands_on_both_sides_with_opposite_signs() -> None:
     assert len(points) == 6
     for (one, other), value in points.items():
         assert value == -points[other, one]
-    said = {(row["row"], row["column"]): row["decision"] for row in chart.rows}
-    assert said["bob", "ann"] == "better"
-    assert said["ann", "bob"] == "worse"
+    by_name = {(row["row"], row["column"]): row["decision"] for row in chart.rows}
+    assert by_name["bob", "ann"] == "better"
+    assert by_name["ann", "bob"] == "worse"
 
 
 def test_many_trials_are_thinned_and_the_extremes_stay() -> None:

@@ -94,21 +94,21 @@ def test_a_standard_deviation_is_called_one_and_a_range_is_called_one() -> None:
 
 
 def test_a_mean_over_tasks_like_these_says_so() -> None:
-    said = wording.estimate_sentence(alone(spread(0.78, 12)))
-    assert said.startswith("A scores 78.")
-    assert "On tasks of this kind its true score is plausibly" in said
-    assert said.endswith("(95% range; 12 tasks, 36 trials).")
+    result = wording.estimate_sentence(alone(spread(0.78, 12)))
+    assert result.startswith("A scores 78.")
+    assert "On tasks of this kind its true score is plausibly" in result
+    assert result.endswith("(95% range; 12 tasks, 36 trials).")
 
 
 def test_a_mean_over_these_tasks_says_nothing_of_others() -> None:
-    said = wording.estimate_sentence(alone(spread(0.78, 4)))
-    assert "exactly these 4 tasks" in said
-    assert "says nothing yet about other tasks" in said
+    result = wording.estimate_sentence(alone(spread(0.78, 4)))
+    assert "exactly these 4 tasks" in result
+    assert "says nothing yet about other tasks" in result
 
 
 def test_identical_scores_state_the_range_they_cannot_rule_out() -> None:
-    said = wording.estimate_sentence(alone({"t": [1.0] * 5}))
-    assert said == (
+    result = wording.estimate_sentence(alone({"t": [1.0] * 5}))
+    assert result == (
         "All 5 trials of A gave 100.0. 5 identical trial scores cannot rule out that up to about 45% of runs would score "
         "lower; the range is 54.9 to 100.0."
     )
@@ -117,8 +117,8 @@ def test_identical_scores_state_the_range_they_cannot_rule_out() -> None:
 
 
 def test_one_trial_gives_no_range_and_a_remedy() -> None:
-    said = wording.estimate_sentence(alone({"t": [0.7]}))
-    assert said == "A scores 70.0. A single trial gives no range; at least two must count."
+    result = wording.estimate_sentence(alone({"t": [0.7]}))
+    assert result == "A scores 70.0. A single trial gives no range; at least two must count."
 
 
 def test_no_trial_gives_no_number() -> None:
@@ -130,26 +130,26 @@ def test_no_trial_gives_no_number() -> None:
 
 
 def test_a_shown_difference_is_told_with_range_chance_and_tally() -> None:
-    said = wording.verdict(of(spread(0.84, 12), spread(0.78, 12, by=0.06)))
-    assert said.startswith("A is better than B by 6.0 points on tasks of this kind (95% range ")
-    assert "If the two were equally good, a gap this large would appear in" in said
-    assert said.endswith("A won 12, lost 0, tied 0 of 12 tasks.")
+    result = wording.verdict(of(spread(0.84, 12), spread(0.78, 12, by=0.06)))
+    assert result.startswith("A is better than B by 6.0 points on tasks of this kind (95% range ")
+    assert "If the two were equally good, a gap this large would appear in" in result
+    assert result.endswith("A won 12, lost 0, tied 0 of 12 tasks.")
     assert wording.verdict(of(spread(0.78, 12), spread(0.84, 12, by=0.06))).startswith(
         "A is worse than B by 6.0 points"
     )
 
 
 def test_a_difference_on_few_tasks_is_not_carried_to_others() -> None:
-    said = wording.verdict(of(spread(0.9, 3), spread(0.7, 3, by=0.06)))
-    assert "on exactly these 3 tasks" in said
-    assert said.endswith("3 tasks are too few to say this about other tasks.")
+    result = wording.verdict(of(spread(0.9, 3), spread(0.7, 3, by=0.06)))
+    assert "on exactly these 3 tasks" in result
+    assert result.endswith("3 tasks are too few to say this about other tasks.")
     one = wording.verdict(of(spread(0.9, 1), spread(0.7, 1)))
     assert one.endswith("One task is too few to say this about other tasks.")
 
 
 def test_open_question_is_called_open_with_the_trials_needed() -> None:
     noisy = {f"t{t}": [0.3 + 0.06 * t, 0.9 - 0.05 * t] for t in range(7)}
-    said = wording.verdict(
+    result = wording.verdict(
         of(
             noisy,
             {
@@ -158,29 +158,29 @@ def test_open_question_is_called_open_with_the_trials_needed() -> None:
             },
         )
     )
-    assert said.startswith("Not decided: A is 1.7 points ahead, but anything from −")
-    assert "fits the data" in said
-    assert "you need about" in said
+    assert result.startswith("Not decided: A is 1.7 points ahead, but anything from −")
+    assert "fits the data" in result
+    assert "you need about" in result
 
 
 def test_equivalence_names_the_margin_that_was_set() -> None:
-    said = wording.verdict(of(spread(0.8, 12), spread(0.8, 12, by=0.051), margin=0.03))
-    assert said == (
+    result = wording.verdict(of(spread(0.8, 12), spread(0.8, 12, by=0.051), margin=0.03))
+    assert result == (
         "A and B are practically equal on tasks of this kind: the difference lies within the margin of ±3 points."
     )
 
 
 def test_no_shared_task_is_no_comparison() -> None:
-    said = wording.verdict(of({"x": [0.5, 0.6]}, {"y": [0.5, 0.6]}))
-    assert "share no task" in said
-    assert not re.search(r"\d", said)
+    result = wording.verdict(of({"x": [0.5, 0.6]}, {"y": [0.5, 0.6]}))
+    assert "share no task" in result
+    assert not re.search(r"\d", result)
 
 
 def test_an_undecided_gate_names_the_margin_that_the_data_could_pass() -> None:
-    said = wording.gate_verdict(
+    result = wording.gate_verdict(
         "A", "B", 0.03, outcome="undecided", smallest_margin=0.072, tasks_needed=140, tied=False
     )
-    assert said == (
+    assert result == (
         "Gate undecided: too little data. A may be more than 3 points worse than B. The smallest margin that this data could "
         "pass is 7.2 points. About 140 tasks in all would show a difference as large as the one found."
     )
@@ -208,8 +208,8 @@ def test_gate_wording_separates_shown_from_not_shown() -> None:
 
 
 def test_superiority_is_told_in_runs_out_of_100() -> None:
-    found = of(spread(0.84, 3), spread(0.78, 3))
-    assert wording.superiority(replace(found, prob_superiority=0.731)) == (
+    result = of(spread(0.84, 3), spread(0.78, 3))
+    assert wording.superiority(replace(result, prob_superiority=0.731)) == (
         "On the same task, a random run of A beats a random run of B 73 times out of 100 (ties count half)."
     )
 
@@ -231,8 +231,8 @@ def a_plan(
 
 
 def test_more_tasks_than_anyone_will_run_are_not_counted_out() -> None:
-    said = wording.what_would_decide(a_plan(0.0003))
-    assert said == (
+    result = wording.what_would_decide(a_plan(0.0003))
+    assert result == (
         "To show a difference of 0.0 points would take more tasks than is practical; more trials of the same tasks "
         "would not be enough."
     )
@@ -242,11 +242,11 @@ def test_more_tasks_than_anyone_will_run_are_not_counted_out() -> None:
 
 
 def test_undecided_wording_names_both_ways_to_decide() -> None:
-    said = wording.what_would_decide(a_plan(0.08, interaction=0.002))
+    result = wording.what_would_decide(a_plan(0.08, interaction=0.002))
     assert re.fullmatch(
         r"To show a difference of 8\.0 points you need about \d+ tasks like these \(now 7\) or about \d+ trials of each "
         r"task \(now 5\)\.",
-        said,
+        result,
     )
 
 
@@ -255,20 +255,22 @@ def test_where_no_task_has_two_trials_nothing_is_promised_of_trials() -> None:
 
 
 def test_a_plan_tells_a_manager_trials_reviews_and_dollars() -> None:
-    said = wording.plan_sentence(
+    result = wording.plan_sentence(
         "A", "B", a_plan(), more_tasks=(1200, 1200, 12.3), more_trials=None
     )
-    assert said.startswith("A and B: with 7 tasks of 5 counted trials each, only a difference of ")
-    assert "in all (1,200 more trials to run, about 1,200 reviews, about $12.30)" in said
-    assert said.endswith("more trials of the same tasks would not be enough.")
+    assert result.startswith(
+        "A and B: with 7 tasks of 5 counted trials each, only a difference of "
+    )
+    assert "in all (1,200 more trials to run, about 1,200 reviews, about $12.30)" in result
+    assert result.endswith("more trials of the same tasks would not be enough.")
     unknown = wording.plan_sentence("A", "B", a_plan(), more_tasks=(1, 1, None), more_trials=None)
     assert "1 more trial to run, about 1 review, cost unknown" in unknown
 
 
 def test_a_plan_that_is_met_says_so() -> None:
-    said = wording.plan_sentence("A", "B", a_plan(0.9), more_tasks=(0, 0, 0.0), more_trials=None)
+    result = wording.plan_sentence("A", "B", a_plan(0.9), more_tasks=(0, 0, 0.0), more_trials=None)
     assert (
-        said
+        result
         == "A and B: 7 tasks of 5 counted trials each already show a difference of 90.0 points 4 times in 5."
     )
 
@@ -293,9 +295,9 @@ def test_looking_early_is_warned_of_and_answered() -> None:
         "A selected run is not finished and 1 trial awaits review. Until the run and the review are complete, the p-value "
         "and the 95% range above overstate certainty."
     )
-    found = of(spread(0.84, 12), spread(0.78, 12, by=0.06))
+    result = of(spread(0.84, 12), spread(0.78, 12, by=0.06))
     table = a_table({"A": spread(0.84, 12), "B": spread(0.78, 12, by=0.06)})
-    sentence = wording.anytime_difference(anytime_difference(table, found))
+    sentence = wording.anytime_difference(anytime_difference(table, result))
     assert "enough to decide now" in sentence
     assert "stays valid however often you look" in sentence
     assert "too early" in wording.anytime_mean(
@@ -337,8 +339,8 @@ def test_a_printed_range_of_differences_stops_where_scores_end() -> None:
 
 
 def test_planned_looks_say_the_bar() -> None:
-    said = wording.looks(Looks(planned=5, reached=2, p_to_beat=0.0013), 0.02)
-    assert said == "Look 2 of 5: a claim needs p below 0.0013; it is 0.0200, which is not enough."
+    result = wording.looks(Looks(planned=5, reached=2, p_to_beat=0.0013), 0.02)
+    assert result == "Look 2 of 5: a claim needs p below 0.0013; it is 0.0200, which is not enough."
     assert "has not been reached" in wording.looks(
         Looks(planned=5, reached=0, p_to_beat=None), None
     )
@@ -355,12 +357,14 @@ def test_without_evidence_nothing_is_claimed() -> None:
 def test_judge_bias_is_shown_with_its_range_and_label() -> None:
     people = np.linspace(0.3, 0.8, 24)
     judged = people + 0.06 + 0.02 * np.where(np.arange(24) % 2, 1, -1)
-    said = wording.judge_bias(
+    result = wording.judge_bias(
         JudgeAgainstPeople(judge="J", n_corrected=24, calibration=calibration(judged, people))
     )
-    assert said.startswith("J scores 6.0 points higher than people on average (plausible range +5.")
-    assert "24 checked scores, 24 assessments corrected" in said
-    assert "Fewer than 30 checked scores" in said
+    assert result.startswith(
+        "J scores 6.0 points higher than people on average (plausible range +5."
+    )
+    assert "24 checked scores, 24 assessments corrected" in result
+    assert "Fewer than 30 checked scores" in result
     mirrored = wording.judge_bias(
         JudgeAgainstPeople(judge="J", n_corrected=1, calibration=calibration(people, judged))
     )
@@ -372,14 +376,14 @@ def test_agreement_is_told_with_its_range_and_the_plain_share() -> None:
     units = np.repeat(np.arange(40), 2)
     scores = np.repeat(np.linspace(0.2, 0.9, 40), 2) + np.tile([0.0, 0.02], 40)
     raters = np.tile(["x", "y"], 40)
-    found = JudgesAmongThemselves(
+    result = JudgesAmongThemselves(
         judges=("x", "y"),
         alpha=krippendorff_alpha(units, scores, tolerance=0.05, rng=np.random.default_rng(1)),
         icc=icc(units, raters, scores),
     )
     assert re.match(
         r"2 judges agree well \(alpha 1\.00, plausible range 0.99 to 1.00; 100% of pairs",
-        wording.agreement(found),
+        wording.agreement(result),
     )
 
 
@@ -402,12 +406,12 @@ def test_a_partial_review_gives_three_numbers_each_with_its_assumption() -> None
     task = np.repeat([f"t{i}" for i in range(8)], 3)
     judge = np.linspace(0.4, 0.9, 24)
     human = np.where(np.arange(24) % 2 == 0, judge - 0.05, np.nan)
-    found = PartlyReviewed(
+    result = PartlyReviewed(
         vetted=alone(spread(0.6, 8)),
         review=partial_review(task, judge, human, random=False),
         n_waiting=12,
     )
-    lines = wording.partly(found)
+    lines = wording.partly(result)
     assert lines[0] == "A: 12 trials await review"
     assert "the only result" in lines[1]
     assert "that the judge is right" in lines[2]
@@ -415,7 +419,7 @@ def test_a_partial_review_gives_three_numbers_each_with_its_assumption() -> None
         lines[3]
         == "  calibrated: not available: the trials reviewed first were not chosen at random."
     )
-    chosen = replace(found, review=partial_review(task, judge, human, random=True))
+    chosen = replace(result, review=partial_review(task, judge, human, random=True))
     assert re.search(r"calibrated: 6\d\.\d, 95% range", wording.partly(chosen)[3])
     assert "Assumes that the reviewed trials were chosen at random." in wording.partly(chosen)[3]
 
@@ -442,14 +446,17 @@ def test_whatever_the_scores_the_sentences_are_sound(
     for place, (one, other) in enumerate(tasks):
         cells["Ann"][f"t{place}"], cells["Bob"][f"t{place}"] = one, other
     table = a_table(cells, joint=joint).including(["Ann", "Bob"])
-    found = compare(table, "Ann", "Bob", margin=margin)
-    said = [wording.verdict(found), wording.anytime_difference(anytime_difference(table, found))]
-    said += [
+    comparison = compare(table, "Ann", "Bob", margin=margin)
+    items = [
+        wording.verdict(comparison),
+        wording.anytime_difference(anytime_difference(table, comparison)),
+    ]
+    items += [
         line
         for one in estimates(table)
         for line in (wording.estimate_line(one), wording.estimate_sentence(one))
     ]
-    said += [
+    items += [
         wording.anytime_mean(str(one.candidate), anytime_mean(table, one))
         for one in estimates(table)
     ]
@@ -458,12 +465,14 @@ def test_whatever_the_scores_the_sentences_are_sound(
         for scope in ("tasks_like_these", "these_tasks"):
             wanted = plan(design, detect=detect, scope=scope, cost_trial=0.01)
             bill = (3, 3, 0.03)
-            said += [wording.what_would_decide(wanted)]
-            said += [wording.plan_sentence("Ann", "Bob", wanted, more_tasks=bill, more_trials=bill)]
-    for text in said:
+            items += [wording.what_would_decide(wanted)]
+            items += [
+                wording.plan_sentence("Ann", "Bob", wanted, more_tasks=bill, more_trials=bill)
+            ]
+    for text in items:
         assert not NEVER.search(text), text
-    if found.decision == "not_decided":
-        assert "equal" not in wording.verdict(found).replace("equally good", "")
+    if comparison.decision == "not_decided":
+        assert "equal" not in wording.verdict(comparison).replace("equally good", "")
 
 
 def _every_task_alike(n_tasks: int, trials: int) -> ScoreTable:
@@ -513,8 +522,8 @@ def test_approvals_are_told_by_how_they_came_about(numbers: Approvals, words: st
 
 def test_the_trials_that_count_are_told_with_the_approvals_they_rest_on() -> None:
     nothing = Excluded(pending=3, rejected=0, failed=0, superseded=0)
-    said = wording.what_counts(14, nothing, Approvals(shown=21, scripted=7))
-    assert said == "14 trials count (28 approved: 21 read on screen, 7 by script); 3 await review"
+    result = wording.what_counts(14, nothing, Approvals(shown=21, scripted=7))
+    assert result == "14 trials count (28 approved: 21 read on screen, 7 by script); 3 await review"
     assert wording.what_counts(14, nothing, Approvals()) == "14 trials count; 3 await review"
 
 

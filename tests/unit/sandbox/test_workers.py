@@ -53,13 +53,13 @@ def with_pool(steps: Callable[[WorkerPool], Awaitable[None]], **settings: int) -
 
 
 def answers(*requests: IsolatedRequest, size: int = 1) -> list[IsolatedAnswer]:
-    found: list[IsolatedAnswer] = []
+    items: list[IsolatedAnswer] = []
 
     async def steps(pool: WorkerPool) -> None:
-        found.extend([await pool.call(asked) for asked in requests])
+        items.extend([await pool.call(asked) for asked in requests])
 
     with_pool(steps, size=size)
-    return found
+    return items
 
 
 def test_worker_calls_a_function_and_drops_its_output() -> None:

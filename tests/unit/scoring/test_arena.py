@@ -76,10 +76,10 @@ def test_the_weights_are_those_of_the_method() -> None:
         "functionality": 20,
         "responsiveness": 10,
     }
-    found = ArenaJudge(SPEC, ARENA_RUBRIC).read(grading(), (SHOTS, reply()))
-    assert isinstance(found, Assessment)
-    assert found.scores["ada"] == pytest.approx(0.4 * 0.9 + 0.3 * 0.6 + 0.2 * 0.4 + 0.1 * 1.0)
-    assert found.flags == ()
+    records = ArenaJudge(SPEC, ARENA_RUBRIC).read(grading(), (SHOTS, reply()))
+    assert isinstance(records, Assessment)
+    assert records.scores["ada"] == pytest.approx(0.4 * 0.9 + 0.3 * 0.6 + 0.2 * 0.4 + 0.1 * 1.0)
+    assert records.flags == ()
 
 
 def test_the_temperature_is_its_own_unless_the_suite_says_another() -> None:
@@ -93,30 +93,30 @@ def test_the_temperature_is_its_own_unless_the_suite_says_another() -> None:
 def test_without_a_picture_the_code_is_judged_and_the_assessment_says_so() -> None:
     unseen = Unseen("The page was not rendered: there is no browser.")
     assert question(rendered=unseen).messages[-1].images == ()
-    found = ArenaJudge(SPEC, ARENA_RUBRIC).read(grading(), (unseen, reply()))
-    assert isinstance(found, Assessment)
-    assert [flag.kind for flag in found.flags] == [FlagKind.NO_SCREENSHOT]
-    assert "there is no browser" in found.flags[0].detail
+    records = ArenaJudge(SPEC, ARENA_RUBRIC).read(grading(), (unseen, reply()))
+    assert isinstance(records, Assessment)
+    assert [flag.kind for flag in records.flags] == [FlagKind.NO_SCREENSHOT]
+    assert "there is no browser" in records.flags[0].detail
 
 
 def test_a_judge_that_cannot_see_is_flagged() -> None:
-    found = ArenaJudge(SPEC, ARENA_RUBRIC).read(grading(), (SHOTS, reply(blind=True)))
-    assert isinstance(found, Assessment)
-    assert [flag.kind for flag in found.flags] == [FlagKind.NO_SCREENSHOT]
+    records = ArenaJudge(SPEC, ARENA_RUBRIC).read(grading(), (SHOTS, reply(blind=True)))
+    assert isinstance(records, Assessment)
+    assert [flag.kind for flag in records.flags] == [FlagKind.NO_SCREENSHOT]
 
 
 def test_a_response_without_a_page_scores_nothing_and_nobody_is_asked() -> None:
     empty = grading("I cannot build that.")
     assert ArenaJudge(SPEC, ARENA_RUBRIC).ask(empty) == ()
-    found = ArenaJudge(SPEC, ARENA_RUBRIC).read(empty, ())
-    assert isinstance(found, Assessment)
-    assert found.scores == {"ada": 0.0}
+    records = ArenaJudge(SPEC, ARENA_RUBRIC).read(empty, ())
+    assert isinstance(records, Assessment)
+    assert records.scores == {"ada": 0.0}
 
 
 def test_a_task_scored_by_code_arena_has_one_slot_a_candidate_and_judge() -> None:
-    found = evaluators_for(TASK, (SPEC, replace(SPEC, name="second")), None)
-    assert [type(one) for one in found] == [ArenaJudge, ArenaJudge]
-    assert [slot.candidate for slot in found[0].slots(("ada", "bo"))] == ["ada", "bo"]
+    result = evaluators_for(TASK, (SPEC, replace(SPEC, name="second")), None)
+    assert [type(one) for one in result] == [ArenaJudge, ArenaJudge]
+    assert [slot.candidate for slot in result[0].slots(("ada", "bo"))] == ["ada", "bo"]
 
 
 def test_an_estimate_counts_the_pictures() -> None:
@@ -142,9 +142,9 @@ def test_people_get_a_form_for_pages_and_no_model_is_asked() -> None:
     human = replace(SPEC, model=ModelSpec(provider=PERSON, name=""))
     (judge,) = evaluators_for(TASK, (human,), ARENA_RUBRIC)
     assert judge.ask(grading()) == ()
-    found = judge.read(grading(), ())
-    assert isinstance(found, Assessment)
-    assert [grade.criterion for grade in found.grades] == [
+    records = judge.read(grading(), ())
+    assert isinstance(records, Assessment)
+    assert [grade.criterion for grade in records.grades] == [
         one.name for one in ARENA_RUBRIC.criteria
     ]
     assert [slot.candidate for slot in judge.slots(("ada", "bo"))] == ["ada", "bo"]

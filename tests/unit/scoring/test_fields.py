@@ -47,10 +47,10 @@ def test_a_pattern_gives_its_group_and_hangs_on_nothing() -> None:
 
 
 def test_all_fields_are_there_whatever_could_be_read() -> None:
-    found = read_fields(
+    result = read_fields(
         '{"recommendation": "No", "rating": 3}', (BY_PATH, Field(name="rating", path="$.rating"))
     )
-    assert found == {"recommendation": "No", "rating": "3"}
+    assert result == {"recommendation": "No", "rating": "3"}
 
 
 def test_yes_and_no_of_yaml_are_words() -> None:

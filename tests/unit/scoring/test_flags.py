@@ -317,15 +317,15 @@ def test_a_sentence_speaks_of_the_candidate_it_names_whatever_its_letter(
     grading = GradingAttempt(
         task=TASK, responses=tuple(Response(candidate=n, text=CODE[n]) for n in CODE), labels=of
     )
-    found = JUDGE.read(grading, (Reply(text=json.dumps(reply)),))
-    assert isinstance(found, Assessment)
-    assert found.flags == ()
+    records = JUDGE.read(grading, (Reply(text=json.dumps(reply)),))
+    assert isinstance(records, Assessment)
+    assert records.flags == ()
     reply["report"] = (
         f"{noun} {of['ada']} calls `load`; Ctrl-{of['bruno']} or a {of['bruno']}-tree is no help."
     )
-    found = JUDGE.read(grading, (Reply(text=json.dumps(reply)),))
-    assert isinstance(found, Assessment)
-    assert kinds(found) == [FlagKind.QUOTE_NOT_FOUND]
+    records = JUDGE.read(grading, (Reply(text=json.dumps(reply)),))
+    assert isinstance(records, Assessment)
+    assert kinds(records) == [FlagKind.QUOTE_NOT_FOUND]
 
 
 @pytest.mark.parametrize("names", [("Candidate A", "Candidate B"), ("A", "B")])

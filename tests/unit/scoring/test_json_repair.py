@@ -58,7 +58,7 @@ from assay.scoring.json_repair import CutText, read_loosely
 )
 def test_a_messy_document_is_read(text: str, value: object) -> None:
     documents = read_loosely(text).documents
-    assert [found.value for found in documents] == [value]
+    assert [entry.value for entry in documents] == [value]
     assert not documents[0].truncated
 
 
@@ -107,12 +107,12 @@ def test_a_string_that_breaks_off_says_so() -> None:
     ],
 )
 def test_prose_holds_no_values(text: str) -> None:
-    assert all(found.value in ({}, []) for found in read_loosely(text).documents)
+    assert all(entry.value in ({}, []) for entry in read_loosely(text).documents)
 
 
 def test_several_documents_come_in_the_order_of_the_text() -> None:
     loose = read_loosely('First {"a": 1}, then ```json\n{"a": 2,}\n``` and {"a": 3}.')
-    assert [found.value for found in loose.documents] == [{"a": 1}, {"a": 2}, {"a": 3}]
+    assert [entry.value for entry in loose.documents] == [{"a": 1}, {"a": 2}, {"a": 3}]
     assert [text for text in ("First", "then", "and") if text in loose.prose] == [
         "First",
         "then",
@@ -129,7 +129,7 @@ def test_several_documents_come_in_the_order_of_the_text() -> None:
     ],
 )
 def test_thoughts_are_passed_over(text: str) -> None:
-    assert [found.value for found in read_loosely(text).documents] == [{"a": 2}]
+    assert [entry.value for entry in read_loosely(text).documents] == [{"a": 2}]
 
 
 def test_a_reply_that_never_stops_thinking_holds_nothing() -> None:

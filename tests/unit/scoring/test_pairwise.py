@@ -87,33 +87,33 @@ def test_names_stay_hidden_and_a_label_means_the_same_one_in_both_orders() -> No
 
 
 def test_two_orders_that_agree_make_a_win() -> None:
-    found = judged(grading("ada", "bo"), "B", "B")
-    assert found.scores == {"ada": 1.0, "bo": 0.0}
-    assert found.ranking == ("ada", "bo")
-    assert found.flags == ()
-    assert [grade.reason for grade in found.grades] == ["Beats A.", "Loses to B."]
-    assert "point 0" in found.report
-    assert "point 1" in found.report
+    result = judged(grading("ada", "bo"), "B", "B")
+    assert result.scores == {"ada": 1.0, "bo": 0.0}
+    assert result.ranking == ("ada", "bo")
+    assert result.flags == ()
+    assert [grade.reason for grade in result.grades] == ["Beats A.", "Loses to B."]
+    assert "point 0" in result.report
+    assert "point 1" in result.report
 
 
 def test_a_verdict_that_follows_the_order_is_a_tie_with_a_flag() -> None:
-    found = judged(grading("ada", "bo"), "B", "A")
-    assert found.scores == {"ada": 0.5, "bo": 0.5}
-    assert [flag.kind for flag in found.flags] == [FlagKind.ORDER_DECIDES]
-    assert "B is better with B shown first, A is better with A first" in found.flags[0].detail
-    assert found.ranking == ()
+    result = judged(grading("ada", "bo"), "B", "A")
+    assert result.scores == {"ada": 0.5, "bo": 0.5}
+    assert [flag.kind for flag in result.flags] == [FlagKind.ORDER_DECIDES]
+    assert "B is better with B shown first, A is better with A first" in result.flags[0].detail
+    assert result.ranking == ()
 
 
 def test_a_tie_in_both_orders_is_no_cause_for_a_flag() -> None:
-    found = judged(grading("ada", "bo"), "tie", "Tie.")
-    assert (found.scores, found.flags) == ({"ada": 0.5, "bo": 0.5}, ())
+    result = judged(grading("ada", "bo"), "tie", "Tie.")
+    assert (result.scores, result.flags) == ({"ada": 0.5, "bo": 0.5}, ())
 
 
 def test_among_several_a_score_is_the_share_of_pairs_won() -> None:
-    found = judged(grading("ada", "bo", "cy"), "B", "B", "B", "C", "A", "A")
-    assert found.scores == {"ada": 0.75, "bo": 0.5, "cy": 0.25}
-    assert found.weights == {"preference": 1.0}
-    assert found.ranking == ("ada", "bo", "cy")
+    result = judged(grading("ada", "bo", "cy"), "B", "B", "B", "C", "A", "A")
+    assert result.scores == {"ada": 0.75, "bo": 0.5, "cy": 0.25}
+    assert result.weights == {"preference": 1.0}
+    assert result.ranking == ("ada", "bo", "cy")
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,11 @@ def test_among_several_a_score_is_the_share_of_pairs_won() -> None:
     ],
 )
 def test_verdicts_are_read_however_they_are_written(reply: str, share: float) -> None:
-    found = PairwiseJudge(SPEC, QUALITY).read(
+    records = PairwiseJudge(SPEC, QUALITY).read(
         grading("ada", "bo"), (Reply(text=reply), Reply(text=reply))
     )
-    assert isinstance(found, Assessment)
-    assert found.scores["ada"] == share
+    assert isinstance(records, Assessment)
+    assert records.scores["ada"] == share
 
 
 @pytest.mark.parametrize(

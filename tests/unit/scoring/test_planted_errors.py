@@ -75,12 +75,12 @@ def made(source: DecidedAssessment, n: int = 400) -> list[Plant]:
 
 def test_every_kind_of_break_occurs_as_often_and_says_where() -> None:
     source = a_source()
-    real, found = source.assessment, made(source)
-    counts = {kind: sum(one.how == kind for one in found) for kind in KINDS}
-    assert len(found) == 400
+    real, result = source.assessment, made(source)
+    counts = {kind: sum(one.how == kind for one in result) for kind in KINDS}
+    assert len(result) == 400
     # 80 each; five standard deviations are 40
     assert all(50 <= n <= 115 for n in counts.values()), counts
-    for one in found:
+    for one in result:
         assert one.assessment != real
         assert one.assessment.raw == ""
         assert one.assessment.flags == real.flags

@@ -158,8 +158,8 @@ def test_wrong_options_and_references_are_named() -> None:
     st.text(),
 )
 def test_calls_survive_the_transcript(made: list[tuple[str, dict[str, Any]]], reply: str) -> None:
-    said = [(TOOL_CALL, call_text(call(*each))) for each in made]
-    text = transcript([(USER, "Go."), ("assistant", "Let me see."), *said, ("assistant", reply)])
+    items = [(TOOL_CALL, call_text(call(*each))) for each in made]
+    text = transcript([(USER, "Go."), ("assistant", "Let me see."), *items, ("assistant", reply)])
     assert [dict(each.arguments or {}) for each in calls_of(text)] == [
         arguments for _, arguments in made
     ]

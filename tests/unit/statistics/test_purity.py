@@ -23,15 +23,15 @@ ALLOWED = {
 
 
 def imported(source: str) -> set[str]:
-    found = set()
+    names = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found |= {name.name for name in node.names}
+            names |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module == "scipy":
-            found |= {f"scipy.{name.name}" for name in node.names}
+            names |= {f"scipy.{name.name}" for name in node.names}
         elif isinstance(node, ast.ImportFrom):
-            found.add(node.module or "")
-    return found
+            names.add(node.module or "")
+    return names
 
 
 def test_statistics_import_only_numpy_scipy_special_and_pure_stdlib() -> None:

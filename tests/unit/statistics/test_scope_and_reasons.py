@@ -42,16 +42,16 @@ def test_the_default_scope_follows_the_number_of_tasks(tasks: int, scope: str) -
 
 def test_planned_tasks_decide_the_scope_before_all_reviews_are_in() -> None:
     scores = table(spread(3), planned_tasks=8)
-    found = compare(scores, "A", "B")
-    assert found.scope == "tasks_like_these"
-    assert "few_tasks" in codes(found)
+    comparison = compare(scores, "A", "B")
+    assert comparison.scope == "tasks_like_these"
+    assert "few_tasks" in codes(comparison)
 
 
 def test_few_tasks_show_the_wide_answer_beside_the_narrow_one() -> None:
-    found = compare(table(spread(4)), "A", "B")
-    assert found.other_scope is not None
-    assert found.other_scope.scope == "tasks_like_these"
-    assert "few_tasks" in codes(found)
+    comparison = compare(table(spread(4)), "A", "B")
+    assert comparison.other_scope is not None
+    assert comparison.other_scope.scope == "tasks_like_these"
+    assert "few_tasks" in codes(comparison)
 
 
 def test_few_tasks_with_nowhere_two_trials_speak_of_tasks_like_these() -> None:
@@ -64,18 +64,18 @@ def test_one_shared_task_of_many_is_told_about_that_task_only() -> None:
     cells = spread(7)
     for t in range(1, 7):
         del cells[(f"t{t}", "B")]
-    found = compare(table(cells), "A", "B")
-    assert (found.scope, found.method) == ("this_task_only", "welch_t")
-    assert {"one_shared_task", "dropped_tasks"} <= set(codes(found))
-    assert found.dropped_tasks == tuple(f"t{t}" for t in range(1, 7))
+    comparison = compare(table(cells), "A", "B")
+    assert (comparison.scope, comparison.method) == ("this_task_only", "welch_t")
+    assert {"one_shared_task", "dropped_tasks"} <= set(codes(comparison))
+    assert comparison.dropped_tasks == tuple(f"t{t}" for t in range(1, 7))
 
 
 def test_one_task_cannot_speak_for_others() -> None:
     scores = table(spread(1))
-    found = estimate(scores, "A", "tasks_like_these")
-    assert (found.ci95, found.reason) == (None, "need_at_least_2_tasks")
-    assert found.other_scope is not None
-    assert found.other_scope.scope == "this_task_only"
+    result = estimate(scores, "A", "tasks_like_these")
+    assert (result.ci95, result.reason) == (None, "need_at_least_2_tasks")
+    assert result.other_scope is not None
+    assert result.other_scope.scope == "this_task_only"
     assert compare(scores, "A", "B", "tasks_like_these").reason == "need_at_least_2_tasks"
 
 
@@ -102,20 +102,20 @@ def test_constant_cells_give_no_interval_for_these_tasks() -> None:
 def test_ties_everywhere_are_no_difference_with_certainty_one() -> None:
     same = [0.5, 0.6, 0.7]
     scores = table({(f"t{t}", who): same for t in range(6) for who in "AB"})
-    found = compare(scores, "A", "B")
-    assert (found.difference, found.p_value, found.ci95, found.reason) == (
+    comparison = compare(scores, "A", "B")
+    assert (comparison.difference, comparison.p_value, comparison.ci95, comparison.reason) == (
         0.0,
         1.0,
         None,
         "all_ties",
     )
-    assert found.prob_superiority == 0.5
+    assert comparison.prob_superiority == 0.5
 
 
 def test_identical_scores_get_a_bounded_interval_and_a_warning() -> None:
-    found = estimate(table({("t0", "A"): [1.0] * 5}), "A")
-    assert found.ci95 == pytest.approx((0.05 ** (1 / 5), 1.0))
-    assert (found.reason, codes(found)) == (None, ["zero_variance"])
+    result = estimate(table({("t0", "A"): [1.0] * 5}), "A")
+    assert result.ci95 == pytest.approx((0.05 ** (1 / 5), 1.0))
+    assert (result.reason, codes(result)) == (None, ["zero_variance"])
 
 
 def test_a_weight_of_zero_leaves_the_task_out_and_none_left_is_no_weight() -> None:
@@ -133,17 +133,17 @@ def test_an_unknown_candidate_has_no_approved_trials() -> None:
 
 
 def test_different_tasks_are_never_compared() -> None:
-    found = compare(table({("t0", "A"): [0.5, 0.6], ("t1", "B"): [0.5, 0.6]}), "A", "B")
-    assert (found.difference, found.reason) == (None, "no_shared_tasks")
+    comparison = compare(table({("t0", "A"): [0.5, 0.6], ("t1", "B"): [0.5, 0.6]}), "A", "B")
+    assert (comparison.difference, comparison.reason) == (None, "no_shared_tasks")
 
 
 def test_repeated_judge_calls_are_one_trial() -> None:
     scores = ScoreTable.from_columns(
         task=["t"] * 4, candidate=["A"] * 4, trial=[1, 1, 2, 2], score=[0.5, 0.7, 0.8, 0.8]
     )
-    found = estimate(scores, "A")
-    assert found.n_trials == 2
-    assert found.mean == pytest.approx(0.7)
+    result = estimate(scores, "A")
+    assert result.n_trials == 2
+    assert result.mean == pytest.approx(0.7)
 
 
 def test_a_joint_task_with_one_trial_borrows_the_noise_of_the_others() -> None:
@@ -153,26 +153,26 @@ def test_a_joint_task_with_one_trial_borrows_the_noise_of_the_others() -> None:
         ("t1", "A"): [0.6],
         ("t1", "B"): [0.5],
     }
-    found = compare(table(cells, joint=True), "A", "B", "these_tasks")
+    comparison = compare(table(cells, joint=True), "A", "B", "these_tasks")
     # d = .1, 0, .2: s² = .01; c = W²/n + W²·ν/ν with W = 1/2.
-    assert found.std_err == pytest.approx(((0.25 / 3 + 0.25) * 0.01) ** 0.5)
-    assert found.df == pytest.approx(2.0)
-    assert "single_trial_tasks" in codes(found)
+    assert comparison.std_err == pytest.approx(((0.25 / 3 + 0.25) * 0.01) ** 0.5)
+    assert comparison.df == pytest.approx(2.0)
+    assert "single_trial_tasks" in codes(comparison)
 
 
 def test_a_joint_trial_of_one_side_only_is_left_out_with_a_warning() -> None:
     cells = {("t0", "A"): [0.5, 0.6, 0.7, 0.9], ("t0", "B"): [0.4, 0.6, 0.5]}
-    found = compare(table(cells, joint=True), "A", "B")
-    assert (found.n_trials_a, found.method) == (3, "paired_trials_t")
-    assert "unpaired_trials_left_out" in codes(found)
+    comparison = compare(table(cells, joint=True), "A", "B")
+    assert (comparison.n_trials_a, comparison.method) == (3, "paired_trials_t")
+    assert "unpaired_trials_left_out" in codes(comparison)
 
 
 def test_undecided_comparison_states_the_trials_needed() -> None:
-    found = compare(table(spread(8)), "A", "B")
-    assert found.decision == "not_decided"
-    assert found.to_decide is not None
-    assert found.to_decide.tasks_needed is not None
-    assert found.to_decide.tasks_needed > 8
+    comparison = compare(table(spread(8)), "A", "B")
+    assert comparison.decision == "not_decided"
+    assert comparison.to_decide is not None
+    assert comparison.to_decide.tasks_needed is not None
+    assert comparison.to_decide.tasks_needed > 8
 
 
 def one_heavy(weight: float, *, family: bool = False) -> ScoreTable:

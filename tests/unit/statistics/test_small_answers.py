@@ -55,24 +55,24 @@ def test_planned_looks_meet_the_printed_constants(
 ) -> None:
     from scipy.stats import norm  # type: ignore[import-untyped]  # SciPy ships no types
 
-    found = planned_looks(looks)
-    assert norm.isf(found.pocock_nominal_p / 2) == pytest.approx(pocock, abs=6e-4)
-    assert norm.isf(found.obf_nominal_p[-1] / 2) == pytest.approx(obrien_fleming, abs=6e-4)
+    result = planned_looks(looks)
+    assert norm.isf(result.pocock_nominal_p / 2) == pytest.approx(pocock, abs=6e-4)
+    assert norm.isf(result.obf_nominal_p[-1] / 2) == pytest.approx(obrien_fleming, abs=6e-4)
 
 
 def test_three_rates_are_tested_by_listing_all_tables() -> None:
     # Worked by hand: 3 of 3, 0 of 3, 0 of 3; 84 ways to place 3 hits in 9, and 3 tables as unlikely
     # as this one.
-    found = approval_rates(["A", "B", "C"], [3, 0, 0], [3, 3, 3])
-    assert found.p_value == pytest.approx(3 / 84)
-    assert found.warning == "unequal_approval"
+    result = approval_rates(["A", "B", "C"], [3, 0, 0], [3, 3, 3])
+    assert result.p_value == pytest.approx(3 / 84)
+    assert result.warning == "unequal_approval"
 
 
 def test_many_rates_need_a_generator_and_then_agree_with_the_exact_answer() -> None:
     names = [str(i) for i in range(12)]
     assert approval_rates(names, [20] * 12, [40] * 12).reason == "needs_generator"
-    found = approval_rates(names, [20] * 12, [40] * 12, rng=np.random.default_rng(1))
-    assert found.p_value == pytest.approx(1.0, abs=0.01)
+    result = approval_rates(names, [20] * 12, [40] * 12, rng=np.random.default_rng(1))
+    assert result.p_value == pytest.approx(1.0, abs=0.01)
 
 
 def test_rejections_of_whoever_was_ahead_are_found() -> None:
@@ -100,8 +100,8 @@ def test_rejected_trials_counted_again_can_change_the_conclusion() -> None:
         )
         for one in (rows, more)
     ]
-    found = sensitivity(tables[0], tables[1], "A", "B")
-    assert (found.counted.decision, found.with_rejected.decision, found.changes) == (
+    result = sensitivity(tables[0], tables[1], "A", "B")
+    assert (result.counted.decision, result.with_rejected.decision, result.changes) == (
         "better",
         "not_decided",
         True,
@@ -112,11 +112,11 @@ def test_the_bracket_of_missing_trials_runs_from_zero_to_one() -> None:
     table = ScoreTable.from_columns(
         task=["a", "a", "b"], candidate=["A"] * 3, trial=[1, 2, 1], score=[0.8, 0.6, 0.9]
     )
-    found = coverage(table, "A", {"a": 4, "b": 1, "c": 5})
-    assert (found.n_counted, found.n_planned, found.n_tasks_planned) == (3, 10, 3)
-    assert found.missing_as_zero == pytest.approx((0.7 * 2 / 4 + 0.9) / 3)
-    assert found.missing_as_one == pytest.approx(((0.7 * 2 + 2) / 4 + 0.9 + 1) / 3)
-    assert found.missing_left_out == pytest.approx(0.8)
+    result = coverage(table, "A", {"a": 4, "b": 1, "c": 5})
+    assert (result.n_counted, result.n_planned, result.n_tasks_planned) == (3, 10, 3)
+    assert result.missing_as_zero == pytest.approx((0.7 * 2 / 4 + 0.9) / 3)
+    assert result.missing_as_one == pytest.approx(((0.7 * 2 + 2) / 4 + 0.9 + 1) / 3)
+    assert result.missing_left_out == pytest.approx(0.8)
 
 
 def test_judge_calls_within_trials_are_told_from_trials() -> None:
@@ -131,10 +131,10 @@ def test_judge_calls_within_trials_are_told_from_trials() -> None:
     table = ScoreTable.from_columns(
         task=at[0], candidate=["A"] * score.size, trial=at[1], score=score.reshape(-1)
     )
-    found = variance_components(table, "A")
-    assert found.var_judge == pytest.approx(0.03**2, rel=0.1)
-    assert found.var_trial == pytest.approx(0.04**2, rel=0.2)
-    assert found.var_task == pytest.approx(0.1**2, rel=0.4)
+    result = variance_components(table, "A")
+    assert result.var_judge == pytest.approx(0.03**2, rel=0.1)
+    assert result.var_trial == pytest.approx(0.04**2, rel=0.2)
+    assert result.var_task == pytest.approx(0.1**2, rel=0.4)
 
 
 def test_a_few_reviews_or_chosen_ones_are_refused() -> None:
@@ -154,9 +154,9 @@ def test_a_biased_judge_is_corrected_per_task() -> None:
     truth = np.clip(0.6 + rng.normal(0, 0.1, 12)[task] + rng.normal(0, 0.05, 120), 0, 1)
     judge = np.clip(truth + 0.15 + rng.normal(0, 0.03, 120), 0, 1)
     seen = np.where(np.arange(120) % 10 < 2, truth, np.nan)
-    found = partial_review(task, judge, seen, random=True)
-    assert found.judge_as_it_is.mean == pytest.approx(truth.mean() + 0.15, abs=0.02)
-    assert found.calibrated.mean == pytest.approx(truth.mean(), abs=0.02)
+    result = partial_review(task, judge, seen, random=True)
+    assert result.judge_as_it_is.mean == pytest.approx(truth.mean() + 0.15, abs=0.02)
+    assert result.calibrated.mean == pytest.approx(truth.mean(), abs=0.02)
 
 
 def test_joint_rankings_give_strengths_clustered_by_task() -> None:
@@ -174,21 +174,21 @@ def test_joint_rankings_give_strengths_clustered_by_task() -> None:
         score=np.clip([r[3] for r in rows], 0, 1),
         joint=True,
     )
-    found = strengths(table)
-    assert found.method == "sandwich_t"
-    assert found.n_tasks == 20
-    assert found.contrast("A", "C").win_probability is not None
-    assert list(found.borda) == sorted(found.borda, key=lambda share: -(share or 0.0))
+    result = strengths(table)
+    assert result.method == "sandwich_t"
+    assert result.n_tasks == 20
+    assert result.contrast("A", "C").win_probability is not None
+    assert list(result.borda) == sorted(result.borda, key=lambda share: -(share or 0.0))
 
 
 def one_pair(outcomes: list[str], n_tasks: int) -> tuple[BradleyTerry, BradleyTerry]:
     """The same outcomes on each of `n_tasks` tasks: clustered by task, and taken for
     independent.
     """
-    said = outcomes * n_tasks
-    left, right = ["A"] * len(said), ["B"] * len(said)
-    task = [n // len(outcomes) for n in range(len(said))]
-    return bradley_terry(left, right, said, task=task), bradley_terry(left, right, said)
+    result = outcomes * n_tasks
+    left, right = ["A"] * len(result), ["B"] * len(result)
+    task = [n // len(outcomes) for n in range(len(result))]
+    return bradley_terry(left, right, result, task=task), bradley_terry(left, right, result)
 
 
 def width(found: BradleyTerry) -> float:
@@ -218,12 +218,12 @@ def test_interval_width_follows_agreement_between_tasks() -> None:
         "tie",
         "tie",
     ]
-    found = bradley_terry(left, ["B"] * 280, alike, task=[n // 7 for n in range(280)])
-    assert 0 < width(found) < width(bradley_terry(left, ["B"] * 280, alike))
+    result = bradley_terry(left, ["B"] * 280, alike, task=[n // 7 for n in range(280)])
+    assert 0 < width(result) < width(bradley_terry(left, ["B"] * 280, alike))
     at_odds = ["left"] * 6 + ["right"] * 6 + ["left"] * 6 + ["right"] * 6
     tasks = [n // 6 for n in range(24)]
-    found = bradley_terry(["A"] * 24, ["B"] * 24, at_odds, task=tasks)
-    assert width(found) > width(bradley_terry(["A"] * 24, ["B"] * 24, at_odds))
+    result = bradley_terry(["A"] * 24, ["B"] * 24, at_odds, task=tasks)
+    assert width(result) > width(bradley_terry(["A"] * 24, ["B"] * 24, at_odds))
 
 
 @pytest.mark.parametrize("n_tasks", [40, 60, 79])
@@ -234,11 +234,11 @@ def test_equal_outcomes_on_every_task_are_no_certainty(n_tasks: int) -> None:
 
 
 def test_islands_are_not_compared() -> None:
-    found = bradley_terry(
+    result = bradley_terry(
         ["A", "B", "C", "D"], ["B", "A", "D", "C"], ["left", "left", "left", "left"]
     )
-    assert found.reason == "disconnected"
-    assert found.contrast("A", "C").difference is None
+    assert result.reason == "disconnected"
+    assert result.contrast("A", "C").difference is None
 
 
 def test_alpha_of_a_bootstrap_reads_from_the_lower_end() -> None:
@@ -246,11 +246,11 @@ def test_alpha_of_a_bootstrap_reads_from_the_lower_end() -> None:
     truth = rng.random(80)
     unit = np.tile(np.arange(80), 2)
     score = np.concatenate([truth, truth + rng.normal(0, 0.12, 80)])
-    found = krippendorff_alpha(unit, score, rng=rng, tolerance=0.1)
-    assert found.alpha is not None
-    assert found.ci95 is not None
-    assert found.ci95[0] < found.alpha < found.ci95[1]
-    assert found.agreement == pytest.approx(float((np.abs(score[80:] - score[:80]) <= 0.1).mean()))
+    result = krippendorff_alpha(unit, score, rng=rng, tolerance=0.1)
+    assert result.alpha is not None
+    assert result.ci95 is not None
+    assert result.ci95[0] < result.alpha < result.ci95[1]
+    assert result.agreement == pytest.approx(float((np.abs(score[80:] - score[:80]) <= 0.1).mean()))
 
 
 def test_the_interval_of_absolute_agreement_meets_the_printed_example() -> None:
@@ -258,10 +258,10 @@ def test_the_interval_of_absolute_agreement_meets_the_printed_example() -> None:
     # (McGraw & Wong's form).
     ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
     unit = [u for u in range(6) for _ in range(4)]
-    found = icc(unit, [0, 1, 2, 3] * 6, [score for row in ratings for score in row])
-    assert found.icc_a1 == pytest.approx(0.2898, abs=1e-4)
-    assert found.icc_a1_ci95 == pytest.approx((0.0188, 0.7611), abs=2e-3)
-    assert found.icc_1_ci95 == pytest.approx((-0.1329, 0.7226), abs=2e-3)
+    result = icc(unit, [0, 1, 2, 3] * 6, [score for row in ratings for score in row])
+    assert result.icc_a1 == pytest.approx(0.2898, abs=1e-4)
+    assert result.icc_a1_ci95 == pytest.approx((0.0188, 0.7611), abs=2e-3)
+    assert result.icc_1_ci95 == pytest.approx((-0.1329, 0.7226), abs=2e-3)
 
 
 def test_interval_of_alpha_does_not_depend_on_the_order_of_units() -> None:

@@ -216,9 +216,9 @@ def test_tasks_of_a_large_file_do_not_pile_up(
         tracemalloc.start()
         suite = load_suite(path)
         assert sum(1 for _ in suite.tasks) == sum(1 for _ in suite.tasks)
-        found = tracemalloc.get_traced_memory()[1]
+        row = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return found
+        return row
 
     # Both files exceed the two megabytes that are held while lines are read.
     small, large = peak(rows(8_000)), peak(rows(16_000))

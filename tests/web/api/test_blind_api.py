@@ -126,7 +126,7 @@ def test_no_address_for_programs_has_a_score_that_awaits_review(
             assert reason not in answer.text, address
         if address in {"/statistics.json", "/api/suites"} or address.endswith("/protocol"):
             continue  # says what the statistics miss, and counts the keys of a review
-        assert [found for found in figures(answer.json()) if found[1]] == [], address
+        assert [entry for entry in figures(answer.json()) if entry[1]] == [], address
     assert asked >= 8
 
 
@@ -160,12 +160,12 @@ def test_the_same_on_both_databases_once_people_have_decided(
 ) -> None:
     evaluation = waiting(client)
     decisions.approve(workspace, pending_keys(workspace))
-    found = result(client, evaluation)
-    assert (found["state"], found["submitted"]) == (
+    outcome = result(client, evaluation)
+    assert (outcome["state"], outcome["submitted"]) == (
         "approved",
         {"metadata": {"models": list(NAMES)}},
     )
-    assert {one["candidate"]: one["n_trials"] for one in found["results"]} == dict.fromkeys(
+    assert {one["candidate"]: one["n_trials"] for one in outcome["results"]} == dict.fromkeys(
         NAMES, 2
     )
     batch = client.get("/api/batches/nightly").json()
@@ -187,7 +187,7 @@ def test_refusals_speak_of_candidates_as_the_page_does(
     criterion = client.get(f"/api/assessments/{item}").json()["criteria"][0]["name"]
 
     def refused(corrections: list[dict[str, Any]]) -> str:
-        said = {
+        by_name = {
             "key": "k" * 10,
             "id": item,
             "verb": "correct",
@@ -195,7 +195,7 @@ def test_refusals_speak_of_candidates_as_the_page_does(
             "reason": "why",
             "corrections": corrections,
         }
-        result = client.post("/api/decisions", json={"decisions": [said]}).json()["results"][0]
+        result = client.post("/api/decisions", json={"decisions": [by_name]}).json()["results"][0]
         assert result["ok"] is False
         assert not any(name in json.dumps(result) for name in NAMES)
         return str(result["error"]["problem"])
@@ -219,11 +219,11 @@ def test_failing_judge_is_not_named_to_a_blind_reviewer(
         "reviewer": "ann",
     }
     deadline = time.monotonic() + 30
-    while (said := client.post("/api/rerun", json=wish).json())["status"] == "running":
+    while (document := client.post("/api/rerun", json=wish).json())["status"] == "running":
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert (said["status"], said["error"]["problem"]) == (
+    assert (document["status"], document["error"]["problem"]) == (
         "failed",
         "the judge gave no new grades (http_400); the earlier grades remain.",
     )
-    assert JUDGE not in json.dumps(said)
+    assert JUDGE not in json.dumps(document)

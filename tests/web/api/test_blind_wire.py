@@ -62,7 +62,7 @@ def addresses(workspace: Workspace, run: str, *, sealed: list[str]) -> list[str]
         "digest": [],
         "path": [],
     }
-    found: list[str] = []
+    items: list[str] = []
     routes = [*create_app(workspace).routes]
     while routes:
         route = routes.pop()
@@ -76,11 +76,11 @@ def addresses(workspace: Workspace, run: str, *, sealed: list[str]) -> list[str]
         paths = [route.path]
         for part in re.findall(r"\{([^}]+)\}", route.path):
             paths = [path.replace(f"{{{part}}}", value) for path in paths for value in known[part]]
-        found += [path for path in paths if path != "/api/live"]
+        items += [path for path in paths if path != "/api/live"]
     queries = [f"?run={run}", "?desk=desk-9&limit=20"]
     both = [
         path + query
-        for path in found
+        for path in items
         for query in queries
         if "next" in path or not query.startswith("?desk")
     ]
@@ -92,7 +92,7 @@ def addresses(workspace: Workspace, run: str, *, sealed: list[str]) -> list[str]
         f"/review.json?run={run}&item={sealed[0]}",
         f"/statistics/behind?run={run}&what=scores",
     ]
-    return [*found, *both, *more]
+    return [*items, *both, *more]
 
 
 def heard(served: Served, path: str, *, as_: str = "root") -> str:
@@ -138,12 +138,12 @@ def test_no_address_tells_a_reviewer_a_score_or_a_name_while_items_wait(
                 for accept in ("application/json", "text/html"):
                     answer = client.get(path, headers={"accept": accept}, follow_redirects=False)
                     # The answer may repeat the address.
-                    said = f"{answer.headers} {answer.text}".replace(
+                    result = f"{answer.headers} {answer.text}".replace(
                         quote(path, safe="/?=&~"), ""
                     ).replace(path, "")
                     leaks += [
                         f"{path}: {secret}"
-                        for secret in set(SECRETS.findall(said))
+                        for secret in set(SECRETS.findall(result))
                         if secret not in path
                     ]
                     if answer.status_code == 200:
@@ -271,14 +271,14 @@ def test_nothing_tells_a_check_from_a_real_item(hardly_drawn: Served) -> None:
                 "reviewer": "ann",
             }
             asked(served, "/api/review/verdict", body)
-        said = {
+        by_name = {
             "key": f"ann-{item['id']}-xx",
             "id": item["id"],
             "verb": "approve",
             "reviewer": "ann",
             "active_ms": 900,
         }
-        answer = asked(served, "/api/decisions", {"decisions": [said]})
+        answer = asked(served, "/api/decisions", {"decisions": [by_name]})
         assert answer["results"][0]["ok"], answer
         decided = answer["progress"]
         numbers.append((item["id"], decided["decided"], decided["waiting"]))

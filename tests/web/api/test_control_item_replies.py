@@ -72,18 +72,18 @@ class Desk:
         }
         self.client.cookies.set("assay_reviewer", body["reviewer"])
         self.client.get(f"/api/assessments/{item}")  # a page shows the item before anybody decides
-        found = self.client.post("/api/decisions", json={"decisions": [body]}).json()
-        found = found["results"][0] if "results" in found else found["error"]
-        shown = json.dumps(found)
+        document = self.client.post("/api/decisions", json={"decisions": [body]}).json()
+        document = document["results"][0] if "results" in document else document["error"]
+        shown = json.dumps(document)
         assert "assay review" not in shown
         return json.loads(re.sub(rf"\b{item}\b", "IT", shown))
 
     def seen(self, item: str, *, as_: str) -> Any:
         self.client.cookies.set("assay_reviewer", as_)
-        found = self.client.get(f"/api/assessments/{item}").json()
-        events = [(one["verb"], one["reviewer"], one["after"]) for one in found["events"]]
+        document = self.client.get(f"/api/assessments/{item}").json()
+        events = [(one["verb"], one["reviewer"], one["after"]) for one in document["events"]]
         return [
-            found[one] for one in ("state", "closed", "hidden", "no_rerun", "second", "current")
+            document[one] for one in ("state", "closed", "hidden", "no_rerun", "second", "current")
         ], events
 
     def settled(self, item: str) -> Any:
@@ -104,7 +104,7 @@ class Desk:
         alone = self.client.post("/api/adjudicate", json={**body, "reviewer": "bob"}).json()[
             "error"
         ]["problem"]
-        said = [self.client.post("/api/adjudicate", json=body).json() for _ in range(2)]
+        items = [self.client.post("/api/adjudicate", json=body).json() for _ in range(2)]
         late = self.client.post("/api/adjudicate", json={**body, "key": f"later-{item}"}).json()[
             "error"
         ]["problem"]
@@ -113,7 +113,7 @@ class Desk:
         return (
             [one["verb"] for one in dispute["opinions"]],
             alone,
-            said,
+            items,
             late,
             counts[1] - counts[0],
             self.seen(item, as_="ann"),
@@ -171,8 +171,8 @@ def opened(stored: Path, tmp_path: Path, **protocol: Any) -> Iterator[Desk]:
 
 @pytest.fixture
 def desk(stored: Path, tmp_path: Path) -> Iterator[Desk]:
-    with opened(stored, tmp_path) as found:
-        yield found
+    with opened(stored, tmp_path) as result:
+        yield result
 
 
 def test_senseless_request_is_refused_alike_for_control_items(desk: Desk) -> None:
@@ -194,15 +194,15 @@ def test_an_unknown_candidate_or_criterion_is_refused_by_its_kind(desk: Desk) ->
     for item in (desk.checks[0], desk.reals[0]):
         number = int(item[1:])
         for place in ({"pane": 900 + number}, {"criterion": str(number)}):
-            said = desk.said(item, "correct", str(place), corrections=[{**FITNESS, **place}])[
+            row = desk.said(item, "correct", str(place), corrections=[{**FITNESS, **place}])[
                 "error"
             ]["problem"]
-            assert said.startswith(("there is no candidate", "there is no criterion"))
+            assert row.startswith(("there is no candidate", "there is no criterion"))
 
 
 @pytest.mark.slow
 def test_deciding_again_and_undoing_are_answered_alike(desk: Desk) -> None:
-    found = [
+    items = [
         [
             desk.said(item, "approve"),
             desk.said(item, "approve"),
@@ -230,11 +230,11 @@ def test_deciding_again_and_undoing_are_answered_alike(desk: Desk) -> None:
         ]
         for item in (desk.checks[0], desk.reals[0])
     ]
-    for one, other in zip(*found, strict=True):
+    for one, other in zip(*items, strict=True):
         assert one == other
-    assert found[0][6]["error"]["problem"] == "was decided by ann."
-    assert found[0][2]["error"]["problem"] == "is approved, not pending: ann decided it."
-    assert found[0][12][1] == [("approve", "ann", "approved"), ("undo", "ann", "pending")]
+    assert items[0][6]["error"]["problem"] == "was decided by ann."
+    assert items[0][2]["error"]["problem"] == "is approved, not pending: ann decided it."
+    assert items[0][12][1] == [("approve", "ann", "approved"), ("undo", "ann", "pending")]
 
 
 def test_a_key_that_another_item_was_decided_with_decides_nothing(desk: Desk) -> None:
@@ -245,7 +245,7 @@ def test_a_key_that_another_item_was_decided_with_decides_nothing(desk: Desk) ->
         assert desk.client.post("/api/decisions", json={"decisions": [body]}).json()["results"][0][
             "ok"
         ]
-        said = [
+        items = [
             desk.client.post("/api/decisions", json={"decisions": [{**body, "id": item}]}).json()[
                 "results"
             ][0]
@@ -255,7 +255,7 @@ def test_a_key_that_another_item_was_decided_with_decides_nothing(desk: Desk) ->
         again = [
             desk.client.post("/api/rerun", json={**wish, "id": item}).json() for item in others
         ]
-        for answers in (said, again):
+        for answers in (items, again):
             assert answers[0]["error"]["problem"] == answers[1]["error"]["problem"]
         assert [desk.seen(item, as_="ann")[0][0] for item in others] == ["pending", "pending"]
 
@@ -280,7 +280,7 @@ def test_two_opinions_come_to_the_same_on_a_check_as_on_a_real_item(
     stored: Path, tmp_path: Path
 ) -> None:
     with opened(stored, tmp_path, second=1.0) as desk:
-        found = [
+        items = [
             [
                 desk.said(item, "reject", reason=""),
                 desk.said(item, "correct", corrections=[]),
@@ -311,11 +311,11 @@ def test_two_opinions_come_to_the_same_on_a_check_as_on_a_real_item(
             ]
             for item in (desk.checks[0], desk.reals[0])
         ]
-        for one, other in zip(*found, strict=True):
+        for one, other in zip(*items, strict=True):
             assert one == other
-        assert found[0][9]["state"] == "approved"
-        assert "disputed" in found[0][20]["error"]["problem"]
-        assert "disputed" in found[0][22]["problem"]
+        assert items[0][9]["state"] == "approved"
+        assert "disputed" in items[0][20]["error"]["problem"]
+        assert "disputed" in items[0][22]["problem"]
         for item in (desk.checks[0], desk.reals[0]):
             assert desk.said(item, "approve", 9)["ok"]
         figures = desk.client.get("/reviewers.json").json()

@@ -94,17 +94,17 @@ def decide(
         "active_ms": 4200,
         **more,
     }
-    found: dict[str, Any] = asked(served, "/api/decisions", {"decisions": [body]}, as_=as_)[
+    row: dict[str, Any] = asked(served, "/api/decisions", {"decisions": [body]}, as_=as_)[
         "results"
     ][0]
-    return found
+    return row
 
 
 def upcoming(served: Served, *, as_: str = "ann", desk: str = "desk-1") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = asked(served, f"/api/review/next?desk={desk}&limit=3", as_=as_)[
+    row: list[dict[str, Any]] = asked(served, f"/api/review/next?desk={desk}&limit=3", as_=as_)[
         "items"
     ]
-    return found
+    return row
 
 
 @pytest.mark.slow
@@ -247,8 +247,8 @@ def own_verdict(
         {"pane": pane, "criterion": None, "score": score} for pane in range(len(item["panes"]))
     ]
     body = {"key": f"v-{item['id']}-xxxxx", "id": item["id"], "scores": scores, "reviewer": as_}
-    found: dict[str, Any] = asked(served, "/api/review/verdict", body, as_=as_)
-    return found
+    result: dict[str, Any] = asked(served, "/api/review/verdict", body, as_=as_)
+    return result
 
 
 def test_two_agreeing_reviewers_decide_and_a_dispute_waits(served: Served) -> None:
@@ -349,10 +349,10 @@ def test_only_adjudication_settles_a_dispute(served: Served) -> None:
     decide(served, "a1", "approve")
     decide(served, "a1", "reject", as_="bob")
     for who, verb in (("cleo", "approve"), ("cleo", "reject")):
-        said = decide(served, "a1", verb, as_=who)
-        assert said["ok"] is False
-        assert "disputed" in said["error"]["problem"]
-        assert "/adjudication" in said["error"]["remedy"]
+        result = decide(served, "a1", verb, as_=who)
+        assert result["ok"] is False
+        assert "disputed" in result["error"]["problem"]
+        assert "/adjudication" in result["error"]["remedy"]
     switch(served.folder, second=0.0)
     assert "disputed" in decide(served, "a1", "approve", as_="cleo", n=3)["error"]["problem"], (
         "whatever the protocol is now"
@@ -417,10 +417,10 @@ def test_a_check_that_is_judged_again_refuses_others_as_a_real_item_does(
                 "reviewer": as_,
                 "reason": "why",
             }
-            found: dict[str, Any] = client.post(
-                "/api/decisions", json={"decisions": [body]}
-            ).json()["results"][0]
-            return found
+            row: dict[str, Any] = client.post("/api/decisions", json={"decisions": [body]}).json()[
+                "results"
+            ][0]
+            return row
 
         name, key = "", None
         while key is None or not workspace.control_items.read(keys=[key]):
@@ -458,10 +458,10 @@ def test_idempotency_key_of_one_item_is_refused_for_another(many: Path, tmp_path
 
         def said(name: str, key: str, verb: str = "approve") -> dict[str, Any]:
             body = {"key": key, "id": name, "verb": verb, "reviewer": "ann", "reason": "why"}
-            found: dict[str, Any] = client.post(
-                "/api/decisions", json={"decisions": [body]}
-            ).json()["results"][0]
-            return found
+            row: dict[str, Any] = client.post("/api/decisions", json={"decisions": [body]}).json()[
+                "results"
+            ][0]
+            return row
 
         def is_check(name: str) -> bool:
             return bool(workspace.control_items.read(keys=[Concealment(workspace).key_of(name)]))

@@ -112,9 +112,9 @@ def pending_keys(workspace: Workspace) -> list[Any]:
 def refused(client: TestClient, body: Any, status: int = 422) -> dict[str, str]:
     answer = client.post("/submit_evaluation", json=body)
     assert answer.status_code == status, answer.text
-    said: dict[str, str] = answer.json()["error"]
-    assert set(said) == {"where", "problem", "remedy"}
-    return said
+    row: dict[str, str] = answer.json()["error"]
+    assert set(row) == {"where", "problem", "remedy"}
+    return row
 
 
 def test_a_rubric_with_rules_gives_a_verdict_with_its_number(
@@ -406,10 +406,10 @@ def test_it_is_stored_before_it_is_answered_and_known_to_every_process(
 def test_idempotency_key_gives_one_evaluation_and_one_content(
     client: TestClient, workspace: Workspace
 ) -> None:
-    found: list[str] = []
+    items: list[str] = []
     threads = [
         threading.Thread(
-            target=lambda: found.append(submitted(client, THING, **{"Idempotency-Key": "k-1"}))
+            target=lambda: items.append(submitted(client, THING, **{"Idempotency-Key": "k-1"}))
         )
         for _ in range(6)
     ]
@@ -417,19 +417,19 @@ def test_idempotency_key_gives_one_evaluation_and_one_content(
         one.start()
     for one in threads:
         one.join()
-    assert len(found) == 6
-    assert len(set(found)) == 1
-    ended(client, found[0])
+    assert len(items) == 6
+    assert len(set(items)) == 1
+    ended(client, items[0])
     assert len(workspace.archive.runs.matching()) == 1
     again = client.post("/submit_evaluation", json=THING, headers={"Idempotency-Key": "k-1"})
-    assert again.json()["evaluation_id"] == found[0]
+    assert again.json()["evaluation_id"] == items[0]
     assert "before" in again.json()["message"]
     other = client.post(
         "/submit_evaluation", json={**THING, "trialsNeeded": 4}, headers={"Idempotency-Key": "k-1"}
     )
     assert other.status_code == 422
     assert other.json()["error"]["where"] == "Idempotency-Key"
-    assert submitted(client, THING, **{"Idempotency-Key": "k-2"}) != found[0]
+    assert submitted(client, THING, **{"Idempotency-Key": "k-2"}) != items[0]
     assert len(workspace.archive.runs.matching()) == 2
 
 
@@ -498,22 +498,22 @@ def test_unknown_evaluations_are_not_found(client: TestClient, workspace: Worksp
 
 def test_failures_have_kind_and_fault(client: TestClient, server: ModelServer) -> None:
     server.faults(1.0, [Mishap.REFUSAL])
-    found = ended(client, submitted(client, {**THING, "trialsNeeded": 1}))
-    assert found["state"] == "failed"
-    (failure,) = found["failures"]
+    outcome = ended(client, submitted(client, {**THING, "trialsNeeded": 1}))
+    assert outcome["state"] == "failed"
+    (failure,) = outcome["failures"]
     assert (failure["kind"], failure["fault"]) != (None, None)
-    assert found["parsing_error"] == failure["detail"]
+    assert outcome["parsing_error"] == failure["detail"]
 
 
 def test_a_wrong_key_pauses_an_evaluation_and_is_named(
     client: TestClient, server: ModelServer
 ) -> None:
     server.faults(1.0, [Mishap.HTTP_401])
-    found = ended(client, submitted(client, {**THING, "trialsNeeded": 1}))
-    assert (found["state"], found["failures"]) == ("paused", [])
-    assert found["message"].startswith("It is paused, because further calls would probably fail")
-    assert f"assay resume {found['run_id']}" in found["message"]
-    assert "401" in found["parsing_error"]
+    outcome = ended(client, submitted(client, {**THING, "trialsNeeded": 1}))
+    assert (outcome["state"], outcome["failures"]) == ("paused", [])
+    assert outcome["message"].startswith("It is paused, because further calls would probably fail")
+    assert f"assay resume {outcome['run_id']}" in outcome["message"]
+    assert "401" in outcome["parsing_error"]
 
 
 def test_local_only_refuses_before_anything_is_asked(tmp_path: Path) -> None:
@@ -531,9 +531,9 @@ def test_the_budget_is_obeyed_and_named_as_the_reason(tmp_path: Path, server: Mo
         Workspace.open(tmp_path, environment=environment) as opened,
         TestClient(create_app(opened), base_url=HOME) as client,
     ):
-        found = ended(client, submitted(client, {**THING, "budget": 0.000001}))
-    assert (found["state"], found["failures"]) == ("paused", [])
-    assert found["message"].startswith("It is paused, because the budget is reached")
+        outcome = ended(client, submitted(client, {**THING, "budget": 0.000001}))
+    assert (outcome["state"], outcome["failures"]) == ("paused", [])
+    assert outcome["message"].startswith("It is paused, because the budget is reached")
     assert server.calls == ()
 
 
@@ -541,11 +541,11 @@ def test_the_budget_is_obeyed_and_named_as_the_reason(tmp_path: Path, server: Mo
 def test_more_than_the_server_carries_out_at_once_wait_their_turn(
     client: TestClient, server: ModelServer
 ) -> None:
-    found = [
+    items = [
         submitted(client, {**THING, "thingName": f"Thing {n}", "trialsNeeded": 1})
         for n in range(12)
     ]
-    assert all(ended(client, one)["state"] == "needs_review" for one in found)
+    assert all(ended(client, one)["state"] == "needs_review" for one in items)
 
 
 @pytest.mark.parametrize(("read_only", "calls"), [(True, 0), (False, 1)])

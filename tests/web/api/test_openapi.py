@@ -45,8 +45,8 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
 
 @pytest.fixture
 def described(client: TestClient) -> dict[str, Any]:
-    found: dict[str, Any] = client.get("/openapi.json").json()
-    return found
+    document: dict[str, Any] = client.get("/openapi.json").json()
+    return document
 
 
 def test_every_address_is_documented_and_none_that_is_not_there(described: dict[str, Any]) -> None:

@@ -32,8 +32,8 @@ def url(tmp_path: Path) -> str:
 
 def decided(client: TestClient, item: str, *, reviewer: str, key: str) -> dict[str, Any]:
     body = {"decisions": [{"key": key, "id": item, "verb": "approve", "reviewer": reviewer}]}
-    found: dict[str, Any] = client.post("/api/decisions", json=body).json()["results"][0]
-    return found
+    row: dict[str, Any] = client.post("/api/decisions", json=body).json()["results"][0]
+    return row
 
 
 def rerun(client: TestClient, item: str, *, reviewer: str) -> dict[str, Any]:
@@ -44,8 +44,8 @@ def rerun(client: TestClient, item: str, *, reviewer: str) -> dict[str, Any]:
         "reason": "look again",
         "reviewer": reviewer,
     }
-    found: dict[str, Any] = client.post("/api/rerun", json=wish).json()
-    return found
+    document: dict[str, Any] = client.post("/api/rerun", json=wish).json()
+    return document
 
 
 def test_decision_is_refused_while_another_reviewer_s_rerun_runs(
@@ -65,14 +65,14 @@ def test_decision_is_refused_while_another_reviewer_s_rerun_runs(
     )
     server.held = False
     deadline = time.monotonic() + 30
-    while (said := rerun(client, item, reviewer="Ines"))["status"] == "running":
+    while (result := rerun(client, item, reviewer="Ines"))["status"] == "running":
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert said["status"] == "done", said
+    assert result["status"] == "done", result
     assert [event.decision.verb for event in decisions.assessment(workspace.store, key).events] == [
         "rerun"
     ]
-    assert decided(client, said["new_id"], reviewer="Bo", key="bo-approves-3")["ok"], (
+    assert decided(client, result["new_id"], reviewer="Bo", key="bo-approves-3")["ok"], (
         "the new attempt is anybody's"
     )
 

@@ -87,8 +87,8 @@ def test_a_run_is_reviewed_with_checks_and_repeats_to_its_end(served: Served) ->
     assert steps == {(1, 1)}, (
         "every decision moves the totals alike, until nothing is expected any more"
     )
-    found = kinds(served)
-    assert {ControlKind.CHECK, ControlKind.REPEAT, ControlKind.ATTEMPT} <= set(found)
+    result = kinds(served)
+    assert {ControlKind.CHECK, ControlKind.REPEAT, ControlKind.ATTEMPT} <= set(result)
     real, _ = names(served)
     assert len(real) == 30
     assert "pending" not in real.values()

@@ -330,22 +330,22 @@ def test_a_cancelled_run_is_ending_while_its_calls_are_under_way(
     server.held = True
     run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=50)["run_id"]
     until(lambda: row(client, run)["trials"].get("running", 0) > 0)
-    found = post(client, f"/api/runs/{run}/steer", wish="cancel")["run"]
-    assert (found["state"], found["ending"], found["finished"]) == ("cancelled", True, None)
+    result = post(client, f"/api/runs/{run}/steer", wish="cancel")["run"]
+    assert (result["state"], result["ending"], result["finished"]) == ("cancelled", True, None)
     page = client.get(f"/runs/{run}").text
     assert '<span data-field="state">ending</span>' in page
     assert "<dt>Finished</dt>" not in page
     server.held = False
     until(lambda: not client.app.state.services.runner._runs)  # type: ignore[attr-defined]
-    (found,) = client.get("/runs.json").json()["runs"]
-    assert (found["state"], found["ending"]) == ("cancelled", False)
-    assert found["finished"] is not None
+    (result,) = client.get("/runs.json").json()["runs"]
+    assert (result["state"], result["ending"]) == ("cancelled", False)
+    assert result["finished"] is not None
 
 
 def left_s(client: TestClient) -> float | None:
     """Return the seconds left that the queue shows for its one run."""
-    found: float | None = client.get("/runs.json").json()["runs"][0]["left_s"]
-    return found
+    result: float | None = client.get("/runs.json").json()["runs"][0]["left_s"]
+    return result
 
 
 PAUSE_S = 36_000.0
@@ -417,10 +417,10 @@ def test_a_finished_run_gets_more_trials_and_one_more_candidate(
 
 
 def test_impossible_number_and_unused_model_are_explained_at_fields(client: TestClient) -> None:
-    (found,) = post(client, "/api/start/look", suite="suites/two.yaml", trials=99_999_999_999)[
+    (result,) = post(client, "/api/start/look", suite="suites/two.yaml", trials=99_999_999_999)[
         "problems"
     ]
-    assert (found["field"], found["problem"]) == (
+    assert (result["field"], result["problem"]) == (
         "trials",
         "is 99,999,999,999, and must be at most 10,000.",
     )
@@ -429,10 +429,10 @@ def test_impossible_number_and_unused_model_are_explained_at_fields(client: Test
         "judges": ["human"],
         "candidates": ["nora", "omar", "echo"],
     }
-    (found,) = post(client, "/api/start/look", **mute)["problems"]
-    assert found["field"] == "candidates"
-    assert found["problem"] == "'echo' cannot be called, because no task here has a prompt."
-    assert post(client, "/api/start", 422, **mute)["problems"] == [found]
+    (result,) = post(client, "/api/start/look", **mute)["problems"]
+    assert result["field"] == "candidates"
+    assert result["problem"] == "'echo' cannot be called, because no task here has a prompt."
+    assert post(client, "/api/start", 422, **mute)["problems"] == [result]
     assert client.get("/api/runs").json()["runs"] == []
 
 

@@ -78,8 +78,8 @@ def test_a_finished_run_keeps_its_id_and_reads_as_agent_harnesses_expect(
     client: TestClient, workspace: Workspace
 ) -> None:
     assert sent(client)["run_id"] == "run_1234567890_abc"
-    found = client.get("/api/runs/run_1234567890_abc").json()
-    run = found["run"]
+    document = client.get("/api/runs/run_1234567890_abc").json()
+    run = document["run"]
     assert (run["runId"], run["batchId"], run["status"]) == (
         "run_1234567890_abc",
         "batch_1234567890",
@@ -91,15 +91,15 @@ def test_a_finished_run_keeps_its_id_and_reads_as_agent_harnesses_expect(
         "L1",
         "anthropic",
     )
-    assert {one["evaluatorName"]: one["score"] for one in found["evaluations"]} == {
+    assert {one["evaluatorName"]: one["score"] for one in document["evaluations"]} == {
         "build": 1.0,
         "typecheck": 0.8,
         "lint": 0.75,
     }
-    assert {one["state"] for one in found["evaluations"]} == {"not_required"}
-    said = found["telemetry"]
-    assert (said["tokensIn"], said["tokensOut"], said["costUsd"]) == (15000, 2500, 0.0825)
-    assert (said["durationMs"], said["toolCalls"]) == (45000, 12)
+    assert {one["state"] for one in document["evaluations"]} == {"not_required"}
+    row = document["telemetry"]
+    assert (row["tokensIn"], row["tokensOut"], row["costUsd"]) == (15000, 2500, 0.0825)
+    assert (row["durationMs"], row["toolCalls"]) == (45000, 12)
 
 
 def test_nothing_is_lost(client: TestClient, workspace: Workspace, tmp_path: Path) -> None:
@@ -137,19 +137,19 @@ def test_an_id_is_never_given_to_other_content(client: TestClient, workspace: Wo
 
 
 def test_one_run_sent_by_many_at_once_is_one_run(client: TestClient, workspace: Workspace) -> None:
-    found: list[tuple[int, str]] = []
+    items: list[tuple[int, str]] = []
 
     def send() -> None:
         answer = client.post("/api/runs", json=RUN)
-        found.append((answer.status_code, answer.json()["run_id"]))
+        items.append((answer.status_code, answer.json()["run_id"]))
 
     threads = [threading.Thread(target=send) for _ in range(6)]
     for one in threads:
         one.start()
     for one in threads:
         one.join()
-    assert {run for _, run in found} == {"run_1234567890_abc"}
-    assert sorted(status for status, _ in found) == [200] * 5 + [201]
+    assert {run for _, run in items} == {"run_1234567890_abc"}
+    assert sorted(status for status, _ in items) == [200] * 5 + [201]
     assert len(workspace.archive.runs.matching()) == 1
 
 
@@ -252,15 +252,15 @@ def test_the_other_spelling_is_read_alike(client: TestClient) -> None:
     }
     answer = client.post("/api/runs", json=body)
     assert (answer.status_code, answer.json()["run_id"]) == (201, "run_2"), answer.text
-    found = client.get("/api/runs/run_2").json()
-    assert found["run"]["specialistEnabled"] is True
-    assert found["run"]["candidates"] == ["echo with @org/nx"]
+    document = client.get("/api/runs/run_2").json()
+    assert document["run"]["specialistEnabled"] is True
+    assert document["run"]["candidates"] == ["echo with @org/nx"]
     assert (
-        found["telemetry"]["tokensIn"],
-        found["telemetry"]["durationMs"],
-        found["telemetry"]["toolCalls"],
+        document["telemetry"]["tokensIn"],
+        document["telemetry"]["durationMs"],
+        document["telemetry"]["toolCalls"],
     ) == (5, 9, 3)
-    assert found["telemetry"]["costUsd"] in {None, 0.0}
+    assert document["telemetry"]["costUsd"] in {None, 0.0}
     assert client.get("/api/batches/b2").json()["avgScore"] == 0.75
 
 

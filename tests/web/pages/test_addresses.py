@@ -68,14 +68,14 @@ def test_a_page_that_was_kept_whole_shows_its_address_too(page: Page, served: Se
 
 
 def test_forms_turn_autofill_off() -> None:
-    found = [
+    items = [
         (template.name, form)
         for template in folder("templates").rglob("*.html")
         for form in re.findall(r"<form [^>]*>", template.read_text("utf-8"))
         if "method=" in form or "action=" in form
     ]
-    assert len(found) >= 10
-    assert [name for name, form in found if 'autocomplete="off"' not in form] == []
+    assert len(items) >= 10
+    assert [name for name, form in items if 'autocomplete="off"' not in form] == []
 
 
 def test_each_download_is_named_after_its_content(page: Page, served: Served) -> None:

@@ -83,19 +83,21 @@ def test_one_task_is_shown_and_j_and_k_open_the_others(page: Page, served: Serve
 
 
 def test_differences_are_marked_unasked_only_in_similar_texts() -> None:
-    said = "We have refunded the shipping of your order and the voucher is on its way to you today."
+    result = (
+        "We have refunded the shipping of your order and the voucher is on its way to you today."
+    )
     other = "Seven green bottles stood upon a wall; nobody knew why anybody had put them there."
     sides = Sides(Request({"type": "http", "query_string": b"col=r~a&col=r~b", "headers": []}))
-    assert [part.changed for part in _parts(said, said.replace("today", "soon"), sides)] == [
+    assert [part.changed for part in _parts(result, result.replace("today", "soon"), sides)] == [
         False,
         True,
         False,
     ]
-    assert [part.changed for part in _parts(said, other, sides)] == [False]
+    assert [part.changed for part in _parts(result, other, sides)] == [False]
     sides.by = "word"
-    assert any(part.changed for part in _parts(said, other, sides))
+    assert any(part.changed for part in _parts(result, other, sides))
     sides.by = "off"
-    assert [part.changed for part in _parts(said, said + " Bye.", sides)] == [False]
+    assert [part.changed for part in _parts(result, result + " Bye.", sides)] == [False]
 
 
 def test_runs_are_found_by_name(page: Page, served: Served) -> None:
@@ -156,12 +158,12 @@ def test_panes_of_a_row_scroll_together_until_told_not_to(page: Page, served: Se
 
 
 def test_json_twin_matches_the_page(served: Served) -> None:
-    found = served.get(address(served, *NAMES[:2]).replace("/compare?", "/compare.json?"))
-    assert [row["title"] for row in found["rows"]] == ["Gate 1", "Gate 2"]
-    assert [one["state"] for one in found["rows"][0]["answers"]] == ["ok", "ok"]
-    assert json.dumps(found).count("score") == 4
-    assert any(one["score"] is not None for row in found["rows"] for one in row["answers"])
-    assert found["next"] is None
+    response = served.get(address(served, *NAMES[:2]).replace("/compare?", "/compare.json?"))
+    assert [row["title"] for row in response["rows"]] == ["Gate 1", "Gate 2"]
+    assert [one["state"] for one in response["rows"][0]["answers"]] == ["ok", "ok"]
+    assert json.dumps(response).count("score") == 4
+    assert any(one["score"] is not None for row in response["rows"] for one in row["answers"])
+    assert response["next"] is None
     agreement = served.get(
         address(served, *NAMES[:2]).replace("/compare?", "/compare/agreement.json?")
     )
@@ -170,7 +172,7 @@ def test_json_twin_matches_the_page(served: Served) -> None:
 
 def test_wrong_address_names_the_valid_values(served: Served, page: Page, watch: Watch) -> None:
     watch.expected = ("Failed to load resource",)
-    for path, said in (
+    for path, result in (
         ("/compare?col=nonsense", "Write RUN~CANDIDATE"),
         (address(served, "nobody"), "No candidate named “nobody”"),
         (
@@ -181,7 +183,7 @@ def test_wrong_address_names_the_valid_values(served: Served, page: Page, watch:
         (address(served, NAMES[0], after="x"), "not a valid page position"),
     ):
         page.goto(served.url + path)
-        expect(page.locator("main"), path).to_contain_text(said, use_inner_text=True)
+        expect(page.locator("main"), path).to_contain_text(result, use_inner_text=True)
 
 
 def test_search_without_a_match_names_the_search_text(page: Page, served: Served) -> None:

@@ -55,9 +55,9 @@ def shade_of(text: str) -> str:
 
 
 def next_pair(served: Served, reviewer: str = "ann") -> Any:
-    status, said = ask(served, f"/api/arena/{served.run_id}/next", reviewer=reviewer)
+    status, result = ask(served, f"/api/arena/{served.run_id}/next", reviewer=reviewer)
     assert status == 200
-    return said["pair"]
+    return result["pair"]
 
 
 def vote(
@@ -115,7 +115,7 @@ def test_no_name_and_no_score_leaves_before_the_vote(page: Page, served: Served)
         if "/static/" in response.url:
             return
         heard = f"{response.url} {response.headers} {response.text() if response.ok else ''}"
-        leaks.extend(f"{response.url}: {found}" for found in SECRETS.findall(heard))
+        leaks.extend(f"{response.url}: {entry}" for entry in SECRETS.findall(heard))
 
     page.on("response", read)
     open_pair(page, served)
@@ -230,12 +230,12 @@ def test_arena_shows_the_beginning_of_a_huge_response(
         assert [(len(pane["text"]), pane["cut"], pane["page_cut"]) for pane in item["panes"]] == [
             (200_000, True, True)
         ] * 2
-        status, said = ask(
+        status, result = ask(
             server, f"/api/arena/{server.run_id}/previews", {**pair_of(item), "side": 0}
         )
         assert status == 201
         request = urllib.request.Request(
-            server.url + said["address"], headers={"sec-fetch-dest": "iframe"}
+            server.url + result["address"], headers={"sec-fetch-dest": "iframe"}
         )
         with urllib.request.urlopen(request, timeout=30) as answer:
             assert 1_900_000 < len(answer.read()) < 2_100_000
@@ -288,17 +288,17 @@ def test_arena_sides_survive_a_reload_and_differ_by_person(served: Served) -> No
 
 def test_the_order_of_the_sides_is_kept_with_the_vote(served: Served) -> None:
     item = next_pair(served)
-    status, said = vote(served, item, "b", key="first-vote")
+    status, result = vote(served, item, "b", key="first-vote")
     assert status == 201
-    names = said["reveal"]["names"]
+    names = result["reveal"]["names"]
     for pane, name in zip(item["panes"], names, strict=True):
         assert shade_of(pane["text"]) == dict(zip(WRITERS, SHADES, strict=True))[name], (
             "A is the one that stood left"
         )
-    (judge,) = said["reveal"]["judges"]
+    (judge,) = result["reveal"]["judges"]
     assert (judge["a"] > judge["b"]) == (judge["says"] == "a")
     assert judge["agrees"] == (judge["says"] == "b")
-    assert vote(served, item, "b", key="first-vote")[1] == said, (
+    assert vote(served, item, "b", key="first-vote")[1] == result, (
         "the same key again is the same vote"
     )
     assert vote(served, item, "a", key="first-vote")[0] == 409, "the key belongs to the other vote"
@@ -311,8 +311,8 @@ def test_arena_offers_every_pair_equally_and_once(served: Served) -> None:
     for n in range(12):
         item = next_pair(served)
         items.add((item["task"], item["trial"], item["pair"]))
-        _, said = vote(served, item, "equal", key=f"vote-number-{n}")
-        seen[tuple(sorted(said["reveal"]["names"]))] += 1
+        _, result = vote(served, item, "equal", key=f"vote-number-{n}")
+        seen[tuple(sorted(result["reveal"]["names"]))] += 1
         assert max(seen.values()) - min(seen.get(pair, 0) for pair in seen) <= 1
     assert len(items) == 12
     assert sorted(seen.values()) == [4, 4, 4]
@@ -321,10 +321,10 @@ def test_arena_offers_every_pair_equally_and_once(served: Served) -> None:
 
 def test_a_skipped_pair_comes_again_at_the_end(served: Served) -> None:
     first = next_pair(served)
-    status, said = ask(served, f"/api/arena/{served.run_id}/skip", pair_of(first))
+    status, result = ask(served, f"/api/arena/{served.run_id}/skip", pair_of(first))
     assert status == 200
     came = []
-    item = said["pair"]
+    item = result["pair"]
     n = 0
     while item is not None and n < 20:
         came.append((item["task"], item["trial"], item["pair"]))
@@ -338,27 +338,27 @@ def test_requests_that_make_no_sense_are_refused_in_a_sentence(served: Served) -
     run, item = served.run_id, next_pair(served)
     assert ask(served, "/api/arena/nowhere/next")[0] == 404
     for wrong in ({"pair": "0" * 12}, {"task": "none"}, {"trial": 99}):
-        status, said = ask(
+        status, result = ask(
             served,
             f"/api/arena/{run}/votes",
             {**pair_of(item), **wrong, "choice": "a", "key": "k" * 8},
         )
-        assert (status, bool(said["error"]["problem"])) == (404, True)
+        assert (status, bool(result["error"]["problem"])) == (404, True)
     status, _ = ask(
         served, f"/api/arena/{run}/votes", {**pair_of(item), "choice": "c", "key": "k" * 8}
     )
     assert status == 422
     status, _ = ask(served, f"/api/arena/{run}/undo", {"key": "k" * 8, "reviewer": "ann"})
     assert status == 409
-    _, said = vote(served, item, "a", key="a vote of ann")
-    body = {"key": "somebody else", "reviewer": "bob", "vote": said["reveal"]["vote"]}
+    _, result = vote(served, item, "a", key="a vote of ann")
+    body = {"key": "somebody else", "reviewer": "bob", "vote": result["reveal"]["vote"]}
     assert ask(served, f"/api/arena/{run}/undo", body)[0] == 409, (
         "nobody takes back what another person voted"
     )
-    status, said = ask(
+    status, result = ask(
         served, f"/api/arena/{run}/undo", {"key": "a vote of ann", "reviewer": "ann"}
     )
-    assert (status, said["error"]["problem"]) == (409, "was used for another vote.")
+    assert (status, result["error"]["problem"]) == (409, "was used for another vote.")
     assert (
         vote(served, next_pair(served, "bob"), "a", key="a vote of ann", reviewer="bob")[0] == 409
     )
@@ -448,8 +448,8 @@ def test_vote_in_a_run_under_blind_review_reveals_and_is_noted(tmp_path: Path) -
         protocol.switch(workspace, run.id, {"blind": 1.0}, reviewer="operator")
     with serving(there) as server:
         item = next_pair(server)
-        _, said = vote(server, item, "a", key="a blind vote")
-        assert len(set(said["reveal"]["names"])) == 2
+        _, result = vote(server, item, "a", key="a blind vote")
+        assert len(set(result["reveal"]["names"])) == 2
         with Workspace.open(there, environment={}) as workspace:
             assert len(workspace.observations.read(kinds=(ObservationKind.DISCLOSED,))) == 1
 
@@ -464,16 +464,16 @@ def test_voter_who_saw_the_authors_no_longer_reviews_blind(tmp_path: Path) -> No
     there = pages_store(tmp_path / "store", trials=1, review="every")
     with serving(there) as server:
         item = next_pair(server)
-        _, said = vote(server, item, "a", key="ann's vote")
-        assert len(set(said["reveal"]["names"])) == 2
-        found = {who: items(server, who, 6) for who in ("ann", "bob")}
-        task = {one["id"]: one["task"] for one in found["ann"]}
-        told = {who: {one["id"] for one in some if one["told"]} for who, some in found.items()}
+        _, result = vote(server, item, "a", key="ann's vote")
+        assert len(set(result["reveal"]["names"])) == 2
+        by_name = {who: items(server, who, 6) for who in ("ann", "bob")}
+        task = {one["id"]: one["task"] for one in by_name["ann"]}
+        told = {who: {one["id"] for one in some if one["told"]} for who, some in by_name.items()}
         assert told == {"ann": {one for one in task if task[one] == item["task"]}, "bob": set()}
         assert {
-            "the arena has shown you" in one["stamp"] for one in found["ann"] if one["told"]
+            "the arena has shown you" in one["stamp"] for one in by_name["ann"] if one["told"]
         } == {True}
-        assert not any(one["panes"][0]["name"] for some in found.values() for one in some), (
+        assert not any(one["panes"][0]["name"] for some in by_name.values() for one in some), (
             "names stay hidden"
         )
         with Workspace.open(there, environment={}) as workspace:
@@ -583,18 +583,18 @@ def test_the_ranking_counts_votes_and_no_undone_ones(page: Page, served: Served)
     item = next_pair(served)
     vote(served, item, "a", key="to be undone")
     ask(served, f"/api/arena/{served.run_id}/undo", {"key": "undo that one", "reviewer": "ann"})
-    status, found = ask(served, f"/arena/{served.run_id}/ranking.json")
+    status, result = ask(served, f"/arena/{served.run_id}/ranking.json")
     assert status == 200
-    assert (found["votes"], found["compared"], found["both_bad"]) == (10, 9, 1)
-    assert sum(one["wins"] for one in found["candidates"]) == 9
-    assert found["left"]["n"] == 9
-    (judge,) = found["diagnostics"]["judges"]
+    assert (result["votes"], result["compared"], result["both_bad"]) == (10, 9, 1)
+    assert sum(one["wins"] for one in result["candidates"]) == 9
+    assert result["left"]["n"] == 9
+    (judge,) = result["diagnostics"]["judges"]
     assert judge["judge"] == "arena-judge"
     assert judge["agreed"]["n"] == 9
     page.reload()
-    said = page.locator("main").inner_text()
-    assert "Votes: 10, people: 1, tasks: 2" in said
-    assert "arena-judge agrees with people's preference" in said
+    outcome = page.locator("main").inner_text()
+    assert "Votes: 10, people: 1, tasks: 2" in outcome
+    assert "arena-judge agrees with people's preference" in outcome
     table = page.request.get(f"{served.url}/arena/{served.run_id}/charts/strengths.csv").text()
     assert table.startswith("candidate,mean,low,high")
     pairs = page.request.get(f"{served.url}/arena/{served.run_id}/pairs.csv").text().splitlines()
@@ -602,9 +602,9 @@ def test_the_ranking_counts_votes_and_no_undone_ones(page: Page, served: Served)
     assert (
         page.request.get(f"{served.url}/arena/{served.run_id}/charts/strengths.pdf").status == 404
     )
-    assert "No pair is decided yet" in said
-    assert {one["decision"] for one in found["pairs"]} == {"not_decided"}
-    assert f"of {found['pairs'][0]['compared']} votes" in said
+    assert "No pair is decided yet" in outcome
+    assert {one["decision"] for one in result["pairs"]} == {"not_decided"}
+    assert f"of {result['pairs'][0]['compared']} votes" in outcome
     links = {str(one.get_attribute("href")) for one in page.locator(".files a").all()}
     path = f"/arena/{served.run_id}"
     assert {f"{path}/pairs.csv", f"{path}/votes.csv", f"{path}/ranking.json"} <= links
@@ -669,8 +669,8 @@ def test_arena_pages_are_accessible_at_every_width(
                 page.wait_for_timeout(60)
                 assert serious(page) == [], f"{path} with its sheet"
             context.close()
-        found = ask(server, f"/arena/{run}/ranking.json")[1]
-        assert (found["votes"], found["telling"]["votes"]) == (1, 1)
+        row = ask(server, f"/arena/{run}/ranking.json")[1]
+        assert (row["votes"], row["telling"]["votes"]) == (1, 1)
 
 
 def test_an_empty_store_leads_to_a_first_pair(

@@ -79,8 +79,8 @@ def status_of(served: Served, path: str) -> int:
 
 
 def numbers(served: Served, query: str = "") -> list[int]:
-    found: list[dict[str, Any]] = served.get(f"/audit.json{query}")["events"]
-    return [one["event"] for one in found]
+    row: list[dict[str, Any]] = served.get(f"/audit.json{query}")["events"]
+    return [one["event"] for one in row]
 
 
 def database(served: Served) -> sqlite3.Connection:
@@ -119,8 +119,8 @@ def test_audit_shows_reviewer_verb_reason_and_way_of_each_decision(decided: Serv
 
 
 def served_events(served: Served, query: str = "") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = served.get(f"/audit.json{query}")["events"]
-    return found
+    row: list[dict[str, Any]] = served.get(f"/audit.json{query}")["events"]
+    return row
 
 
 def test_filters_keep_the_matching_rows(decided: Served) -> None:
@@ -149,9 +149,9 @@ def test_pages_follow_each_other_without_gap_or_double(decided: Served) -> None:
         seen: list[int] = []
         before: int | None = None
         while True:
-            found = audit_log.page(workspace.store, audit_log.log_filter(), before=before, limit=2)
-            seen += [one.event.id for one in found.events]
-            before = found.next_before
+            result = audit_log.page(workspace.store, audit_log.log_filter(), before=before, limit=2)
+            seen += [one.event.id for one in result.events]
+            before = result.next_before
             if before is None:
                 break
     assert seen == [6, 5, 4, 3, 2, 1]
@@ -165,10 +165,10 @@ def test_looking_stops_in_time_and_says_where_it_goes_on(decided: Served) -> Non
     times = iter([0.0, 1.0])
     with Workspace.open(decided.folder, environment={}) as workspace:
         wanted = audit_log.log_filter(verb="correct")
-        found = audit_log.page(workspace.store, wanted, clock=lambda: next(times))
-        assert (found.events, found.stopped) == ((), True)
-        assert found.next_before is not None
-        rest = audit_log.page(workspace.store, wanted, before=found.next_before, clock=lambda: 0.0)
+        result = audit_log.page(workspace.store, wanted, clock=lambda: next(times))
+        assert (result.events, result.stopped) == ((), True)
+        assert result.next_before is not None
+        rest = audit_log.page(workspace.store, wanted, before=result.next_before, clock=lambda: 0.0)
         assert [row.event.id for row in rest.events] == [3]
 
 
@@ -221,8 +221,8 @@ def test_the_check_names_the_first_broken_event(page: Page, decided: Served) -> 
 def test_without_a_script_the_check_goes_on_from_page_to_page(decided: Served) -> None:
     times = iter([0.0, 9.0])
     with Workspace.open(decided.folder, environment={}) as workspace:
-        found = audit_log.check(workspace.store, after=2, clock=lambda: next(times))
-    assert (found.after, found.checked, found.up_to, found.ended) == (2, 4, 6, True)
+        result = audit_log.check(workspace.store, after=2, clock=lambda: next(times))
+    assert (result.after, result.checked, result.up_to, result.ended) == (2, 4, 6, True)
     assert "Checked 6 events. The chain is intact up to event 6" in text_of(
         decided, "/audit?check=2&n=2"
     )

@@ -83,14 +83,14 @@ def tasks_of(answer: Any) -> dict[str, list[Any]]:
 
 
 def test_batch_shows_each_task_s_trials_with_state_and_score(client: TestClient) -> None:
-    found = tasks_of(client.get("/batches/b%2F1.json").json())
-    assert list(found) == ["pay", "auth", "mail"], "the newest run's tasks first, each once"
-    assert found["auth"] == [
+    result = tasks_of(client.get("/batches/b%2F1.json").json())
+    assert list(result) == ["pay", "auth", "mail"], "the newest run's tasks first, each once"
+    assert result["auth"] == [
         (OLD, 1, "approved", pytest.approx(0.5)),
         (OLD, 2, "approved", pytest.approx(0.525, abs=0.03)),
     ]
-    assert [row[2] for row in found["mail"]] == ["approved", "failed"]
-    assert found["mail"][1][3] is None, "what failed has no score, and none is 0"
+    assert [row[2] for row in result["mail"]] == ["approved", "failed"]
+    assert result["mail"][1][3] is None, "what failed has no score, and none is 0"
     page = client.get("/batches/b%2F1", headers={"accept": "text/html"}).text
     assert f'href="/runs/{OLD}/trials/t' in page
     assert f'href="/runs/{OLD}#t' in page
@@ -99,8 +99,8 @@ def test_batch_shows_each_task_s_trials_with_state_and_score(client: TestClient)
 
 
 def test_batch_names_candidates_but_no_score_while_trials_wait(client: TestClient) -> None:
-    found = client.get("/batches/b%2F1.json").json()
-    assert tasks_of(found)["pay"][0] == (NEW, 1, "needs_review", None)
+    document = client.get("/batches/b%2F1.json").json()
+    assert tasks_of(document)["pay"][0] == (NEW, 1, "needs_review", None)
     page = client.get("/batches/b%2F1?across=candidates", headers={"accept": "text/html"}).text
     assert "zoe" in page
     assert "0.9" not in page.partition("matrix-title")[2]
@@ -134,7 +134,7 @@ def test_a_long_batch_comes_in_pages_of_tasks_and_runs(
     assert "runs=1" in page
     older = client.get("/batches/b%2F1.json?runs=1").json()
     assert [one["run_id"] for one in older["matrix"]["runs"]] == [OLD]
-    assert {len(its) for its in tasks_of(older).values()} == {1}, (
+    assert {len(entry) for entry in tasks_of(older).values()} == {1}, (
         "the first trials of a task stand here"
     )
     assert (
@@ -156,18 +156,18 @@ def test_ten_thousand_tasks_are_never_read_at_once(
         read: Any = type(workspace.archive.trials).matrix
 
         def counted(*args: Any, **more: Any) -> Any:
-            found = read(*args, **more)
-            rows.append(len(found))
-            return found
+            records = read(*args, **more)
+            rows.append(len(records))
+            return records
 
         monkeypatch.setattr(type(workspace.archive.trials), "matrix", counted)
         seen, after = [], None
         while True:
-            found = batch_matrix.matrix(workspace.store, summaries, after=after)
-            seen += [line.task for line in found.lines]
-            if found.after is None:
+            records = batch_matrix.matrix(workspace.store, summaries, after=after)
+            seen += [line.task for line in records.lines]
+            if records.after is None:
                 break
-            after = found.after
+            after = records.after
         assert seen == [f"task-{n}" for n in range(300)]
         assert max(rows) == batch_matrix.TASKS + 1
 

@@ -70,8 +70,8 @@ def served(
         monkeypatch.delenv(name)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    with serving(tmp_path) as found:
-        yield found
+    with serving(tmp_path) as opened:
+        yield opened
 
 
 def post(served: Served, path: str, body: Any) -> Any:
@@ -83,8 +83,8 @@ def post(served: Served, path: str, body: Any) -> Any:
 
 
 def jobs(served: Served) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = served.get("/api/calibrations/jobs")["jobs"]
-    return found
+    row: list[dict[str, Any]] = served.get("/api/calibrations/jobs")["jobs"]
+    return row
 
 
 def measured(served: Served, **more: Any) -> int:
@@ -183,10 +183,10 @@ def test_pasted_samples_are_read_line_by_line_and_told_by_their_place(
             "/api/calibrations",
             {"models": [JUDGE], "pasted": '[{"prompt": "p", "response": "r"}]'},
         )
-    said = json.load(refused.value)["error"]
-    assert said["where"] == "the pasted samples"
-    assert "has no `score`" in said["problem"]
-    assert "calibrating" not in json.dumps(said)
+    result = json.load(refused.value)["error"]
+    assert result["where"] == "the pasted samples"
+    assert "has no `score`" in result["problem"]
+    assert "calibrating" not in json.dumps(result)
 
 
 @pytest.mark.parametrize(
@@ -258,8 +258,8 @@ def test_the_statistics_hear_of_a_new_calibration(served: Served, server: ModelS
     post(served, "/api/start", {"suite": "kind.json", "trials": 3})
 
     def warned() -> list[bool]:
-        found = served.get("/statistics.json"), served.get("/statistics/behind.json")
-        return ["uncalibrated_judge" in json.dumps(one) for one in found]
+        items = served.get("/statistics.json"), served.get("/statistics/behind.json")
+        return ["uncalibrated_judge" in json.dumps(one) for one in items]
 
     eventually(lambda: warned() == [True, True])
     measured(served, suite="kind.json")
@@ -307,11 +307,11 @@ def test_calibration_record_shows_later_changes(tmp_path: Path, served: Served) 
     (one,) = served.get("/calibration.json")["calibrations"]
     assert (one["state"], one["changed"]) == ("out_of_date", ["rubric", "parameters"])
     newer = measured(served)
-    found = served.get("/calibration.json")["calibrations"]
-    assert {one["number"]: one["state"] for one in found}[newer] == "current"
+    row = served.get("/calibration.json")["calibrations"]
+    assert {one["number"]: one["state"] for one in row}[newer] == "current"
     eventually(lambda: served.get("/runs.json")["runs"][0]["waiting"] == 1)
-    found = served.get("/calibration.json")["calibrations"]
-    assert found[0]["settings_of"] == "a run under review", (
+    row = served.get("/calibration.json")["calibrations"]
+    assert row[0]["settings_of"] == "a run under review", (
         "which judge grades what waits is not told"
     )
 

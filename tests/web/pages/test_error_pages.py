@@ -25,9 +25,9 @@ def html_of(
 
 
 def main_of(html: str) -> str:
-    found = re.search(r"<main.*</main>", html, re.DOTALL)
-    assert found is not None
-    return found[0]
+    match = re.search(r"<main.*</main>", html, re.DOTALL)
+    assert match is not None
+    return match[0]
 
 
 def test_a_name_almost_right_leads_to_the_page_that_was_meant(
@@ -79,9 +79,9 @@ def test_invalid_address_is_explained_and_corrected(
 ) -> None:
     watch.expected = ("422",)
     page.goto(f"{served.url}/runs/{served.run_id}?from=-3")
-    said = page.locator("main").inner_text()
-    assert "from = -3" in said
-    assert "0 or more" in said
+    result = page.locator("main").inner_text()
+    assert "from = -3" in result
+    assert "0 or more" in result
     page.get_by_role("link", name="Open the page without this").click()
     page.wait_for_url(f"**/runs/{served.run_id}")
 
@@ -126,25 +126,25 @@ def test_refused_run_action_links_to_its_remedy() -> None:
         "is still being reviewed.",
         remedy="Finish its review first; `assay diff` shows it now.",
     )
-    said = main_of(html_of(error, 409))
-    assert "Run r-1 is still being reviewed" in said
-    assert "Finish its review first." in said
-    assert "assay diff" not in said
-    assert 'href="/review?run=r-1"' in said
+    result = main_of(html_of(error, 409))
+    assert "Run r-1 is still being reviewed" in result
+    assert "Finish its review first." in result
+    assert "assay diff" not in result
+    assert 'href="/review?run=r-1"' in result
 
 
 def test_internal_error_page_hides_details_and_offers_a_retry() -> None:
-    said = main_of(html_of(StoreError("/results", "KeyError"), 500, "/results", "run=1"))
-    assert "KeyError" not in said
-    assert 'href="/results?run=1"' in said
+    result = main_of(html_of(StoreError("/results", "KeyError"), 500, "/results", "run=1"))
+    assert "KeyError" not in result
+    assert 'href="/results?run=1"' in result
 
 
 def test_other_wrong_input_leads_to_the_page_without_its_filters() -> None:
-    said = main_of(
+    result = main_of(
         html_of(InputError("", "several runs begin with '20'."), 422, "/review", "run=20")
     )
-    assert "Several runs begin with" in said
-    assert 'href="/review"' in said
+    assert "Several runs begin with" in result
+    assert 'href="/review"' in result
 
 
 def test_names_like_the_unknown_one_are_kept_nearest_first() -> None:

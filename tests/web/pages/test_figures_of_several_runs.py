@@ -76,9 +76,9 @@ def client(store: Workspace) -> TestClient:
 def test_answers_nobody_graded_are_told_apart_from_those_that_wait(
     client: TestClient, folder: Path
 ) -> None:
-    said = page(client, "/results?a=bob&b=ann&all_runs=1")
-    assert "6 awaiting review" in said
-    assert "6 answers not graded" in said
+    result = page(client, "/results?a=bob&b=ann&all_runs=1")
+    assert "6 awaiting review" in result
+    assert "6 answers not graded" in result
     excluded = client.get("/statistics.json?all_runs=1").json()["stats"]["excluded"]
     assert (excluded["pending"], excluded["not_graded"], excluded["partly"]) == (6, 6, 0)
     alone = page(client, "/results?suite=alpha&suite=gamma")
@@ -130,9 +130,9 @@ def test_grades_that_wait_in_trials_that_count_are_told(tmp_path: Path) -> None:
             wait(workspace.journal.record(judged(trial, whole, grader="second")))
         workspace.journal.set_state(plan.id, RunState.FINISHED)
         client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
-        said = page(client, "/results")
-        assert "6 of them with more grades awaiting review" in said
-        assert "6 trials await review" in said
+        result = page(client, "/results")
+        assert "6 of them with more grades awaiting review" in result
+        assert "6 trials await review" in result
         assert client.get("/statistics.json").json()["stats"]["excluded"]["partly"] == 6
         assert "6 trials count, 6 of them with more grades awaiting review" in printed(
             tmp_path, "stats"
@@ -146,8 +146,8 @@ def test_comparison_counts_only_shared_tasks(
         "3 comparisons were made",
         "7 pairs have no counted tasks in common and are not compared.",
     )
-    said = page(client, "/results?suite=alpha&suite=beta&suite=gamma")
-    table = said.partition('id="stats-pairs"')[2].partition("</section>")[0]
+    result = page(client, "/results?suite=alpha&suite=beta&suite=gamma")
+    table = result.partition('id="stats-pairs"')[2].partition("</section>")[0]
     assert made in table
     assert apart in table
     assert table.count("<tr>") == 1 + 3
@@ -233,8 +233,10 @@ def test_unseen_trials_are_not_called_approved_in_any_report(
 def test_pairs_beyond_the_first_twenty_are_counted(tmp_path: Path) -> None:
     with Workspace.open(tmp_path, environment={}) as workspace:
         grade_all(workspace, "many", [f"c{n}" for n in range(12)], AssessmentState.EXEMPT)
-        said = page(TestClient(create_app(workspace), base_url="http://127.0.0.1:8000"), "/results")
-        pairs = said.partition('id="stats-pairs"')[2].partition("</section>")[0]
+        result = page(
+            TestClient(create_app(workspace), base_url="http://127.0.0.1:8000"), "/results"
+        )
+        pairs = result.partition('id="stats-pairs"')[2].partition("</section>")[0]
         assert pairs.count("<tr>") == 1 + 20
         assert "46 more pairs" in pairs
 
@@ -244,9 +246,9 @@ def test_one_trial_of_each_task_asks_for_a_second_and_not_for_an_approval(
 ) -> None:
     lacks = "A range for exactly these tasks needs a second trial of each."
     how = "assay extend 20250101-000000-alpha-aaaa --trials 1"
-    said = page(client, "/results?suite=alpha&scope=these-tasks&a=bob&b=ann")
-    assert lacks in said
-    assert how in said
+    result = page(client, "/results?suite=alpha&scope=these-tasks&a=bob&b=ann")
+    assert lacks in result
+    assert how in result
     assert (
         how
         in client.get("/statistics.json?suite=alpha&scope=these-tasks&a=bob&b=ann").json()[
@@ -256,7 +258,7 @@ def test_one_trial_of_each_task_asks_for_a_second_and_not_for_an_approval(
     told = printed(folder, "compare", "bob", "ann", "--suite", "alpha", "--scope", "these-tasks")
     assert lacks in told
     assert how in told
-    assert "Approve at least one" not in said + told
+    assert "Approve at least one" not in result + told
     rows = [
         f"t{n},{name},1,0.{n + place}\n"
         for n in range(6)
@@ -289,10 +291,10 @@ def test_a_cell_of_a_run_says_whether_anybody_approved_it(tmp_path: Path) -> Non
         workspace.decisions.decide([a_decision(Verb.APPROVE, key) for key in waiting])
         client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
         words = ["scored by rule", "scored by rule", "not reviewed", "approved"]
-        said = page(client, f"/runs/{plan.id}")
-        assert re.findall('aria-label="[^"]*Trial 1: ([^",]*)[^"]*"', said) == words
-        assert re.findall('class="word">([^<]*)<', said) == ["planned", "planned"]
-        tallies = re.sub("<[^>]*>", "", said.partition('class="tally"')[2].partition("</p>")[0])
+        result = page(client, f"/runs/{plan.id}")
+        assert re.findall('aria-label="[^"]*Trial 1: ([^",]*)[^"]*"', result) == words
+        assert re.findall('class="word">([^<]*)<', result) == ["planned", "planned"]
+        tallies = re.sub("<[^>]*>", "", result.partition('class="tally"')[2].partition("</p>")[0])
         assert "2 scored by rule" in tallies
         assert "1 not reviewed" in tallies
         cells = [

@@ -86,11 +86,11 @@ def test_judge_and_person_stand_beside_each_other_widest_gap_first(
     summary = page.locator("section[aria-labelledby=summary-title]").inner_text()
     assert "acceptance, not agreement" in summary
     assert "a review protocol with a blind-first share" in summary
-    found = decided.get(f"/compare/grades.json?run={decided.run_id}&by=people&only=differ")
-    assert [(row["candidate"], row["panes"][1]["score"]) for row in found["rows"]] == [
+    response = decided.get(f"/compare/grades.json?run={decided.run_id}&by=people&only=differ")
+    assert [(row["candidate"], row["panes"][1]["score"]) for row in response["rows"]] == [
         (NAMES[0], 0.95)
     ]
-    assert found["waiting"] == 2 * len(NAMES), "what waits is left out, and said"
+    assert response["waiting"] == 2 * len(NAMES), "what waits is left out, and said"
     assert decided.get(f"/compare/grades.json?run={decided.run_id}&by=people&only=error")[
         "of"
     ] == len(NAMES)
@@ -138,15 +138,15 @@ def test_scores_by_people_have_panes_and_only_blind_ones_agreement(
             OpinionGiven(verb=Verb.CORRECT, reason="too kind", result=overall, corrections=scores),
         )
     page.goto(f"{decided.url}/compare/grades?run={decided.run_id}&by=people")
-    found = decided.get(f"/compare/grades.json?run={decided.run_id}&by=people")
-    row = next(one for one in found["rows"] if len([pane for pane in one["panes"] if pane]) == 4)
+    response = decided.get(f"/compare/grades.json?run={decided.run_id}&by=people")
+    row = next(one for one in response["rows"] if len([pane for pane in one["panes"] if pane]) == 4)
     assert row["panes"][2]["score"] == row["panes"][3]["score"] == 0.25
     main = page.locator("main").text_content() or ""
     assert "<b>Ada</b>, blind first" in main
     assert "Cy, one of two" in main
     assert "too kind" in main
     assert "Bo" not in main, "who saw the judge's scores first has no verdict of their own"
-    assert found["summary"]["n_blind"] == 2 * len(NAMES), (
+    assert response["summary"]["n_blind"] == 2 * len(NAMES), (
         "an opinion and what was no blind verdict are no agreement"
     )
 
@@ -185,9 +185,9 @@ def test_a_criterion_is_chosen_in_the_address_on_the_page_and_in_its_twin(
     expect(row.locator("tbody th"), "neither others nor the weighted score").to_have_text(
         [CRITERIA[1]], use_inner_text=True
     )
-    found = decided.get(f"{address.replace('grades?', 'grades.json?')}&criterion={CRITERIA[1]}")
-    assert (found["criterion"], tuple(found["criteria"])) == (CRITERIA[1], CRITERIA)
-    first = found["rows"][0]["panes"][0]
+    response = decided.get(f"{address.replace('grades?', 'grades.json?')}&criterion={CRITERIA[1]}")
+    assert (response["criterion"], tuple(response["criteria"])) == (CRITERIA[1], CRITERIA)
+    first = response["rows"][0]["panes"][0]
     assert [one["criterion"] for one in first["grades"]] == [CRITERIA[1]]
     assert first["score"] == first["grades"][0]["score"]
 

@@ -37,10 +37,10 @@ def served(imported: Path, tmp_path: Path) -> Iterator[Served]:
 
 def run_of(served: Served, model: str) -> str:
     """The run of a model, by its name in the registry."""
-    (found,) = [
+    (result,) = [
         one["id"] for one in served.get("/runs.json")["runs"] if one["candidates"] == [model]
     ]
-    return str(found)
+    return str(result)
 
 
 def post(served: Served, path: str, body: Any) -> tuple[int, Any]:
@@ -51,8 +51,8 @@ def post(served: Served, path: str, body: Any) -> tuple[int, Any]:
         {"content-type": "application/json", "origin": served.url},
     )
     try:
-        with urllib.request.urlopen(asked, timeout=30) as said:
-            return said.status, json.load(said)
+        with urllib.request.urlopen(asked, timeout=30) as opened:
+            return opened.status, json.load(opened)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
 
@@ -62,10 +62,10 @@ def test_imported_run_cannot_be_resumed(served: Served) -> None:
     before = served.get(f"/runs/{run}.json")
     assert before["run"]["moves"] == []
     assert before["run"]["failed"] == 2
-    code, said = post(served, f"/api/runs/{run}/steer", {"wish": "resume"})
+    code, result = post(served, f"/api/runs/{run}/steer", {"wish": "resume"})
     assert code == 409
-    assert "was imported" in json.dumps(said)
-    assert f"assay regrade {run} --judge" in json.dumps(said)
+    assert "was imported" in json.dumps(result)
+    assert f"assay regrade {run} --judge" in json.dumps(result)
     for wish in ("pause", "cancel"):
         assert post(served, f"/api/runs/{run}/steer", {"wish": wish})[0] == 409
     assert post(served, f"/api/runs/{run}/extend", {"trials": 2})[0] == 409
@@ -104,8 +104,8 @@ def test_people_can_grade_ungraded_answers_from_their_page(
     page: Page, served: Served, watch: Watch
 ) -> None:
     run = run_of(served, "google/gemma-2-9b-it")
-    code, said = post(served, f"/api/runs/{run}/regrade", {"judge": "human", "only_look": True})
-    assert (code, said["estimate"]["calls"]) == (200, 0)
+    code, result = post(served, f"/api/runs/{run}/regrade", {"judge": "human", "only_look": True})
+    assert (code, result["estimate"]["calls"]) == (200, 0)
     assert len(served.get("/runs.json")["runs"]) == 3, "looking starts nothing"
     watch.expected = ("422",)
     page.goto(f"{served.url}/runs/{run}")
@@ -136,8 +136,8 @@ def test_people_can_grade_ungraded_answers_from_their_page(
 
 def test_owner_reads_and_compares_answers_while_the_run_waits(served: Served) -> None:
     run = run_of(served, "google/gemma-2-9b-it")
-    _, said = post(served, f"/api/runs/{run}/regrade", {"judge": "human"})
-    graded = said["run_id"]
+    _, result = post(served, f"/api/runs/{run}/regrade", {"judge": "human"})
+    graded = result["run_id"]
     eventually(lambda: served.get(f"/runs/{graded}.json")["run"]["waiting"] == 4)
     trials = served.get(f"/runs/{graded}.json")["tasks"]
     shown = served.get(f"/runs/{graded}/trials/{trials[5]['cells'][0]['id']}/answers.json")
@@ -176,24 +176,24 @@ def test_long_answers_are_compared_whole_and_linked(
 def test_imports_of_one_suite_are_told_apart_in_the_list(served: Served) -> None:
     rows = served.get("/runs.json")["runs"]
     assert {row["model"] for row in rows} == set(MODELS)
-    with urllib.request.urlopen(served.url + "/", timeout=30) as said:
-        page = said.read().decode()
+    with urllib.request.urlopen(served.url + "/", timeout=30) as opened:
+        page = opened.read().decode()
     assert all(page.count(f" · {model}</small>") == 1 for model in MODELS)
-    _, said = post(served, f"/api/runs/{rows[0]['id']}/regrade", {"judge": "human"})
-    eventually(lambda: served.get(f"/runs/{said['run_id']}.json")["run"]["waiting"] > 0)
-    assert served.get(f"/runs/{said['run_id']}.json")["run"]["model"] is None
+    _, opened = post(served, f"/api/runs/{rows[0]['id']}/regrade", {"judge": "human"})
+    eventually(lambda: served.get(f"/runs/{opened['run_id']}.json")["run"]["waiting"] > 0)
+    assert served.get(f"/runs/{opened['run_id']}.json")["run"]["model"] is None
 
 
 def test_model_page_shows_parameters_and_unanswered_requests(page: Page, served: Served) -> None:
     address = f"/models/{quote(MODELS[0], safe='')}"
-    said = served.get(f"{address}.json")
-    (role,) = said["roles"]
+    response = served.get(f"{address}.json")
+    (role,) = response["roles"]
     assert role["parameters"] == {"temperature": 0.0, "max_tokens": 300}
     assert (role["used"]["calls"], role["used"]["failed"], role["used"]["unanswered"]) == (4, 0, 2)
-    assert [(one["kind"], one["fault"], one["calls"]) for one in said["failures"]] == [
+    assert [(one["kind"], one["fault"], one["calls"]) for one in response["failures"]] == [
         ("missing", "provider", 2)
     ]
-    assert [one["unanswered"] for one in said["runs"]] == [2]
+    assert [one["unanswered"] for one in response["runs"]] == [2]
     page.goto(served.url + address)
     words = page.inner_text("main")
     assert "Parameters: temperature 0, max_tokens 300" in words

@@ -127,10 +127,10 @@ def test_only_new_calls_are_read_and_none_is_counted_twice(
 
 def test_runs_of_a_model_are_listed_while_reviews_wait(asked: Workspace) -> None:
     models = Models(asked, Plans(asked.store))
-    found = models.one("openai/gpt-4o")
-    assert [one.run.suite for one in found.runs] == ["first"]
-    assert found.latencies[0].n == 2
-    assert 0 < found.latencies[0].p50 <= found.latencies[0].most
+    result = models.one("openai/gpt-4o")
+    assert [one.run.suite for one in result.runs] == ["first"]
+    assert result.latencies[0].n == 2
+    assert 0 < result.latencies[0].p50 <= result.latencies[0].most
 
 
 def test_model_check_is_one_call_and_lists_accepted_parameters(
@@ -138,15 +138,15 @@ def test_model_check_is_one_call_and_lists_accepted_parameters(
 ) -> None:
     models = Models(asked, Plans(asked.store))
     before = len(server.calls)
-    found = checked(models, "openai/gpt-4o")
+    result = checked(models, "openai/gpt-4o")
     assert len(server.calls) == before + 1
-    assert found.ok
-    assert found.latency_s is not None
-    assert found.cost_usd is not None
+    assert result.ok
+    assert result.latency_s is not None
+    assert result.cost_usd is not None
     one = by_ref(models, "candidate")["openai/gpt-4o"]
     assert (one.takes.schema, one.takes.seed) == ("response_format", True)
     assert one.check_costs is not None
-    assert found.cost_usd <= one.check_costs
+    assert result.cost_usd <= one.check_costs
     server.refuses = {"response_format"}
     assert checked(models, "openai/nonesuch").takes.schema == "in_words"
     assert one.used.calls == 2, "a check is no call of a run"
@@ -158,11 +158,11 @@ def test_a_check_that_fails_says_why_and_is_not_repeated(
     models = Models(asked, Plans(asked.store))
     before = len(server.calls)
     server.script([Mishap.HTTP_401])
-    found = checked(models, "openai/gpt-4o")
+    result = checked(models, "openai/gpt-4o")
     assert len(server.calls) == before + 1
-    assert not found.ok
-    assert found.kind == "http_401"
-    assert KEY not in json.dumps([found.detail, found.text])
+    assert not result.ok
+    assert result.kind == "http_401"
+    assert KEY not in json.dumps([result.detail, result.text])
 
 
 @pytest.fixture
@@ -221,8 +221,8 @@ def test_only_listed_models_are_asked(served: Served, server: ModelServer) -> No
 
 
 def test_json_twins_match_the_pages(served: Served) -> None:
-    found = served.get("/models.json")["models"]
-    assert {one["ref"] for one in found} >= {
+    row = served.get("/models.json")["models"]
+    assert {one["ref"] for one in row} >= {
         "openai/gpt-4o-mini",
         "vllm/own",
         "anthropic/claude-sonnet-4-5",
@@ -230,7 +230,7 @@ def test_json_twins_match_the_pages(served: Served) -> None:
     one = served.get("/models/vllm/own.json")
     assert one["model"] == "vllm/own"
     assert one["failures"] == []
-    assert KEY not in json.dumps([found, one])
+    assert KEY not in json.dumps([row, one])
 
 
 @pytest.mark.slow

@@ -287,7 +287,7 @@ def test_invalid_addition_is_explained_at_its_field(
     first.goto(f"{empty.url}/runs/{empty.run_id}")
     first.get_by_text("Extend this run").click()
     more, join = first.locator("#more"), first.locator("#join")
-    for typed, said in (
+    for typed, result in (
         ("", "Enter a number of trials, or name a model to add."),
         ("0", "Enter a number of trials, or name a model to add."),
         ("-2", "This field is -2, and must be at least 1."),
@@ -295,7 +295,7 @@ def test_invalid_addition_is_explained_at_its_field(
     ):
         more.fill(typed)
         first.get_by_role("button", name="Add", exact=True).click()
-        first.locator("#more-wrong").get_by_text(said, exact=True).wait_for()
+        first.locator("#more-wrong").get_by_text(result, exact=True).wait_for()
         expect(more).to_have_attribute("aria-invalid", "true")
         expect(first.locator("#extend")).not_to_contain_text("--", use_inner_text=True)
     more.fill("")

@@ -187,7 +187,7 @@ def test_every_text_with_a_count_has_a_form_for_one() -> None:
     }
     assert lacking <= {"review.show_chars", "review.others_wait"}, "always many, or of no number"
     of_templates = re.compile(r'(?<!n)_\("[^"]*%\(n\)s (?:[a-z]+ )?[a-z]{3,}s\b[^"]*"')
-    found = {
+    names = {
         f"{file.name}: {text}"
         for file in folder("templates").rglob("*.html")
         for text in of_templates.findall(file.read_text("utf-8"))
@@ -199,7 +199,7 @@ def test_every_text_with_a_count_has_a_form_for_one() -> None:
         "record.html",
         "trend.html",
     }
-    assert {name.partition(":")[0] for name in found} <= always_many, "or a constant number above 1"
+    assert {name.partition(":")[0] for name in names} <= always_many, "or a constant number above 1"
 
 
 def test_every_state_has_a_glyph_beside_its_colour() -> None:
@@ -223,7 +223,7 @@ def test_every_key_has_an_action_and_every_action_a_key(
     lines = text.partition("const actions = {\n")[2].partition("\n};")[0].splitlines()
     plain = [line for line in lines if re.fullmatch(r"  (\w+, )*\w+,", line)]
     others = [
-        found[1] for line in lines if line not in plain and (found := re.match(r"  (\w+)", line))
+        match[1] for line in lines if line not in plain and (match := re.match(r"  (\w+)", line))
     ]
     names = [*(name for line in plain for name in re.findall(r"\w+", line)), *others]
     assert sorted(names) == sorted(entry.action for entry in registry)

@@ -87,7 +87,7 @@ def pages() -> list[tuple[str, frozenset[str]]]:
     """Every page and file that a browser opens, with the names of what it reads from its
     address.
     """
-    found = []
+    items = []
     for router in routers(assay.web.api, assay.web.pages):
         for route in router.routes:
             if (
@@ -99,10 +99,10 @@ def pages() -> list[tuple[str, frozenset[str]]]:
                     (route.endpoint.__qualname__, route.endpoint.__module__), frozenset()
                 )
                 path = re.sub(r"{(\w+)(:path)?}", lambda part: PATHS[part[1]], route.path)
-                found.append(
+                items.append(
                     (path, declared | {field.alias for field in route.dependant.query_params})
                 )
-    return found
+    return items
 
 
 def said(answer: Any) -> str:

@@ -45,10 +45,10 @@ def test_protocol_cost_is_shown_before_the_run(served: Served) -> None:
         12.0,
     )
     wish["protocol"] = {"blind": 0.5, "second": 0.2}
-    found = post(served, "/api/start/look", **wish)["review"]
-    assert (found["decisions"], found["blind"], found["second"]) == (12, 6, 2)
-    assert found["keys"] == 12 + 6 * 13
-    assert found["plain_keys"] == 10
+    row = post(served, "/api/start/look", **wish)["review"]
+    assert (row["decisions"], row["blind"], row["second"]) == (12, 6, 2)
+    assert row["keys"] == 12 + 6 * 13
+    assert row["plain_keys"] == 10
     (problem,) = post(served, "/api/start/look", **{**wish, "protocol": {"plants": 0.7}})[
         "problems"
     ]
@@ -110,16 +110,20 @@ def test_a_switch_makes_a_version_and_nothing_is_pooled_in_silence(
     page.locator("aside.facts").get_by_text("20% blind-first").wait_for()
     page.locator("summary", has_text="Change the protocol").click()
     expect(page.get_by_text("Version 2 applies; 1 decision was made before it.")).to_be_visible()
-    found = served.get(f"/api/runs/{run}/protocol")
-    assert (found["version"], found["decided_before"], found["numbers"]["gap_items"]) == (2, 1, 50)
+    response = served.get(f"/api/runs/{run}/protocol")
+    assert (response["version"], response["decided_before"], response["numbers"]["gap_items"]) == (
+        2,
+        1,
+        50,
+    )
     with Workspace.open(
         served.folder, environment={}
     ) as workspace:  # pages tell no statistics while checks may come
-        said = plain(
+        document = plain(
             statistics_documents.scores_document(results.stats(workspace, Selection(runs=(run,))))
         )
-    assert "switched_protocol" in json.dumps(said)
-    assert said["protocol"][0]["switched"] == [{"version": 2, "decided_before": 1}]
+    assert "switched_protocol" in json.dumps(document)
+    assert document["protocol"][0]["switched"] == [{"version": 2, "decided_before": 1}]
     with pytest.raises(urllib.error.HTTPError) as refused:
         post(served, f"/api/runs/{run}/protocol", blind=3)
     assert refused.value.code == 422

@@ -51,12 +51,12 @@ def test_an_answer_side_by_side_has_the_direction_of_its_words(page: Page, serve
 
 
 def test_under_review_prose_has_its_direction_and_code_has_not(page: Page, served: Served) -> None:
-    found = {}
+    by_name = {}
     for one in (1, 2):
         page.goto(f"{served.url}/assessments/a{one}")
         ready(page)
         name = page.locator("#thing").inner_text()
-        found[name] = [
+        by_name[name] = [
             direction(line) for line in page.locator("#pane .line, #pane .measure p").all()
         ]
         if name == "Prose":
@@ -66,5 +66,5 @@ def test_under_review_prose_has_its_direction_and_code_has_not(page: Page, serve
             assert bidi == "plaintext", "each line by itself"
             page.keyboard.press("m")
             page.locator("#pane .line").first.wait_for()
-            found["Source"] = [direction(line) for line in page.locator("#pane .line").all()]
-    assert found == {"Prose": ["rtl"], "Source": ["rtl", "ltr"], "Code": ["ltr", "ltr"]}
+            by_name["Source"] = [direction(line) for line in page.locator("#pane .line").all()]
+    assert by_name == {"Prose": ["rtl"], "Source": ["rtl", "ltr"], "Code": ["ltr", "ltr"]}

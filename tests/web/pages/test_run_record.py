@@ -65,9 +65,9 @@ def test_owner_sees_the_whole_record_while_items_wait(
     run = filled["waits"]
     assay(served.folder, "review", "protocol", run, "--set", "blind=1")
     for path in (f"/runs/{run}/record", f"/runs/{run}/record.json"):
-        said = text_of(served, path)
-        assert all(name in said for name in NAMES), path
-        assert "replay" in said, path
+        result = text_of(served, path)
+        assert all(name in result for name in NAMES), path
+        assert "replay" in result, path
     assert status_of(served, f"/runs/{run}/suite") == 200
     assert status_of(served, f"/registry/diff?a={run}&b={filled['before']}") == 200
 
@@ -80,8 +80,8 @@ def test_run_diff_page_matches_the_command(
         box.check()
     page.get_by_role("button", name="Compare selected").click()
     page.wait_for_url(lambda url: url.endswith(f"?a={filled['before']}&b={filled['after']}"))
-    said = json.loads(assay(served.folder, "diff", filled["before"], filled["after"], "--json"))
-    assert served.get(f"/registry/diff.json?a={filled['before']}&b={filled['after']}") == said
+    document = json.loads(assay(served.folder, "diff", filled["before"], filled["after"], "--json"))
+    assert served.get(f"/registry/diff.json?a={filled['before']}&b={filled['after']}") == document
     words = page.locator("main").inner_text()
     assert "two, trials" in words
     assert HOSTILE in words
@@ -121,9 +121,9 @@ def test_a_trend_is_drawn_with_its_table_and_files(
 ) -> None:
     page.goto(f"{served.url}/results/trend?suite=sums")
     expect(page.locator(".chart svg:visible")).to_have_count(1)
-    said = json.loads(assay(served.folder, "trend", "sums", "--json"))
-    assert served.get("/results/trend.json?suite=sums") == said
-    assert page.locator(".register tbody tr").count() == len(said["points"]) == 4
+    document = json.loads(assay(served.folder, "trend", "sums", "--json"))
+    assert served.get("/results/trend.json?suite=sums") == document
+    assert page.locator(".register tbody tr").count() == len(document["points"]) == 4
     expect(page.locator(".register")).to_contain_text("different tasks", use_inner_text=True)
     page.get_by_role("link", name="echo-a", exact=True).first.click()
     page.wait_for_url("**candidate=echo-a**")

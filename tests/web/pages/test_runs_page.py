@@ -106,8 +106,8 @@ def status_of(served: Served, path: str) -> int:
 
 
 def listed(served: Served, query: str = "") -> list[str]:
-    found: list[dict[str, Any]] = served.get(f"/runs.json{query}")["runs"]
-    return [one["id"] for one in found]
+    row: list[dict[str, Any]] = served.get(f"/runs.json{query}")["runs"]
+    return [one["id"] for one in row]
 
 
 def test_rows_state_tally_verdict_and_next_step(served: Served, filled: dict[str, str]) -> None:
@@ -194,8 +194,8 @@ def test_a_viewer_is_offered_nothing_they_may_not_do(
 
 def test_owner_sees_every_name_while_items_wait(served: Served, filled: dict[str, str]) -> None:
     for path in ("/candidates", "/candidates.json", f"/runs/{filled['waits']}"):
-        said = text_of(served, path)
-        assert all(name in said for name in NAMES), path
+        result = text_of(served, path)
+        assert all(name in result for name in NAMES), path
     assert listed(served, f"?candidate={NAMES[0]}") == [filled["waits"]]
     assert listed(served, f"?q={NAMES[0]}") == [filled["waits"]]
     assert status_of(served, f"/candidates/{NAMES[0]}") == 200
@@ -209,9 +209,9 @@ def test_batch_and_candidate_pages_gather_their_runs(
     assert [one["id"] for one in batch["runs"]] == [filled["after"], filled["before"]]
     assert batch["together"]["trials"] == batch["together"]["approved"] == 10
     assert status_of(served, "/batches/none") == 404
-    found = served.get("/candidates/echo-a.json")
-    assert [one["run_id"] for one in found["runs"]] == [filled["after"], filled["before"]]
-    (mean,) = found["means"]
+    response = served.get("/candidates/echo-a.json")
+    assert [one["run_id"] for one in response["runs"]] == [filled["after"], filled["before"]]
+    (mean,) = response["means"]
     stats = json.loads(assay(served.folder, "stats", "--suite", "sums", "--json"))["candidates"]
     assert mean["mean"] == next(one["mean"] for one in stats if one["candidate"] == "echo-a")
     assay(served.folder, "candidates", "rename", "echo-b", "echo-c")

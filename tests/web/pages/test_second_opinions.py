@@ -36,14 +36,14 @@ def decide(served: Served, item: str, verb: str, *, as_: str) -> None:
     person's own.
     """
     asked(served, f"/api/assessments/{item}", as_=as_)
-    said = {
+    by_name = {
         "key": f"{item}-{as_}-{verb}",
         "id": item,
         "verb": verb,
         "reason": "why",
         "reviewer": as_,
     }
-    (result,) = asked(served, "/api/decisions", {"decisions": [said]}, as_=as_)["results"]
+    (result,) = asked(served, "/api/decisions", {"decisions": [by_name]}, as_=as_)["results"]
     assert result["ok"], result
 
 

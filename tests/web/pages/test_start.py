@@ -173,8 +173,8 @@ def test_a_number_that_no_run_can_hold_is_said_at_its_field(
     page.wait_for_selector("#estimate b")
     page.locator("label.choice-pill", has_text="Other").click()
     page.fill("#f-trials", "99999999999")
-    said = "This field is 99,999,999,999, and must be at most 10,000."
-    page.locator('[data-error="trials"]').get_by_text(said, exact=True).wait_for()
+    result = "This field is 99,999,999,999, and must be at most 10,000."
+    page.locator('[data-error="trials"]').get_by_text(result, exact=True).wait_for()
     expect(page.locator("#estimate b"), "no estimate of what cannot be").to_have_count(0)
     page.goto(
         f"{served.url}/start?suite=gates.json&judge=human&candidate=wilhelmina&candidate=echo"

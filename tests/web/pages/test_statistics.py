@@ -215,9 +215,9 @@ def test_a_number_leads_to_the_assessment_it_came_from(tmp_path: Path) -> None:
         for row in whole["trials"]:
             for name, link in zip(whole["candidates"], row["opens"], strict=True):
                 with urllib.request.urlopen(f"{server.url}{link}&judge=mild", timeout=30) as answer:
-                    found = server.get(answer.url.removeprefix(server.url) + ".json")
-                (pane,) = found["panes"]
-                assert (pane["name"], found["judge"], found["task"], found["k"]) == (
+                    response = server.get(answer.url.removeprefix(server.url) + ".json")
+                (pane,) = response["panes"]
+                assert (pane["name"], response["judge"], response["task"], response["k"]) == (
                     name,
                     "mild",
                     row["task"],
@@ -287,9 +287,9 @@ def test_answers_that_nobody_graded_do_not_wait_for_review(tmp_path: Path) -> No
         client = TestClient(
             create_app(workspace), base_url="http://127.0.0.1:8000", headers={"accept": "text/html"}
         )
-        said = client.get("/results").text
-        assert "1 answer not graded" in said
-        assert "awaiting review" not in said.partition("<main")[2].partition("</main")[0]
+        text = client.get("/results").text
+        assert "1 answer not graded" in text
+        assert "awaiting review" not in text.partition("<main")[2].partition("</main")[0]
 
 
 def test_a_warning_names_the_page_s_way(tmp_path: Path) -> None:
@@ -303,9 +303,9 @@ def test_a_warning_names_the_page_s_way(tmp_path: Path) -> None:
         client = TestClient(
             create_app(workspace), base_url="http://127.0.0.1:8000", headers={"accept": "text/html"}
         )
-        said = client.get("/results?suite=plain&suite=careful").text
-    assert "Use the filter “run” to look at one run at a time." in said
-    assert "--run" not in said
+        text = client.get("/results?suite=plain&suite=careful").text
+    assert "Use the filter “run” to look at one run at a time." in text
+    assert "--run" not in text
 
 
 @pytest.mark.slow

@@ -87,8 +87,8 @@ def test_scores_by_trial_tell_the_first_from_the_second(client: TestClient) -> N
 def test_a_number_by_trial_leads_to_exactly_its_trials(client: TestClient) -> None:
     page = client.get("/statistics/behind", headers={"accept": "text/html"}).text
     assert "/statistics/trials?candidate=ann&amp;trial=2" in page
-    found = client.get("/statistics/trials.json?candidate=ann&trial=2").json()["trials"]
-    assert [(row["task"], row["k"], row["scores"]["ann"]) for row in found] == [
+    result = client.get("/statistics/trials.json?candidate=ann&trial=2").json()["trials"]
+    assert [(row["task"], row["k"], row["scores"]["ann"]) for row in result] == [
         (task, 2, pytest.approx(0.6)) for task in ("auth", "pay", "mail")
     ]
     assert (

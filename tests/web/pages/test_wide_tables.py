@@ -67,7 +67,7 @@ def test_every_table_that_may_be_wide_stands_in_such_a_place() -> None:
     bare = set()
     for template in folder("templates").rglob("*.html"):
         text = template.read_text("utf-8")
-        if any(not _PLACE.search(text[: found.start()]) for found in re.finditer(r"<table", text)):
+        if any(not _PLACE.search(text[: entry.start()]) for entry in re.finditer(r"<table", text)):
             bare.add(template.name)
     assert bare <= {"rubric.html", "reviewer.html", "runs.html"}, (
         "tables of two short columns, and one that always fits"

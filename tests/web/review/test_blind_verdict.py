@@ -107,7 +107,7 @@ def test_no_byte_leaves_before_the_verdict(page: Page, served: Served) -> None:
         if "/api/live" in response.url or "/static/" in response.url:
             return
         heard = f"{response.url} {response.headers} {response.text() if response.ok else ''}"
-        leaks.extend(f"{response.url}: {found}" for found in SECRETS.findall(heard))
+        leaks.extend(f"{response.url}: {entry}" for entry in SECRETS.findall(heard))
 
     page.on("response", read)
     run = served.run_id
@@ -154,12 +154,12 @@ def test_a_verdict_is_sent_until_the_server_answers(
         field.fill("7")
     page.context.set_offline(True)
     page.keyboard.press("Control+Enter")
-    said = page.locator("#said")
-    eventually(lambda: "saved as a draft and will be sent" in (said.text_content() or ""))
+    result = page.locator("#said")
+    eventually(lambda: "saved as a draft and will be sent" in (result.text_content() or ""))
     fields.first.fill("6")
     page.keyboard.press("Control+Enter")
     page.context.set_offline(False)
-    eventually(lambda: "Your verdict is saved. Now approve" in (said.text_content() or ""))
+    eventually(lambda: "Your verdict is saved. Now approve" in (result.text_content() or ""))
     assert item_of(page) == first
     scores = sorted(score for _, _, score in served.get(f"/api/assessments/{first}")["own"])
     assert scores[0] == 0.6
@@ -177,9 +177,9 @@ def test_nor_do_programs_get_any(served: Served) -> None:
     paths += [f"/runs/{run}/trials/t{n}" for n in range(1, 11)]
     for path in paths:
         with urllib.request.urlopen(served.url + path) as answer:
-            said = f"{answer.headers} {answer.read().decode()}"
-            assert not SECRETS.findall(said), path
-            assert "etag" not in said.lower()
+            result = f"{answer.headers} {answer.read().decode()}"
+            assert not SECRETS.findall(result), path
+            assert "etag" not in result.lower()
 
 
 def test_the_stream_of_runs_says_nothing_of_a_score(served: Served) -> None:
@@ -188,12 +188,12 @@ def test_the_stream_of_runs_says_nothing_of_a_score(served: Served) -> None:
 
 
 def test_the_judge_s_grades_cannot_be_approved_unseen(served: Served) -> None:
-    said = post(
+    response = post(
         served, "/api/decisions", {"decisions": [{"key": "k" * 10, "id": "a2", "verb": "approve"}]}
     )
-    assert said["results"][0]["ok"] is False
-    assert "verdict" in said["results"][0]["error"]["problem"]
-    assert not SECRETS.findall(json.dumps(said["results"]))
+    assert response["results"][0]["ok"] is False
+    assert "verdict" in response["results"][0]["error"]["problem"]
+    assert not SECRETS.findall(json.dumps(response["results"]))
 
 
 def test_a_verdict_that_leaves_a_score_out_is_refused_and_shows_nothing(served: Served) -> None:

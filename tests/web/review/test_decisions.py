@@ -299,9 +299,9 @@ def test_a_decision_taken_elsewhere_meanwhile_is_told_and_not_overwritten(
         )
     pressed(review, "a")
     eventually(lambda: "not pending" in (review.locator("#said").text_content() or ""))
-    said = review.locator("#said").text_content() or ""
-    assert "ben decided it" in said, "who decided"
-    assert "assay review" not in said, "a page has no command line"
+    result = review.locator("#said").text_content() or ""
+    assert "ben decided it" in result, "who decided"
+    assert "assay review" not in result, "a page has no command line"
     assert state_of(served, first) == "rejected"
     assert len(served.events()) == 1
 

@@ -27,7 +27,7 @@ def test_no_byte_of_a_name_travels_before_the_verdict(page: Page, served: Served
         if "/api/live" in response.url:
             return  # an open stream; its rows are those of /runs.json
         heard = f"{response.url} {response.headers} {response.text() if response.ok else ''}"
-        leaks.extend(f"{response.url}: {found}" for found in SECRETS.findall(heard))
+        leaks.extend(f"{response.url}: {entry}" for entry in SECRETS.findall(heard))
 
     page.on("response", read)
     run = served.run_id

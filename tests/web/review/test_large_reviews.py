@@ -102,11 +102,11 @@ def test_no_page_scans_a_large_table(asked: tuple[TestClient, Heard], path: str)
 
 def test_nor_does_a_decision(asked: tuple[TestClient, Heard]) -> None:
     client, heard = asked
-    said = client.post(
+    response = client.post(
         "/api/decisions", json={"decisions": [{"key": "key-0001", "id": "a7", "verb": "approve"}]}
     )
-    assert said.json()["results"][0]["ok"]
-    assert said.json()["progress"]["waiting"] == WAITING - 1
+    assert response.json()["results"][0]["ok"]
+    assert response.json()["progress"]["waiting"] == WAITING - 1
     check_plans(heard)
 
 
@@ -264,9 +264,9 @@ def test_listeners_do_not_hold_up_the_review_and_are_bounded(
         ) as workspace,
         TestClient(create_app(workspace), base_url="http://127.0.0.1") as client,
     ):
-        said = client.get("/api/live")
-    assert said.status_code == 503
-    assert "too many pages are connected" in json.loads(said.text)["error"]["problem"]
+        response = client.get("/api/live")
+    assert response.status_code == 503
+    assert "too many pages are connected" in json.loads(response.text)["error"]["problem"]
 
 
 def test_a_page_nobody_looks_at_holds_no_connection(

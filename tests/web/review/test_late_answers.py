@@ -339,9 +339,9 @@ def changed(page: Page, served: Served, spans: list[list[int]]) -> None:
             answer = route.fetch()
         except Error:
             return  # the test is over
-        said: dict[str, Any] = answer.json()
+        body: dict[str, Any] = answer.json()
         quotes = [{"text": f"line {span[0]}", "at": span} for span in spans]
-        for item in said["items"]:
+        for item in body["items"]:
             item["flags"] = []
             for pane in item["panes"]:
                 pane.update(text="\n".join(f"line {n}" for n in range(1, 201)), lines=200)
@@ -349,7 +349,7 @@ def changed(page: Page, served: Served, spans: list[list[int]]) -> None:
                 for cell in filter(None, criterion["cells"]):
                     cell.update(evidence=quotes, reason=["It says ", quotes[0], "."])
         with suppress(Error):  # the page may have gone on while the answer was changed
-            route.fulfill(response=answer, json=said)
+            route.fulfill(response=answer, json=body)
 
     page.route("**/api/review/next?*", change)
     page.goto(f"{served.url}/review?run={served.run_id}")

@@ -316,16 +316,16 @@ def test_when_nothing_is_left_here_and_no_server_answers_it_is_said(
     while item_of(page) not in decided:
         decided.append(item_of(page))
         pressed(page, "a")
-    said = page.locator("#said")
-    eventually(lambda: "next one has not arrived yet" in said.inner_text())
+    result = page.locator("#said")
+    eventually(lambda: "next one has not arrived yet" in result.inner_text())
     page.keyboard.press("u")  # and once more, which leads to the same place
-    eventually(lambda: "awaits review again" in said.inner_text())
+    eventually(lambda: "awaits review again" in result.inner_text())
     ready(page)
     page.keyboard.press("a")
     page.keyboard.press("a")
-    expect(said).to_contain_text("next one has not arrived yet", use_inner_text=True)
+    expect(result).to_contain_text("next one has not arrived yet", use_inner_text=True)
     context.set_offline(False)
     eventually(lambda: item_of(page) not in decided)
-    eventually(lambda: "has not arrived" not in said.inner_text())
+    eventually(lambda: "has not arrived" not in result.inner_text())
     eventually(lambda: unsent(page) == 0)
     assert served.states() == {"pending": 15, "approved": 5}

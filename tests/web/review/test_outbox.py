@@ -273,8 +273,8 @@ def test_eight_reviewers_at_once_lose_and_double_nothing(served: Served) -> None
 
     def work(number: int) -> None:
         for _ in range(4):
-            said = served.get(f"/api/review/next?desk=desk-{number}&limit=1")
-            for item in said["items"]:
+            response = served.get(f"/api/review/next?desk=desk-{number}&limit=1")
+            for item in response["items"]:
                 body = {
                     "decisions": [
                         {

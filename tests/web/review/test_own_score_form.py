@@ -92,10 +92,10 @@ def field(page: Page, row: int, pane: int = 0) -> str:
 
 
 def current(page: Page) -> list[str]:
-    found: list[str] = page.locator(".score.on").evaluate_all(
+    result: list[str] = page.locator(".score.on").evaluate_all(
         "found => found.map(one => one.dataset.field)"
     )
-    return found
+    return result
 
 
 def told(page: Page, words: str) -> None:
@@ -157,8 +157,8 @@ def test_a_word_may_be_written_or_chosen_by_its_digit_inside_the_field(
     form.locator('[data-field="3.1"]').fill("1")
     assert (field(form, 2, 0), field(form, 2, 1)) == ("good", "ok")
     form.locator('[data-field="-1.0"]').fill("50")
-    for row, said in ((0, "0"), (1, "1")):
-        form.locator(f'[data-field="{row}.1"]').fill(said)
+    for row, result in ((0, "0"), (1, "1")):
+        form.locator(f'[data-field="{row}.1"]').fill(result)
     form.locator('[data-field="2.0"]').fill("")
     form.keyboard.press("Control+Enter")
     eventually(lambda: served.get("/api/assessments/a1")["state"] == "corrected")
@@ -166,9 +166,9 @@ def test_a_word_may_be_written_or_chosen_by_its_digit_inside_the_field(
 
 
 def test_the_form_says_its_scales_and_guidance_and_marks_the_current_cell(form: Page) -> None:
-    said = form.locator(".grades").first.inner_text()
+    result = form.locator(".grades").first.inner_text()
     for words in ("0–100", "1–5", "1 bad / 2 ok / 3 good", "0–1"):
-        assert words in said
+        assert words in result
     guidance = form.locator("#reason")
     expect(guidance).to_contain_text("How much of it works?")
     ways = form.locator(".ways").inner_text()
@@ -204,10 +204,10 @@ def test_where_people_alone_grade_nothing_speaks_of_a_judge(form: Page) -> None:
     form.keyboard.press("r")
     told(form, "there is no judge to rerun")
     form.keyboard.press("x")
-    said = form.locator("dialog[open]").inner_text()
-    assert "The responses cannot be graded" in said
-    assert "rerun" not in said.lower()
-    assert "judge" not in said.lower()
+    result = form.locator("dialog[open]").inner_text()
+    assert "The responses cannot be graded" in result
+    assert "rerun" not in result.lower()
+    assert "judge" not in result.lower()
 
 
 def test_up_to_ten_a_digit_is_the_score_and_a_one_waits_for_its_nought(

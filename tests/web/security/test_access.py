@@ -187,10 +187,10 @@ def test_wrong_tokens_cost_time_and_right_ones_none(
             return client.post("/api/signin", json={"token": token}).status_code
 
         began = monotonic()
-        said = list(crowd.map(tried, [f"wrong-{number}" for number in range(25)]))
-        assert set(said) <= {401, 429}
-        assert said.count(401) >= 20, "as many as may wait are looked at"
-        assert monotonic() - began >= 0.1 * said.count(401), "one after the other"
+        items = list(crowd.map(tried, [f"wrong-{number}" for number in range(25)]))
+        assert set(items) <= {401, 429}
+        assert items.count(401) >= 20, "as many as may wait are looked at"
+        assert monotonic() - began >= 0.1 * items.count(401), "one after the other"
         monkeypatch.setattr("assay.web.security.throttle.WRONG_S", 30.0)
         assert [tried(SECRET) for _ in range(3)] == [200, 200, 200]
 

@@ -98,14 +98,14 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, outside: Outside) -> Itera
 @pytest.fixture(scope="module")
 def pairs(hostile: Served) -> dict[str, dict[str, Any]]:
     """The pair of each task."""
-    found: dict[str, dict[str, Any]] = {}
+    by_name: dict[str, dict[str, Any]] = {}
     item = ask(hostile, f"/api/arena/{hostile.run_id}/next")[1]["pair"]
-    while item["task"] not in found:
-        found[item["task"]] = item
+    while item["task"] not in by_name:
+        by_name[item["task"]] = item
         body = {key: item[key] for key in ("task", "trial", "pair", "reviewer")}
         item = ask(hostile, f"/api/arena/{hostile.run_id}/skip", body)[1]["pair"]
-    assert found.keys() == set(TASKS)
-    return found
+    assert by_name.keys() == set(TASKS)
+    return by_name
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def freed(stage: list[Around], outside: Outside) -> dict[str, bool]:
     attack works.
     """
     host = Evil()
-    found: dict[str, bool] = {}
+    by_name: dict[str, bool] = {}
 
     def heard(name: str) -> bool:
         return any(one != "a connection" or "connect" in name for one in outside.of(name).heard)
@@ -154,7 +154,7 @@ def freed(stage: list[Around], outside: Outside) -> dict[str, bool]:
         if not until(around.page, heard, names, within_s=2):
             around.clicked()
             until(around.page, heard, names, within_s=2)
-        found |= {name: heard(name) for name in names}
+        by_name |= {name: heard(name) for name in names}
     for names in portions((name for name in AROUND if name not in NOT_EVEN_FREE), AT_ONCE):
         there = {name: one.anew() for name, one in zip(names, stage, strict=False)}
         at = {name: held_openly(outside, [all_of([name])], outside.of(name)) for name in names}
@@ -173,9 +173,9 @@ def freed(stage: list[Around], outside: Outside) -> dict[str, bool]:
                 if not got_out(name):
                     there[name].clicked()
             until(last, got_out, names, within_s=2)
-        found |= {name: got_out(name) for name in names}
+        by_name |= {name: got_out(name) for name in names}
     host.close()
-    return found
+    return by_name
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def held(
 
     What came to the page around is that of all the names in the two frames.
     """
-    found: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for tasks in portions(HOSTILE, AT_ONCE):
         there = {task: one.anew() for task, one in zip(tasks, stage, strict=False)}
         names = {
@@ -225,8 +225,8 @@ def held(
         last.wait_for_timeout(100)
         for task, around in there.items():
             shared = [*around.out, *([] if both_ran(around) else [f"only {around.ran} pages ran"])]
-            found |= {name: [*shared, *outside.of(name).heard] for name in names[task]}
-    return found
+            by_name |= {name: [*shared, *outside.of(name).heard] for name in names[task]}
+    return by_name
 
 
 @pytest.mark.parametrize("name", VECTORS)
@@ -239,17 +239,17 @@ def test_the_policies_stand_in_the_answer_and_it_is_for_a_frame_only(
 ) -> None:
     item = pairs["busy"]
     body = {key: item[key] for key in ("task", "trial", "pair", "reviewer")}
-    status, said = ask(hostile, f"/api/arena/{hostile.run_id}/previews", {**body, "side": 0})
+    status, result = ask(hostile, f"/api/arena/{hostile.run_id}/previews", {**body, "side": 0})
     assert status == 201
     for wanted in ("document", "script", "image", "frame", None):
-        request = urllib.request.Request(hostile.url + said["address"])
+        request = urllib.request.Request(hostile.url + result["address"])
         if wanted is not None:
             request.add_header("sec-fetch-dest", wanted)
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(request, timeout=5)
         assert refused.value.code == 409, wanted
     request = urllib.request.Request(
-        hostile.url + said["address"], headers={"sec-fetch-dest": "iframe"}
+        hostile.url + result["address"], headers={"sec-fetch-dest": "iframe"}
     )
     with urllib.request.urlopen(request, timeout=30) as answer:
         headers = {name.lower(): value for name, value in answer.headers.items()}
@@ -272,7 +272,7 @@ def test_the_policies_stand_in_the_answer_and_it_is_for_a_frame_only(
     assert headers["connection-allowlist"] == "()"
     assert page.index("RTCPeerConnection") < page.index("hostile")
     assert not SECRETS.search(str(headers))
-    assert len(said["address"]) >= len("/preview/") + 32
+    assert len(result["address"]) >= len("/preview/") + 32
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(request, timeout=5)
     assert refused.value.code == 404, "an address is used up by its page"

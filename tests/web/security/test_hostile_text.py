@@ -81,12 +81,12 @@ def hostile(tmp_path: Path) -> Iterator[Served]:
         }
         for place, name in enumerate(names)
     }
-    said = {
+    by_name = {
         "candidates": graded,
         "report": f"# {EVERYTHING}\n\n" + "\n\n".join(f"- {one}\n\n`{one}`" for one in CORPUS),
     }
     lines = [
-        {"match": {"role": "judge"}, "reply": {"text": json.dumps(said)}},
+        {"match": {"role": "judge"}, "reply": {"text": json.dumps(by_name)}},
         {
             "match": {"role": "judge", "task": "broken"},
             "error": {"kind": "refused", "detail": EVERYTHING, "transient": False},

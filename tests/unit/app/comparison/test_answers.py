@@ -36,9 +36,9 @@ class Rows:
         limit: int = 50,
     ) -> tuple[AnswerRow, ...]:
         start = 0 if after is None else after[1] + 1
-        found = tuple(self._row(n) for n in range(start, min(start + limit, len(self.answers))))
-        self.read += len(found)
-        return found
+        result = tuple(self._row(n) for n in range(start, min(start + limit, len(self.answers))))
+        self.read += len(result)
+        return result
 
     def _row(self, number: int) -> AnswerRow:
         asked = Message(role="user", content=f"Name: Person {number}\nHire?")
@@ -95,12 +95,12 @@ def test_search_looks_at_title_input_and_answers_whatever_their_case() -> None:
 
 
 def test_answers_show_agreement_and_the_odd_one_out() -> None:
-    found = agreement(over(Rows(ANSWERS)).store, AnswerQuery(columns=COLUMNS, fields=HIRE))
-    assert (found.tasks, found.whole, found.agree, found.disagree) == (3, True, 1, 1)
-    assert found.share(0, 1) == 1.0
-    assert found.share(2, 0) == 0.0
-    assert found.odd == [0, 0, 1]
-    assert {state.value: n for state, n in found.states[2].items()} == {
+    result = agreement(over(Rows(ANSWERS)).store, AnswerQuery(columns=COLUMNS, fields=HIRE))
+    assert (result.tasks, result.whole, result.agree, result.disagree) == (3, True, 1, 1)
+    assert result.share(0, 1) == 1.0
+    assert result.share(2, 0) == 0.0
+    assert result.odd == [0, 0, 1]
+    assert {state.value: n for state, n in result.states[2].items()} == {
         "ok": 1,
         "error": 0,
         "missing": 1,
@@ -111,14 +111,14 @@ def test_answers_show_agreement_and_the_odd_one_out() -> None:
 def test_pages_follow_each_other_and_lose_nothing() -> None:
     rows = Rows([("x", "x" if n % 3 else "y", None) for n in range(500)])
     wanted = AnswerQuery(columns=COLUMNS, only=AnswerFilter.DISAGREE)
-    found, after = [], None
+    result, after = [], None
     while True:
         one = page(over(rows).store, wanted, after=after, limit=7, clock=lambda: 0.0)
-        found += [row.row.task.id for row in one.rows]
+        result += [row.row.task.id for row in one.rows]
         after = one.after
         if after is None:
             break
-    assert found == [f"t{n}" for n in range(500) if n % 3 == 0]
+    assert result == [f"t{n}" for n in range(500) if n % 3 == 0]
 
 
 def test_a_page_gives_up_looking_in_time_and_says_where_to_go_on() -> None:

@@ -55,14 +55,14 @@ def graded(
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    with Workspace.open(tmp_path, environment={}) as found:
-        found.journal.open_run(
+    with Workspace.open(tmp_path, environment={}) as opened:
+        opened.journal.open_run(
             a_plan(OLD, judges=("mild", "strict")), planned(*map(a_task, TASKS), trials=2)
         )
         graded(
-            found, OLD, {"mild": lambda n: (0.9, 0.9), "strict": lambda n: (0.9, 0.9 - 0.05 * n)}
+            opened, OLD, {"mild": lambda n: (0.9, 0.9), "strict": lambda n: (0.9, 0.9 - 0.05 * n)}
         )
-        yield found
+        yield opened
 
 
 def rows(page: GradesPage) -> list[tuple[str, int, str, float | None]]:

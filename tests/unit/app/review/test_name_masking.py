@@ -55,8 +55,8 @@ PEOPLE = plan("Wilhelmina Jo", "bartholomew", GPT, CLAUDE)
     ],
 )
 def test_a_name_is_hidden_however_it_is_written(written: str) -> None:
-    said = masked(f"This (by {written}) is \u00fcbel, says {written}.", mask_of(PEOPLE))
-    assert said == f"This (by {HIDDEN_NAME}) is \u00fcbel, says {HIDDEN_NAME}."
+    result = masked(f"This (by {written}) is \u00fcbel, says {written}.", mask_of(PEOPLE))
+    assert result == f"This (by {HIDDEN_NAME}) is \u00fcbel, says {HIDDEN_NAME}."
     assert masked(f"x = {written};", mask_of(PEOPLE)) == f"x = {HIDDEN_NAME};"
 
 

@@ -201,10 +201,10 @@ def test_queue_finds_items_added_by_a_running_run(late: range) -> None:
     held = drained(queue)
     waiting.keys += late
     clock.seconds += 3
-    found: list[int] = []
-    while more := queue.take(ALL, desk="desk", holding=[*held, *found], limit=5):
-        found += more
-    assert set(found) == set(late)
+    items: list[int] = []
+    while more := queue.take(ALL, desk="desk", holding=[*held, *items], limit=5):
+        items += more
+    assert set(items) == set(late)
 
 
 @given(

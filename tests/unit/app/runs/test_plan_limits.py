@@ -112,9 +112,9 @@ def test_a_model_that_would_be_asked_nothing_is_refused(
     look(workspace, mixed)
     with pytest.raises(
         InputError, match="'openai/x' cannot be called, because 2 of 3 tasks here lack a prompt"
-    ) as found:
+    ) as opened:
         look(workspace, mixed, candidates=("ann", "openai/x"))
-    assert "give every task a `prompt` or a snippet" in found.value.remedy
+    assert "give every task a `prompt` or a snippet" in opened.value.remedy
 
 
 def test_a_model_that_joins_must_have_something_to_answer(

@@ -43,8 +43,8 @@ def scores(read: Read, criterion: str) -> list[float | None]:
 
 
 def total(read: Read, criterion: str) -> tuple[int, float]:
-    found = scores(read, criterion)
-    return len(found), round(sum(score or 0.0 for score in found), 6)
+    result = scores(read, criterion)
+    return len(result), round(sum(score or 0.0 for score in result), 6)
 
 
 @pytest.mark.parametrize(
