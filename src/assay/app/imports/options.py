@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from assay.app.imports.original_files import OriginalFile
 from assay.domain.import_records import Held, Noted, Skipped
+
+if TYPE_CHECKING:
+    from assay.app.imports.original_files import OriginalFile
 
 PORTION: Final = 10_000
 
