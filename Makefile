@@ -20,12 +20,13 @@ test: .venv/installed-test ## Run the tests; six minutes on two cores
 test-slow: .venv/installed-test ## Run the slow tests, and properties with every example
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "slow or hypothesis" --hypothesis-profile=full
 
-check: .venv/installed-test ## Lint, types, the import contract, the English rules, licences and vulnerabilities of packages
+check: .venv/installed-test ## Lint, types, misspelt names, the import contract, the English rules, licences and vulnerabilities
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo --no-cache
 	@$(BIN)/python tools/check_words.py
+	@$(BIN)/python tools/check_types.py
 	@$(BIN)/python tools/check_supply.py
 
 bench: .venv/installed-test ## Benchmarks and long simulations; minutes, not seconds

@@ -1,20 +1,19 @@
 #!/usr/bin/env python3
-"""Measure how many misspelt names the type checker sees in `cli`, `web` and `app`.
+"""Check that the type checker sees misspelt names in `cli`, `web` and `app`.
 
-The checker misspells a sample of names, each in a copy of the source, and asks mypy once. A
-misspelling is seen if mypy reports an error inside the changed statement. Three kinds of names are
-drawn in equal numbers:
+The check misspells a sample of names of keyword arguments, each in a copy of the source, and asks
+mypy once. A misspelling is seen if mypy reports an error inside the changed statement. Those that
+it cannot see are values for templates, which fail when the page is drawn, and constraints of
+pydantic's fields.
 
-* `keyword`: the name of a keyword argument.
-* `field`: a field that a call names in a string (`attributes`, `getattr`), or gives as a keyword to
-  `fill`.
+The check also counts places that name a field or an option in a string, where no misspelling is
+seen, and parameters `**name: Any`. It exits 1 if a figure is worse than its limit:
+
+* `field`: a field that a call names in a string, such as `getattr(run, "seed")`.
 * `option`: a key of an untyped mapping of options, such as `how["budget"]` or
   `options.get("trials")`.
 
-The checker also counts places that name a field or an option in a string, and parameters `**name:
-Any`.
-
-    python tools/check_types.py [--sample 40] [--seed 1] [--list]
+    python tools/check_types.py [--sample 300] [--seed 1] [--list]
 """
 
 from __future__ import annotations
@@ -34,8 +33,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("cli", "web", "app")
-KINDS = ("keyword", "field", "option")
-NAMING_FUNCTIONS = frozenset({"attributes", "getattr", "hasattr", "attrgetter"})
+LEAST_SEEN = 0.88
+"""Smallest share of misspelt keywords that mypy must see; it was 0.91 to 0.93 at first."""
+MAX_IN_STRINGS = 60
+MAX_UNTYPED = 6
+NAMING_FUNCTIONS = frozenset({"getattr", "hasattr", "attrgetter"})
 READING_METHODS = frozenset({"get", "pop", "setdefault"})
 SUFFIX = "_zz"
 
@@ -57,29 +59,31 @@ class Name:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sample", type=int, default=40, help="names of each kind (40)")
+    parser.add_argument("--sample", type=int, default=300, help="keywords to misspell (300)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
-        "--list", action="store_true", help="also print every misspelling that mypy did not see"
+        "--list", action="store_true", help="also print every name that mypy does not check"
     )
     given = parser.parse_args()
     files = [file for room in ROOMS for file in sorted((ROOT / "src/assay" / room).rglob("*.py"))]
     names = [name for file in files for name in names_in(file)]
-    drawn = sample(names, given.sample, random.Random(given.seed))
+    keywords = [name for name in names if name.kind == "keyword"]
+    in_strings = [name for name in names if name.kind != "keyword"]
+    untyped = sum(map(untyped_keywords, files))
+    drawn = sample(keywords, given.sample, random.Random(given.seed))
     seen = misspelt(drawn)
-    for kind in KINDS:
-        of_kind = [name for name in drawn if name.kind == kind]
-        print(
-            f"{kind:8s} seen {sum(name in seen for name in of_kind)} of {len(of_kind)} misspellings"
-        )
     print(
-        f"places that name a field or an option in a string: {sum(name.kind != 'keyword' for name in names)}"
+        f"types: mypy sees {len(seen)} of {len(drawn)} misspelt keywords, at least {LEAST_SEEN:.0%}"
     )
-    print(f"parameters **name: Any: {sum(map(untyped_keywords, files))}")
-    for name in drawn if given.list else ():
-        if name not in seen:
-            print(f"  not seen: {name.file.relative_to(ROOT)}:{name.line} {name.kind} {name.text}")
-    return 0
+    print(f"types: {len(in_strings)} names in strings, at most {MAX_IN_STRINGS}")
+    print(f"types: {untyped} parameters **name: Any, at most {MAX_UNTYPED}")
+    for name in (*(name for name in drawn if name not in seen), *in_strings) if given.list else ():
+        print(f"  not seen: {name.file.relative_to(ROOT)}:{name.line} {name.kind} {name.text}")
+    return int(
+        len(seen) < LEAST_SEEN * len(drawn)
+        or len(in_strings) > MAX_IN_STRINGS
+        or untyped > MAX_UNTYPED
+    )
 
 
 def names_in(file: Path) -> Iterator[Name]:
@@ -133,12 +137,7 @@ def _names_of(node: ast.AST) -> Iterator[tuple[str, str, int, int]]:
         yield from _string("option", node.args[0]) if node.args else ()
     for keyword in node.keywords:
         if keyword.arg is not None:
-            yield (
-                "field" if called == "fill" else "keyword",
-                keyword.arg,
-                keyword.lineno,
-                keyword.col_offset,
-            )
+            yield "keyword", keyword.arg, keyword.lineno, keyword.col_offset
 
 
 def _string(kind: str, node: ast.expr) -> Iterator[tuple[str, str, int, int]]:
@@ -183,19 +182,12 @@ def untyped_keywords(file: Path) -> int:
 
 
 def sample(names: Sequence[Name], n: int, draw: random.Random) -> list[Name]:
-    """Draw `n` names of each kind, no two of them in one statement."""
-    drawn: list[Name] = []
-    taken: set[tuple[Path, int]] = set()
-    for kind in KINDS:
-        of_kind = [name for name in names if name.kind == kind]
-        draw.shuffle(of_kind)
-        kept = 0
-        for name in of_kind:
-            if kept < n and (name.file, name.first) not in taken:
-                taken.add((name.file, name.first))
-                drawn.append(name)
-                kept += 1
-    return drawn
+    """Draw `n` names, no two of them in one statement."""
+    shuffled = draw.sample(names, len(names))
+    by_statement: dict[tuple[Path, int], Name] = {}
+    for name in shuffled:
+        by_statement.setdefault((name.file, name.first), name)
+    return list(by_statement.values())[:n]
 
 
 def misspelt(drawn: Sequence[Name]) -> set[Name]:
