@@ -25,6 +25,7 @@ from assay.domain.errors import InputError
 from assay.domain.lifecycle import AssessmentState, RunState, Verb
 from assay.domain.run_choice import ChosenRuns
 from assay.domain.selection import Selection
+from assay.store.opening import Store
 from tests.contract.stores import a_decision, a_plan
 from tests.journey.test_statistics import fill
 from tests.support import forked
@@ -172,8 +173,8 @@ def test_a_run_whose_process_was_killed_ends_a_kept_export(
     exports = SharedExports(reviewed)
     exports.file("html", Selection())
 
-    def killed(workspace: Workspace, selection: Selection) -> ChosenRuns:
-        chosen = choose(workspace.store, selection)
+    def killed(store: Store, selection: Selection) -> ChosenRuns:
+        chosen = choose(store, selection)
         state = RunState.INTERRUPTED
         return replace(chosen, runs=tuple(replace(run, state=state) for run in chosen.runs))
 

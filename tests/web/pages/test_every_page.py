@@ -91,7 +91,8 @@ NO_PAGES = {
     "/registry",
     "/registry/trend",
     "/registry/task",
-    "/runs/compare",  # these lead on to other pages
+    "/runs/compare",
+    "/runs/latest",  # these lead on to other pages
     "/statistics",  # leads on to the results
     "/runs/{run_id}/trials/{trial_id}",
     "/statistics/trials/{trial_id}",  # these lead on to an assessment
