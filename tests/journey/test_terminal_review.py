@@ -231,6 +231,33 @@ def test_a_blind_item_shows_grades_after_the_own_scores(assay: Command, judged: 
     assert states(assay) == ["approved", "pending", "pending"]
 
 
+def test_a_script_completes_no_opinion_of_the_same_login(
+    assay: Command, judged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run,) = assay("runs", "--json").document["runs"]
+    assert assay("review", "protocol", run["run_id"], "--set", "second=1").code == 0
+    with terminal(
+        "review", folder=judged, columns=100, rows=200, environment={"ASSAY_REVIEWER": "mia"}
+    ) as screen:
+        screen.expect("[a]pprove")
+        screen.type("a")
+        screen.expect("2 of 3")
+        screen.type("q")
+        assert screen.end() == 0
+    monkeypatch.setenv("ASSAY_REVIEWER", "mia")
+    (item,) = [
+        row["id"]
+        for row in assay("review", "list", "--json").document["assessments"]
+        if assay("review", "show", row["id"], "--json").document["opinions"]
+    ]
+    monkeypatch.delenv("ASSAY_REVIEWER")
+    for name in ([], ["--reviewer", "leo"]):
+        second = assay("review", "approve", item, *name)
+        assert second.code == 2
+        assert "from the same login, under the name mia" in second.err
+    assert states(assay) == ["pending"] * 3
+
+
 def test_one_login_gives_one_opinion_at_a_terminal_whatever_its_name(
     assay: Command, judged: Path
 ) -> None:

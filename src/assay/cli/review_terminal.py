@@ -265,6 +265,7 @@ class _Session:
                 active_ms=active_ms,
                 via=Via.TERMINAL,
                 signed_in=self._workspace.reviewer,
+                login=self._workspace.login,
             ),
         )
         if state is AssessmentState.PENDING and verb is not Verb.UNDO:

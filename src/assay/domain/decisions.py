@@ -80,6 +80,7 @@ def check_same(decision: Decision, *, stored: Decision) -> None:
         via=stored.via,
         displayed=stored.displayed,
         stated_by=stored.stated_by,
+        login=stored.login,
         purpose=stored.purpose,
     )
     if same_way != stored:

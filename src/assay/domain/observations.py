@@ -114,7 +114,8 @@ class OpinionGiven:
     `result`: the scores if this opinion were final; empty for a rejection. `scripted`: True if no
     item was on a screen, so that the opinion measures no agreement between reviewers. `stated_by`:
     the signed-in person who gave the reviewer's name; empty if the name speaks for itself
-    (`review.stated_by`).
+    (`review.stated_by`). `login`: the person whose login, invitation or token sent it; empty in
+    stores of earlier versions.
     """
 
     verb: Verb
@@ -124,6 +125,7 @@ class OpinionGiven:
     corrections: Mapping[Place, float] = field(default_factory=dict)
     scripted: bool = False
     stated_by: str = ""
+    login: str = ""
 
     @property
     def road(self) -> Road:

@@ -32,6 +32,37 @@ _FAR: Final = 9.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpinionGiver:
+    """Whoever gives an opinion, by all that is known of them.
+
+    Attributes:
+        reviewer: the name under which they decide.
+        stated_by: the signed-in person who stated that name; empty if it speaks for itself.
+        login: the person whose login, invitation or token sent the decision; empty if unknown.
+        scripted: True if they read no screen.
+    """
+
+    reviewer: str
+    stated_by: str = ""
+    login: str = ""
+    scripted: bool = False
+
+    @property
+    def names(self) -> frozenset[str]:
+        return _folded_names(self.reviewer, self.stated_by)
+
+    def may_be(self, earlier: OpinionGiver) -> bool:
+        """True if nothing shows that this is another person than an earlier one.
+
+        Several people may read at one login in turn, each under their own name. A later script
+        under that login shows nobody, so it is whoever read there.
+        """
+        if self.names & earlier.names:
+            return True
+        return self.scripted and bool(self.login) and folded(self.login) == folded(earlier.login)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StandingOpinion:
     """A reviewer's latest opinion on an item, unless it was withdrawn; `at` is ISO 8601, UTC."""
 
@@ -39,6 +70,10 @@ class StandingOpinion:
     at: str
     idempotency_key: str
     given: OpinionGiven
+
+    @property
+    def person(self) -> OpinionGiver:
+        return _person(self.reviewer, self.given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +143,8 @@ def opinion_of_person(
     """Return a standing opinion of this person, under whichever name they or their login stated
     it.
     """
-    wanted = _people(login, "")
-    return next((opinion for opinion in standing.values() if wanted & _people_of(opinion)), None)
+    wanted = folded(login)
+    return next((opinion for opinion in standing.values() if wanted in opinion.person.names), None)
 
 
 def agree(first: OpinionGiven, second: OpinionGiven) -> bool:
@@ -184,9 +219,12 @@ def outcome_of_opinion(
             remedy="Undo yours to change it.",
         )
     if two and (own := _under_another_name(reviewer, given, standing)) is not None:
+        said_by = f"of the same person, under the name {own.reviewer}"
+        if not own.person.names & _person(reviewer, given).names:
+            said_by = f"from the same login, under the name {own.reviewer}"
         raise Refused(
             shown_assessment(key),
-            f"already has a verdict of the same person, under the name {own.reviewer}; another person must give the second.",
+            f"already has a verdict {said_by}; another person must give the second.",
             remedy="Let the other person decide under their own login, with `assay review` or on the review page.",
         )
     if differ(standing):
@@ -207,16 +245,18 @@ def _under_another_name(
     """Return a standing opinion of the same person under another name, as `--reviewer` can state
     any.
     """
-    people = _people(reviewer, given.stated_by)
-    return next((opinion for opinion in standing.values() if people & _people_of(opinion)), None)
+    person = _person(reviewer, given)
+    return next((opinion for opinion in standing.values() if person.may_be(opinion.person)), None)
 
 
-def _people(reviewer: str, stated_by: str) -> frozenset[str]:
-    return frozenset(folded(name) for name in (reviewer, stated_by) if name)
+def _person(reviewer: str, given: OpinionGiven) -> OpinionGiver:
+    return OpinionGiver(
+        reviewer=reviewer, stated_by=given.stated_by, login=given.login, scripted=given.scripted
+    )
 
 
-def _people_of(opinion: StandingOpinion) -> frozenset[str]:
-    return _people(opinion.reviewer, opinion.given.stated_by)
+def _folded_names(*names: str) -> frozenset[str]:
+    return frozenset(folded(name) for name in names if name)
 
 
 def shown_to(
@@ -233,7 +273,7 @@ def shown_to(
         pending: True if the item has no decision yet.
     """
     opinions = tuple(standing.values())
-    given = {name for opinion in opinions for name in _people_of(opinion)}
+    given = {name for opinion in opinions for name in opinion.person.names}
     second_is_due = pending and len(opinions) == 1
     if second_is_due and not given.issuperset(map(folded, readers)):
         return OpinionsShown(hidden=len(opinions))
@@ -244,8 +284,8 @@ def by_two_people(standing: Mapping[str, StandingOpinion]) -> bool:
     """True if two of the opinions come from different people, and not from one person under two
     names.
     """
-    people = [_people_of(opinion) for opinion in standing.values()]
-    return any(first.isdisjoint(second) for first, second in combinations(people, 2))
+    people = [opinion.person for opinion in standing.values()]
+    return any(not second.may_be(first) for first, second in combinations(people, 2))
 
 
 def withdrawn_by_undo(
@@ -266,8 +306,7 @@ def withdrawn_by_undo(
 def check_settles(
     key: AssessmentKey,
     *,
-    reviewer: str,
-    stated_by: str,
+    settler: OpinionGiver,
     together: bool,
     standing: Mapping[str, StandingOpinion],
 ) -> None:
@@ -277,15 +316,14 @@ def check_settles(
     where = shown_assessment(key)
     if not differ(standing):
         raise Refused(where, "is not disputed.", remedy="/adjudication lists the disputed ones.")
-    people = _people(reviewer, stated_by)
-    of_the_two = any(people & _people_of(opinion) for opinion in list(standing.values())[:2])
+    of_the_two = any(settler.may_be(opinion.person) for opinion in list(standing.values())[:2])
     if of_the_two and not together:
         raise Refused(
             where,
             "is your own dispute.",
             remedy="A third person must settle it, or the two of you together.",
         )
-    if together and opinion_of(reviewer, standing) is None:
+    if together and opinion_of(settler.reviewer, standing) is None:
         problem = "is not a dispute of yours, and only the two who disagree settle it together."
         raise Refused(
             where,

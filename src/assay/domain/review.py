@@ -126,6 +126,8 @@ class Decision:
         stated_by: the person who gave the reviewer's name, by the rule of the function `stated_by`;
             empty if the name speaks for itself. Neither may be the author of graded work, and
             together they give one of two opinions.
+        login: the person whose login, invitation or token sent the decision, whatever name it
+            gives; kept with an opinion. Empty if it is unknown.
     """
 
     assessment: AssessmentKey
@@ -139,6 +141,7 @@ class Decision:
     key: str | None = None
     purpose: AssessmentPurpose = AssessmentPurpose.WORK
     stated_by: str = ""
+    login: str = ""
 
     @property
     def road(self) -> Road:

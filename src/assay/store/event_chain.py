@@ -54,6 +54,7 @@ def as_stored(decision: Decision) -> Decision:
         decision,
         reviewer=plain(decision.reviewer),
         stated_by=plain(decision.stated_by),
+        login=plain(decision.login),
         reason=plain(decision.reason),
         note=plain(decision.note),
         corrections=dict(decision.corrections),

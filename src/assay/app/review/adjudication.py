@@ -113,6 +113,7 @@ def settle(
         reviewer=reviewer,
         via=via,
         displayed=displayed,
+        login=signed_in,
         stated_by=stated_by(
             reviewer, signed_in=signed_in or reviewer, via=via, displayed=displayed
         ),

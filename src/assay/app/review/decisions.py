@@ -158,6 +158,7 @@ def _decision(workspace: Workspace, verb: Verb, reviewer: str | None, via: Via) 
         reviewer=name,
         via=via,
         displayed=False,
+        login=workspace.login,
         stated_by=stated_by(name, signed_in=workspace.login, via=via, displayed=False),
     )
 

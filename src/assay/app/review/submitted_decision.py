@@ -31,8 +31,10 @@ class SubmittedDecision:
             from 0.
         active_ms: milliseconds that the reviewer spent on the item.
         run: run that must contain the item; None to accept any run.
-        signed_in: the person whose invitation, token or login sent the decision; empty if this is
-            the reviewer.
+        signed_in: the person whose name needs no statement: the owner of the invitation, token or
+            login that sent the decision; empty if this is the reviewer.
+        login: the owner of the login that sent the decision, if a terminal accepts another name of
+            this person; otherwise empty, and the same as `signed_in`.
     """
 
     verb: Verb
@@ -45,6 +47,7 @@ class SubmittedDecision:
     run: str | None = None
     via: Via = Via.PAGE
     signed_in: str = ""
+    login: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +98,7 @@ def resolve(
         reviewer=submitted.reviewer,
         via=submitted.via,
         displayed=displayed and verb is not Verb.UNDO,
+        login=submitted.login or submitted.signed_in,
         stated_by=stated_by(
             submitted.reviewer,
             signed_in=submitted.signed_in or submitted.reviewer,

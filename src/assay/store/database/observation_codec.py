@@ -28,6 +28,8 @@ def encoded(body: observations.ObservationBody) -> bytes:
                 del content["scripted"]
             if not body.stated_by:
                 del content["stated_by"]
+            if not body.login:
+                del content["login"]
         case observations.OpinionWithdrawn():
             content["withdrawn"] = True
         case observations.ProtocolSwitched():

@@ -6,7 +6,7 @@ All decisions of a submission share one transaction and succeed or fail together
 from __future__ import annotations
 
 from collections.abc import Collection, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cachetools import LRUCache
@@ -28,6 +28,7 @@ from assay.domain.observations import (
     OpinionWithdrawn,
 )
 from assay.domain.opinions import (
+    OpinionGiver,
     StandingOpinion,
     check_settles,
     differ,
@@ -210,13 +211,7 @@ class _Transaction:
         item = self._item(decision)
         after = rules.after(decision.verb, item.state, where=item.where)
         standing = item.of_run.opinions(item.key).standing
-        check_settles(
-            item.key,
-            reviewer=decision.reviewer,
-            stated_by=decision.stated_by,
-            together=together,
-            standing=standing,
-        )
+        check_settles(item.key, settler=_person(decision), together=together, standing=standing)
         self._check_own_work(decision, item)
         counts = item.counted(decision)
         return self._carry_out(decision, item, after, counts)
@@ -238,11 +233,12 @@ class _Transaction:
         rules.check_key(decision.assessment, of=opinion.assessment)
         item = self._item(decision)
         undone = isinstance(opinion.body, OpinionWithdrawn)
-        body = (
-            OpinionWithdrawn()
-            if decision.verb is Verb.UNDO
-            else _opinion(decision, item.counted(decision))
-        )
+        body: OpinionWithdrawn | OpinionGiven = OpinionWithdrawn()
+        if decision.verb is not Verb.UNDO:
+            body = _opinion(decision, item.counted(decision))
+            if isinstance(opinion.body, OpinionGiven):
+                # A store of an earlier version knows no login.
+                body = replace(body, login=opinion.body.login)
         # Raises `Refused` if the key was used for another opinion.
         self._note(item, decision.reviewer, _opinion_key(decision.key), body)
         outcome = Outcome.FIRST_OPINION
@@ -526,6 +522,16 @@ def _opinion(decision: Decision, counts: rules.Grading | None) -> OpinionGiven:
         corrections=decision.corrections,
         scripted=decision.road is not Road.SHOWN,
         stated_by=decision.stated_by,
+        login=decision.login,
+    )
+
+
+def _person(decision: Decision) -> OpinionGiver:
+    return OpinionGiver(
+        reviewer=decision.reviewer,
+        stated_by=decision.stated_by,
+        login=decision.login,
+        scripted=decision.road is not Road.SHOWN,
     )
 
 
