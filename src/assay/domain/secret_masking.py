@@ -19,6 +19,7 @@ _NAME: Final = r"[\w.-]*(?:token|api[-_]?key|secret|passw(?:or)?d|passphrase|cre
 _OPTION: Final = re.compile(
     rf"-{{1,2}}(?:{_NAME}|(?:[\w.-]*[-_.])?(?:key|auth|pat|pwd|bearer))", re.IGNORECASE
 )
+_CERTAIN_OPTION: Final = re.compile(rf"-{{1,2}}{_NAME}", re.IGNORECASE)
 _VARIABLE: Final = re.compile(
     rf"((?:{_NAME}|\w*_(?:key|auth|pat|pwd|pass)|key|pwd)=).+", re.IGNORECASE | re.DOTALL
 )
@@ -93,6 +94,24 @@ def masked_line(line: str) -> str:
     except ValueError:  # an open quote
         words = line.split()
     return line if masked_words(words) == words else masked_command(words)
+
+
+def place_of_secret(words: Sequence[str]) -> int | None:
+    """Return the index of the first word that certainly holds a secret: the value of an option such
+    as `--token`, or a word in the shape of a key.
+
+    A word with a placeholder such as `{{prompt}}` holds none. Masking is wider: it also hides what
+    only may be one, such as the value of `--sort-key`.
+    """
+    follows = False
+    for place, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        named = _CERTAIN_OPTION.fullmatch(name) is not None
+        held = word if follows and not word.startswith("-") else value if named and equals else ""
+        if (held and "{{" not in held) or _SHAPE.search(word) or _BEARER.search(word):
+            return place
+        follows = named and not equals
+    return None
 
 
 def _is_open_field(word: str) -> bool:

@@ -15,6 +15,7 @@ from typing import Final, Protocol, cast
 from assay.domain.digest import JsonValue, bytes_digest
 from assay.domain.errors import did_you_mean
 from assay.domain.programs import KINDS, Agent, Command, Function, Program, WebService
+from assay.domain.secret_masking import place_of_secret
 from assay.formats.json_paths import steps_of
 from assay.plugin_registry import source_of
 from assay.suites.grammar import (
@@ -208,7 +209,15 @@ def _read_words(value: Value, path: Path, context: ReadContext) -> tuple[str, ..
     if "{{" in str(words[0]) or not str(words[0]).strip():
         context.report((*path, 0), f"is {shown(words[0])}, expected the name of a program.")
         return None
-    return tuple(map(str, words))
+    texts = tuple(map(str, words))
+    if (place := place_of_secret(texts)) is not None:
+        context.report(
+            (*path, place),
+            "would store a key with every run, and show it in reports.",
+            "Let the program read it from its environment, which has your variables and those of `.env`.",
+        )
+        return None
+    return texts
 
 
 _WORDS: Final = Kind(

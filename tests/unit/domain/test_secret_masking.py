@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from assay.domain.secret_masking import masked_command, masked_line
+from assay.domain.secret_masking import masked_command, masked_line, place_of_secret
 
 _SECRET = "Zq81vLw0Xy72TtPa"
 
@@ -65,3 +65,18 @@ def test_access_keys_of_clouds_are_masked() -> None:
 def test_other_words_stay_as_they_were_typed(line: str) -> None:
     assert masked_line(line) == line
     assert masked_command(shlex.split(line)) == line
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("./ask --token abc", 2),
+        ("./ask --hf-token=abc", 1),
+        ("./ask sk-proj-abcdefgh1234", 1),
+        ("./ask --token --verbose", None),
+        ("./ask --token {{prompt}}", None),
+        ("./ask --sort-key name --max-tokens 9 --tokenizer m/n key=3", None),
+    ],
+)
+def test_only_certain_secrets_are_refused(line: str, place: int | None) -> None:
+    assert place_of_secret(shlex.split(line)) == place

@@ -143,6 +143,18 @@ def test_a_digest_follows_the_files_and_not_the_folder(
             "would store a key with every run.",
         ),
         (
+            {"name": "c", "command": ["./ask", "--token", "abc", "{{prompt}}"]},
+            "would store a key with every run, and show it in reports. Let the program read it from its environment",
+        ),
+        (
+            {"name": "c", "command": {"run": ["./ask", "--api-key=abc"]}},
+            "would store a key with every run",
+        ),
+        (
+            {"name": "c", "command": ["sh", "-c", "curl -H 'Authorization: Bearer abcdef' x"]},
+            "would store a key with every run",
+        ),
+        (
             {"name": "c", "agent": "react"},
             "is 'react', but no installed package offers this agent.",
         ),
