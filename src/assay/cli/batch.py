@@ -117,9 +117,7 @@ def _planned(
     values = opened.settings.values
     wanted = request.of_answers(values["judge"])
     for run in import_answers(opened, [suite], request):
-        regraded = regrading.planned(
-            opened, run, wanted, rubric=of_answers, budget_usd=values["budget"]
-        )
+        regraded = regrading.planned(opened, run, wanted, rubric=of_answers)
         yield regraded.plan, regraded.tasks
 
 

@@ -87,8 +87,7 @@ def grade_again(
     """Grade a run's responses again and print the result; with `dry_run`, only estimate it."""
     from assay.app.runs import regrade as regrading, run_documents
 
-    cap = opened.settings.values["budget"]
-    ahead = regrading.planned(opened, run_id, request, rubric=rubric, budget_usd=cap)
+    ahead = regrading.planned(opened, run_id, request, rubric=rubric)
     if dry_run:
         return _estimated(ahead, as_json=as_json)
     with progress_on(sys.stderr) as listener:

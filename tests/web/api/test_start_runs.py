@@ -573,6 +573,25 @@ class TestAddressesOfABrowser:
         assert asked == server.served == 1
 
 
+def test_a_regrade_keeps_to_the_budget_of_the_settings(
+    client: TestClient, folder: Path, server: ModelServer
+) -> None:
+    priced = SUITE.replace(
+        "judge: openai/judge", "judge: {model: openai/judge, price: {input: 1, output: 1}}"
+    )
+    (folder / "suites" / "two.yaml").write_text(priced, "utf-8")
+    run = post(client, "/api/start", 201, suite="suites/two.yaml")["run_id"]
+    finished(client, run)
+    environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"}
+    with (
+        Workspace.open(folder, environment=environment, options={"budget": 0.25}) as capped,
+        TestClient(create_app(capped), base_url=HOME) as owner,
+    ):
+        again = post(owner, f"/api/runs/{run}/regrade", 201)["run_id"]
+        assert capped.journal.plan_of(again).budget_usd == 0.25
+        finished(owner, again)
+
+
 def test_a_run_that_met_its_budget_resumes_with_another(
     client: TestClient, folder: Path, server: ModelServer
 ) -> None:

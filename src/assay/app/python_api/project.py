@@ -230,8 +230,9 @@ class Project:
             with self._open() as workspace, notebook.progress(listener) as progress_listener:
                 path = None if suite is None else Path(suite)
                 request = RegradeRequest(judge=judge, suite=path, score=score)
-                cap = workspace.settings.cap_usd(budget_usd)
-                ahead = regrading.planned(workspace, _run_id(run_id), request, budget_usd=cap)
+                ahead = regrading.planned(
+                    workspace, _run_id(run_id), request, budget_usd=budget_usd
+                )
                 return regrading.regrade(workspace, ahead, listener=progress_listener)
 
         return outside_loop(work)

@@ -141,12 +141,13 @@ def planned(
     Args:
         run: id or unique prefix of the run to regrade.
         rubric: rubric that replaces the run's rubric.
-        budget_usd: maximum cost of judging, in US dollars.
+        budget_usd: maximum cost of judging, in US dollars; None for the settings' budget.
 
     Raises UnknownName for an unknown run, and Refused if the run has unfinished trials. Raises
     InputError for a judge if rules score every task, for a task whose prompt changed, or for a run
     without responses to grade.
     """
+    cap = workspace.settings.cap_usd(budget_usd)
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
     check_in_use(summary.id, summary.state)
     unfinished = sum(summary.trials.get(state, 0) for state in TO_COME)
@@ -185,7 +186,7 @@ def planned(
         id=run_id(old.suite, started, workspace.nonce()),
         started=started,
         seed=workspace.seed() if old.parameters.seed is None else old.parameters.seed,
-        budget_usd=budget_usd,
+        budget_usd=cap,
         regrade_of=old.id,
     )
     preflight.check_providers(workspace, plan)
@@ -193,8 +194,8 @@ def planned(
     plan = replace(plan, environment=surroundings(workspace, plan))
     held = _held(workspace.store, summary, plan, tasks) if old.imported else None
     estimate = preflight.estimate_of_judging(workspace.directory, plan, tasks, held=held)
-    check_cap(estimate, budget_usd)
-    notes.extend(over_budget(estimate, budget_usd))
+    check_cap(estimate, cap)
+    notes.extend(over_budget(estimate, cap))
     return RegradePlan(plan=plan, tasks=tasks, notes=tuple(notes), estimate=estimate)
 
 
