@@ -124,7 +124,7 @@ def _plugin_commands() -> Registry[click.Command]:
 
 
 def _plugin_names() -> list[str]:
-    """Return the names of packages' commands. reads entry points, if a package lists a command."""
+    """Return the names of packages' commands. Reads entry points, if a package lists a command."""
     return [name for name in _plugin_commands().plugin_names() if name not in COMMANDS]
 
 
