@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from urllib.parse import urlencode
 
 from fastapi import Request
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict
 
 from assay.domain.errors import InputError, UnknownName, did_you_mean
 
@@ -21,6 +23,20 @@ function.
 
 LISTED: Final = 8
 """Maximum number of names in a message."""
+
+
+class PageQuery(BaseModel):
+    """Base class of the query parameters of a page: a field each, whose default value is left out
+    of addresses.
+    """
+
+    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
+
+    def address(self, path: str, changes: Self | None = None) -> str:
+        """Return a path with these parameters; the fields that `changes` sets replace them."""
+        changed = {} if changes is None else changes.model_dump(exclude_unset=True)
+        kept = self.model_copy(update=changed).model_dump(mode="json", exclude_defaults=True)
+        return path + (f"?{urlencode(kept, doseq=True)}" if kept else "")
 
 
 def one_of(name: str, value: str, known: Iterable[str]) -> str:
@@ -109,6 +125,18 @@ def reads(*names: str) -> Callable[[F], F]:
     return declared
 
 
+def parameters_of(route: APIRoute) -> frozenset[str]:
+    """Return the query parameters that a page reads."""
+    declared = READ.get((route.endpoint.__qualname__, route.endpoint.__module__), frozenset())
+    for field in route.dependant.query_params:
+        model: object = field.field_info.annotation
+        if isinstance(model, type) and issubclass(model, PageQuery):
+            declared |= model.model_fields.keys()
+        else:
+            declared |= {field.alias}
+    return declared
+
+
 def known_names(request: Request) -> None:
     """Raise an error for query parameters that a page does not read, because a silently ignored
     filter is misleading.
@@ -118,8 +146,7 @@ def known_names(request: Request) -> None:
     route = request.scope.get("route")
     if not isinstance(route, APIRoute) or route.include_in_schema or request.method != "GET":
         return
-    declared = READ.get((route.endpoint.__qualname__, route.endpoint.__module__), frozenset())
-    taken = {field.alias for field in route.dependant.query_params} | declared
+    taken = parameters_of(route)
     for name in request.query_params:
         if name not in taken:
             remedy = f"Known: {', '.join(sorted(taken))}." if taken else "This page has no filters."

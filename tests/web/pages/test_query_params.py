@@ -18,7 +18,7 @@ from assay.app.workspace import Workspace
 from assay.domain.lifecycle import AssessmentState, Verb
 from assay.domain.review import Decision, Via
 from assay.domain.selection import Selection
-from assay.web.query_params import READ
+from assay.web.query_params import parameters_of
 from assay.web.server import create_app, routers
 
 RUN = "20250101-000000-alpha-aaaa"
@@ -95,13 +95,8 @@ def pages() -> list[tuple[str, frozenset[str]]]:
                 and "GET" in (route.methods or ())
                 and not route.include_in_schema
             ):
-                declared = READ.get(
-                    (route.endpoint.__qualname__, route.endpoint.__module__), frozenset()
-                )
                 path = re.sub(r"{(\w+)(:path)?}", lambda part: PATHS[part[1]], route.path)
-                items.append(
-                    (path, declared | {field.alias for field in route.dependant.query_params})
-                )
+                items.append((path, parameters_of(route)))
     return items
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request, Response
@@ -16,7 +16,7 @@ from assay.domain.lifecycle import Verb
 from assay.domain.review import Via, reviewer_words
 from assay.web.context import services_of
 from assay.web.formatting import plural
-from assay.web.query_params import known, reads
+from assay.web.query_params import PageQuery, known
 from assay.web.responses import CSV, Answer
 from assay.web.safe_text import visible
 from assay.web.templating import page_of
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from assay.domain.event_log import EventFilter, LoggedEvent
     from assay.domain.run_removal import RunEvent
 
-FILTERS: Final = ("run", "reviewer", "verb", "via", "item", "day")
 KINDS: Final = {"csv": CSV, "jsonl": "application/x-ndjson"}
 
 # A larger number overflows the database's 64-bit integers, which its driver would report as an
@@ -40,89 +39,105 @@ Number = Annotated[int | None, Query(ge=0, lt=2**62)]
 router = APIRouter(include_in_schema=False)
 
 
-class AuditQuery:
-    """The page's filters, read from its address, and addresses built from them."""
+class AuditFilters(PageQuery):
+    """Filters of the log."""
 
-    def __init__(self, request: Request) -> None:
-        query = request.query_params
-        self.filters = {name: value for name in FILTERS if (value := query.get(name, "").strip())}
+    run: str = ""
+    reviewer: str = ""
+    verb: str = ""
+    via: str = ""
+    item: str = ""
+    day: str = ""
+
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters that are set."""
+        return self.model_dump(include={*AuditFilters.model_fields}, exclude_defaults=True)
 
     @property
     def filter(self) -> EventFilter:
-        given: dict[str, Any] = {**dict.fromkeys(FILTERS), **self.filters}
-        if given["item"] is not None:
-            given["item"] = decisions.assessment_key(given["item"])
-        return audit_log.log_filter(**given)
+        return audit_log.log_filter(
+            run=self.run,
+            reviewer=self.reviewer,
+            verb=self.verb,
+            via=self.via,
+            item=decisions.assessment_key(self.item) if self.item else None,
+            day=self.day,
+        )
 
-    def address(
-        self, path: str = "/audit", *, before: int | None = None, but: str = "", **other: str
-    ) -> str:
-        """Return a path with these filters except `but`; `other` replaces some of them."""
-        pairs: dict[str, str | int] = {
-            name: value for name, value in {**self.filters, **other}.items() if name != but
-        }
-        if before is not None:
-            pairs["before"] = before
-        return path + (f"?{urlencode(pairs)}" if pairs else "")
+
+class AuditQuery(AuditFilters):
+    """Filters of the log, and the event before which a page of it begins."""
+
+    before: Number = None
+
+
+class AuditPageQuery(AuditQuery):
+    """The state of the page: with `check`, it verifies the hash chain from that event on, after `n`
+    events verified earlier.
+    """
+
+    check: Number = None
+    n: Number = None
 
 
 @router.get("/audit")
-@reads(*FILTERS)
-def audit_page(
-    request: Request, before: Number = None, check: Number = None, n: Number = None
-) -> Response:
-    """Show the log, newest first; with `check`, verify the hash chain from that event on, after `n`
-    events verified earlier.
-    """
-    wanted, workspace = AuditQuery(request), services_of(request).workspace
-    log_page = _found(request, wanted, before)
+def audit_page(request: Request, asked: Annotated[AuditPageQuery, Query()]) -> Response:
+    """Show the log, newest first, and the check of its hash chain."""
+    workspace = services_of(request).workspace
+    log_page = _found(request, asked, asked.before)
+    wanted = AuditQuery.model_validate(asked.filters)
+    check, n = asked.check, asked.n or 0
     newest = workspace.event_log.newest()
     chain = None if check is None else audit_log.check(workspace.store, after=check)
     return page_of(
         request,
         "audit/audit.html",
-        twin=wanted.address("/audit.json", before=before),
+        twin=wanted.address("/audit.json", AuditQuery(before=asked.before)),
         rows=[_row(event, wanted) for event in log_page.events],
         filters=wanted.filters,
         verbs=list(map(str, Verb)),
         vias=list(map(str, Via)),
         stopped=log_page.stopped,
         active=[
-            {"name": name, "value": visible(value), "remove": wanted.address(but=name)}
+            {
+                "name": name,
+                "value": visible(value),
+                "remove": wanted.model_copy(update={name: ""}).address("/audit"),
+            }
             for name, value in wanted.filters.items()
         ],
-        older=None if log_page.next_before is None else wanted.address(before=log_page.next_before),
-        first=wanted.address() if before is not None else None,
+        older=None
+        if log_page.next_before is None
+        else wanted.address("/audit", AuditQuery(before=log_page.next_before)),
+        first=None if asked.before is None else wanted.address("/audit"),
         files=[
             {"name": kind.upper(), "open": wanted.address(f"/audit/events.{kind}")}
             for kind in KINDS
         ],
         run_events=[_run_row(event) for event in _run_events(workspace, wanted)]
-        if before is None
+        if asked.before is None
         else [],
         newest=newest,
         empty=newest[0] == 0,
-        chain=None if chain is None else _progress(chain, n or 0),
-        on=None if chain is None or chain.ended else _continuation(chain, n or 0),
+        chain=None if chain is None else _progress(chain, n),
+        on=None if chain is None or chain.ended else _continuation(chain, n),
         broken=None if chain is None else chain.broken,
     )
 
 
 @router.get("/audit.json")
-@reads(*FILTERS)
-def audit_twin(request: Request, before: Number = None) -> Response:
-    wanted, workspace = AuditQuery(request), services_of(request).workspace
-    return Answer(
-        _document(wanted, _found(request, wanted, before), _run_events(workspace, wanted))
-    )
+def audit_twin(request: Request, wanted: Annotated[AuditQuery, Query()]) -> Response:
+    log_page = _found(request, wanted, wanted.before)
+    return Answer(_document(wanted, log_page, _run_events(services_of(request).workspace, wanted)))
 
 
-def _found(request: Request, wanted: AuditQuery, before: int | None) -> LogPage:
+def _found(request: Request, wanted: AuditFilters, before: int | None) -> LogPage:
     """Return a page of the log; raises `UnknownName` for a reviewer who made no decision."""
     workspace = services_of(request).workspace
     log_page = audit_log.page(workspace.store, wanted.filter, before=before)
-    if not log_page.events and log_page.next_before is None and "reviewer" in wanted.filters:
-        known("reviewer", wanted.filters["reviewer"], workspace.event_log.reviewers())
+    if not log_page.events and log_page.next_before is None and wanted.reviewer:
+        known("reviewer", wanted.reviewer, workspace.event_log.reviewers())
     return log_page
 
 
@@ -138,16 +153,15 @@ def check_twin(request: Request, after: Annotated[int, Query(ge=0, lt=2**62)] = 
 
 
 @router.get("/audit/events.{kind}")
-@reads(*FILTERS)
-def events_file(request: Request, kind: str) -> Response:
+def events_file(request: Request, kind: str, wanted: Annotated[AuditFilters, Query()]) -> Response:
     """Return all matching events as a file."""
     if kind not in KINDS:
         raise UnknownName("format", kind, KINDS)
-    workspace, wanted = services_of(request).workspace, AuditQuery(request).filter
-    _found(request, AuditQuery(request), None)
+    workspace = services_of(request).workspace
+    _found(request, wanted, None)
     # reports invalid filters before the response starts
-    workspace.event_log.portion(wanted, limit=1)
-    events = audit_log.everything(workspace.store, wanted)
+    workspace.event_log.portion(wanted.filter, limit=1)
+    events = audit_log.everything(workspace.store, wanted.filter)
     lines = audit_log.as_csv(events) if kind == "csv" else audit_log.as_jsonl(events)
     headers = {
         "content-disposition": f'attachment; filename="assay-audit.{kind}"',
@@ -158,19 +172,18 @@ def events_file(request: Request, kind: str) -> Response:
     )
 
 
-def _run_events(workspace: Workspace, wanted: AuditQuery) -> list[RunEvent]:
+def _run_events(workspace: Workspace, wanted: AuditFilters) -> list[RunEvent]:
     """Return the events of deleted, archived, replaced and restored runs that match the filters,
     newest first.
     """
     if wanted.filters.keys() - {"run", "reviewer", "day"}:
         return []
-    run, reviewer, day = (wanted.filters.get(name, "") for name in ("run", "reviewer", "day"))
     return [
         event
         for event in reversed(removal.events(workspace))
-        if event.run_id.startswith(run)
-        and event.reviewer == (reviewer or event.reviewer)
-        and event.at.startswith(day)
+        if event.run_id.startswith(wanted.run)
+        and event.reviewer == (wanted.reviewer or event.reviewer)
+        and event.at.startswith(wanted.day)
     ]
 
 
@@ -193,7 +206,9 @@ def _document(
         "filters": wanted.filters,
         "events": [audit_log.logged_event(logged) for logged in log_page.events],
         "runs": list(run_events),
-        "next": None if before is None else wanted.address("/audit.json", before=before),
+        "next": None
+        if before is None
+        else wanted.address("/audit.json", AuditQuery(before=before)),
     }
 
 
@@ -206,8 +221,8 @@ def _row(logged: LoggedEvent, wanted: AuditQuery) -> Mapping[str, object]:
         "became": f"{t(f'state.{event.before}')} → {t(f'state.{event.after}')}",
         "way": event.via,
         "reviewer": visible(reviewer_words(event.reviewer, event.stated_by or "")),
-        "of_reviewer": wanted.address(reviewer=event.reviewer),
-        "of_item": wanted.address(item=event.id),
+        "of_reviewer": wanted.address("/audit", AuditQuery(reviewer=event.reviewer)),
+        "of_item": wanted.address("/audit", AuditQuery(item=event.id)),
         "own": f"/audit?{urlencode({'before': event.event + 1})}#e{event.event}",
         "thing": visible(document.thing),
         "suite": visible(document.suite),
