@@ -32,7 +32,7 @@ class SnippetBody(responses.Body):
     """One candidate's snippet."""
 
     name: _Name
-    content: Annotated[str, Field(min_length=1, max_length=MAX_CHARS)]
+    content: str = Field(min_length=1, max_length=MAX_CHARS)
 
 
 class SubmissionBody(responses.Body):
@@ -42,67 +42,56 @@ class SubmissionBody(responses.Body):
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
-    thing: Annotated[
-        _Name, Field(alias="thingName", description="What is compared; also accepted as `thing`.")
-    ]
-    snippets: Annotated[
-        list[SnippetBody] | dict[str, _Text],
-        Field(
-            description="Each candidate's code or answer: a list of {name, content}, or an object of texts by name."
-        ),
-    ]
-    id: Annotated[
-        _Name | None, Field(description="The task's id; default: made from the Thing's name.")
-    ] = None
-    context: Annotated[_Text, Field(description="The rules that apply to the Thing.")] = ""
-    language: Annotated[str, Field(max_length=100)] = ""
-    family: Annotated[
-        str,
-        Field(max_length=200, description="The source that the Thing shares with other Things."),
-    ] = ""
-    prompt: Annotated[
-        _Text | list[dict[str, Any]] | None, Field(description="What the candidates were asked.")
-    ] = None
-    expected: Annotated[
-        str | float | bool | list[Any] | None, Field(description="The correct answer.")
-    ] = None
-    ideal: Annotated[_Text | None, Field(description="A model solution.")] = None
-    final_answer: Annotated[
-        str | float | bool | None, Field(description="Only the correct final answer.")
-    ] = None
-    score: Annotated[
-        str | dict[str, Any] | None,
-        Field(description="How to score, as in `score` of a suite; default: judge."),
-    ] = None
-    suite: Annotated[
-        str | None, Field(max_length=200, description="The name under which tasks are pooled.")
-    ] = None
-    trials: Annotated[
-        int | None,
-        Field(
-            alias="trialsNeeded",
-            ge=1,
-            le=MAX_TRIALS,
-            description="Number of trials; also accepted as `trials`.",
-        ),
-    ] = None
-    judge: Annotated[
-        _Name | list[_Name] | None,
-        Field(
-            description="provider/name, several of them, or `human`; default: the judge in the settings."
-        ),
-    ] = None
+    thing: _Name = Field(
+        alias="thingName", description="What is compared; also accepted as `thing`."
+    )
+    snippets: list[SnippetBody] | dict[str, _Text] = Field(
+        description="Each candidate's code or answer: a list of {name, content}, or an object of texts by name."
+    )
+    id: _Name | None = Field(
+        None, description="The task's id; default: made from the Thing's name."
+    )
+    context: _Text = Field("", description="The rules that apply to the Thing.")
+    language: str = Field("", max_length=100)
+    family: str = Field(
+        "", max_length=200, description="The source that the Thing shares with other Things."
+    )
+    prompt: _Text | list[dict[str, Any]] | None = Field(
+        None, description="What the candidates were asked."
+    )
+    expected: str | float | bool | list[Any] | None = Field(None, description="The correct answer.")
+    ideal: _Text | None = Field(None, description="A model solution.")
+    final_answer: str | float | bool | None = Field(
+        None, description="Only the correct final answer."
+    )
+    score: str | dict[str, Any] | None = Field(
+        None, description="How to score, as in `score` of a suite; default: judge."
+    )
+    suite: str | None = Field(
+        None, max_length=200, description="The name under which tasks are pooled."
+    )
+    trials: int | None = Field(
+        None,
+        alias="trialsNeeded",
+        ge=1,
+        le=MAX_TRIALS,
+        description="Number of trials; also accepted as `trials`.",
+    )
+    judge: _Name | list[_Name] | None = Field(
+        None,
+        description="provider/name, several of them, or `human`; default: the judge in the settings.",
+    )
     mode: Literal["joint", "each", "pairwise"] | None = None
-    rubric: Annotated[list[Any] | dict[str, Any] | None, Field(max_length=100)] = None
-    review: Annotated[str | None, Field(max_length=40)] = None
+    rubric: list[Any] | dict[str, Any] | None = Field(None, max_length=100)
+    review: str | None = Field(None, max_length=40)
     parameters: dict[str, Any] = Field(default_factory=dict)
-    batch_id: Annotated[str | None, Field(max_length=200)] = None
-    budget: Annotated[
-        float | None, Field(description="The most this evaluation may cost, in US dollars.")
-    ] = None
-    metadata: Annotated[
-        dict[str, Any], Field(description="Any data to store with the evaluation.")
-    ] = Field(default_factory=dict)
+    batch_id: str | None = Field(None, max_length=200)
+    budget: float | None = Field(
+        None, description="The most this evaluation may cost, in US dollars."
+    )
+    metadata: dict[str, Any] = Field(
+        default_factory=dict, description="Any data to store with the evaluation."
+    )
 
     def submission(self) -> evaluations.Submission:
         given = self.snippets
@@ -137,27 +126,24 @@ class ResponseBody(responses.Body):
     prompt_id: _Name
     prompt_content: _Text
     prompt_metadata: dict[str, Any] = Field(default_factory=dict)
-    model_response_id: Annotated[str | None, Field(max_length=500)] = None
+    model_response_id: str | None = Field(None, max_length=500)
     model_name: _Name
-    model_response_text: Annotated[str, Field(min_length=1, max_length=MAX_CHARS)]
-    ideal_response_id: Annotated[str | None, Field(max_length=500)] = None
+    model_response_text: str = Field(min_length=1, max_length=MAX_CHARS)
+    ideal_response_id: str | None = Field(None, max_length=500)
     ideal_response_text: _Text = ""
-    correct_answer: Annotated[
-        str | float | bool | None, Field(description="The correct final answer.")
-    ] = None
-    judge_llm_model: Annotated[
-        _Name | None, Field(description="provider/name; default: the judge in the settings.")
-    ] = None
-    judge_prompt_version: Annotated[
-        str | None, Field(max_length=500, description="A judge prompt from the folder `prompts`.")
-    ] = None
-    trials: Annotated[int | None, Field(ge=1, le=MAX_TRIALS)] = None
-    rubric: Annotated[list[Any] | dict[str, Any] | None, Field(max_length=100)] = None
-    review: Annotated[
-        str | None,
-        Field(max_length=40, description="Which grades need review, as in `review` of a suite."),
-    ] = None
-    batch_id: Annotated[str | None, Field(max_length=200)] = None
+    correct_answer: str | float | bool | None = Field(None, description="The correct final answer.")
+    judge_llm_model: _Name | None = Field(
+        None, description="provider/name; default: the judge in the settings."
+    )
+    judge_prompt_version: str | None = Field(
+        None, max_length=500, description="A judge prompt from the folder `prompts`."
+    )
+    trials: int | None = Field(None, ge=1, le=MAX_TRIALS)
+    rubric: list[Any] | dict[str, Any] | None = Field(None, max_length=100)
+    review: str | None = Field(
+        None, max_length=40, description="Which grades need review, as in `review` of a suite."
+    )
+    batch_id: str | None = Field(None, max_length=200)
     budget: float | None = None
 
     def submission(self) -> evaluations.Submission:

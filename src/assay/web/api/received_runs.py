@@ -119,22 +119,17 @@ class EvaluatorResult(BaseModel):
 
     model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
 
-    evaluator_name: Annotated[str, Field(max_length=200)]
-    score: Annotated[
-        float | None, Field(description="From 0 to maxScore; null if it gave no score.")
-    ] = None
+    evaluator_name: str = Field(max_length=200)
+    score: float | None = Field(None, description="From 0 to maxScore; null if it gave no score.")
     max_score: float = 1.0
-    weight: Annotated[
-        float,
-        Field(description="At least 0. Share in the run's score; 1 for each evaluator by default."),
-    ] = 1.0
+    weight: float = Field(
+        1.0, description="At least 0. Share in the run's score; 1 for each evaluator by default."
+    )
     details: Any = None
-    graded_by: Annotated[
-        str | None,
-        Field(
-            description="model, rule or person; if absent, `judge`, `llm` or `ai` in the name means model."
-        ),
-    ] = None
+    graded_by: str | None = Field(
+        None,
+        description="model, rule or person; if absent, `judge`, `llm` or `ai` in the name means model.",
+    )
 
 
 class FinishedRun(BaseModel):
@@ -145,28 +140,25 @@ class FinishedRun(BaseModel):
 
     model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
 
-    suite: Annotated[str, Field(max_length=200)]
-    scenario: Annotated[str, Field(max_length=500)]
-    agent: Annotated[str, Field(max_length=200)]
-    run_id: Annotated[
-        str | None, Field(max_length=200, description="Kept if it is a plain name.")
-    ] = None
-    batch_id: Annotated[str | None, Field(max_length=200)] = None
-    tier: Annotated[str | None, Field(max_length=40)] = None
-    family: Annotated[
-        str | None,
-        Field(max_length=200, description="The source that it shares with other scenarios."),
-    ] = None
-    model: Annotated[str | None, Field(max_length=200)] = None
-    status: Annotated[str | None, Field(max_length=40)] = None
+    suite: str = Field(max_length=200)
+    scenario: str = Field(max_length=500)
+    agent: str = Field(max_length=200)
+    run_id: str | None = Field(None, max_length=200, description="Kept if it is a plain name.")
+    batch_id: str | None = Field(None, max_length=200)
+    tier: str | None = Field(None, max_length=40)
+    family: str | None = Field(
+        None, max_length=200, description="The source that it shares with other scenarios."
+    )
+    model: str | None = Field(None, max_length=200)
+    status: str | None = Field(None, max_length=40)
     started_at: str | int | float | None = None
     completed_at: str | int | float | None = None
     total_score: float | None = None
     weighted_score: float | None = None
     is_successful: bool | None = None
     specialist_enabled: bool | None = None
-    specialist_name: Annotated[str | None, Field(max_length=200)] = None
-    specialist_version: Annotated[str | None, Field(max_length=100)] = None
+    specialist_name: str | None = Field(None, max_length=200)
+    specialist_version: str | None = Field(None, max_length=100)
     evaluations: list[EvaluatorResult] | dict[str, Any] | None = None
     telemetry: dict[str, Any] | None = None
 

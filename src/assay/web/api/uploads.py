@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from fastapi import APIRouter, Request, Response
 from pydantic import Base64Bytes, Field
 
@@ -17,14 +15,14 @@ router = APIRouter()
 class FileOfUpload(Body):
     """A file; `name` may have folders, and `content` is base64."""
 
-    name: Annotated[str, Field(min_length=1, max_length=1_000)]
+    name: str = Field(min_length=1, max_length=1_000)
     content: Base64Bytes
 
 
 class UploadBody(Body):
     """Files that belong together, such as the requests and the answers of a batch."""
 
-    files: Annotated[list[FileOfUpload], Field(min_length=1, max_length=500)]
+    files: list[FileOfUpload] = Field(min_length=1, max_length=500)
 
     def pairs(self) -> list[tuple[str, bytes]]:
         return [(file.name, file.content) for file in self.files]
