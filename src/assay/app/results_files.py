@@ -19,6 +19,7 @@ from assay.domain.lifecycle import RunState
 from assay.domain.prompts import prompts_of
 from assay.domain.secret_masking import masked_line
 from assay.domain.selection import RunSummary, Selection, StartedFrom
+from assay.domain.unescaped_json import unescaped_json
 from assay.exchange.results_folder import folder as results_folder
 from assay.exchange.results_folder.atomic_files import AtomicFile
 from assay.exchange.results_folder.folder import REGISTRY
@@ -180,7 +181,7 @@ class _Sheet:
 
     def write(self, line: Mapping[str, Any]) -> None:
         if self.file is not None:
-            self.file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+            self.file.write(unescaped_json(line, allow_nan=False) + "\n")
 
     def snippet(self, task: str, text: str) -> None:
         """Write one line for a snippet from the suite, which is the candidate's answer in every
@@ -274,7 +275,7 @@ class _Sheet:
             custom = trial if of_candidate else f"{place.task}#ideal"
             row = {"custom_id": custom, "model": call["model"], **asdict(parts)}
             if self.structured is not None:
-                self.structured.write(json.dumps(row, ensure_ascii=False) + "\n")
+                self.structured.write(unescaped_json(row) + "\n")
 
     def _usage(self, call: Mapping[str, Any]) -> dict[str, int | None]:
         for sums, tokens in (

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from assay.app.suites import problems
 from assay.domain.errors import InputError, Refused, SuiteError, did_you_mean
 from assay.domain.prompts import columns_named
+from assay.domain.unescaped_json import unescaped_json
 from assay.exchange.results_folder.atomic_files import AtomicFile
 from assay.scoring.numeric import numbers_in
 from assay.scoring.reference_kinds import (
@@ -188,24 +189,20 @@ class TableSuite:
                 f"{self.advice.reason} Until you name a judge, a person grades (judge: human).",
             )
         method, options = self.advice.method, dict(self.advice.options)
-        return json.dumps(
-            {method: options}, ensure_ascii=False
-        ) if options else method, self.advice.reason
+        return unescaped_json({method: options}) if options else method, self.advice.reason
 
     def text(self) -> str:
-        keys = {
-            name: json.dumps(column, ensure_ascii=False) for name, column in self.mapping.items()
-        }
+        keys = {name: unescaped_json(column) for name, column in self.mapping.items()}
         lines = [
             f"# Proposed by `assay init --from {self.table.name}`. Check the mapping, then: assay run {self.path.name}",
-            f"name: {json.dumps(self.path.stem, ensure_ascii=False)}",
+            f"name: {unescaped_json(self.path.stem)}",
             "tasks:",
-            f"  file: {json.dumps(self.table.name, ensure_ascii=False)}",
+            f"  file: {unescaped_json(self.table.name)}",
             "  map:",
             *(f"    {name}: {column}" for name, column in keys.items()),
         ]
         if self.answers:
-            lines.append(f"    snippets: {json.dumps(self.answers, ensure_ascii=False)}")
+            lines.append(f"    snippets: {unescaped_json(self.answers)}")
         score, reason = self.scoring
         if self.by_rule:
             lines += [*_comment(reason, indent="  "), f"  score: {score}"]
@@ -220,9 +217,7 @@ class TableSuite:
             lines.append(f"# judge: {self._judge('openai/gpt-5')}")
         if self.candidates:
             lines += ["", "candidates:"]
-            lines += [
-                f"  - {json.dumps(candidate, ensure_ascii=False)}" for candidate in self.candidates
-            ]
+            lines += [f"  - {unescaped_json(candidate)}" for candidate in self.candidates]
         elif not self.answers:
             lines += [
                 "",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rapidfuzz.distance import LCSseq
 
+from assay.domain.unescaped_json import unescaped_json
 from assay.scoring.extraction import extracted
 
 if TYPE_CHECKING:
@@ -154,7 +155,5 @@ def _flat(document: JsonValue) -> dict[str, str]:
                 [(f"{path}[{place}]", inner_value) for place, inner_value in enumerate(value)]
             )
         elif path:
-            fields[path] = (
-                value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            )
+            fields[path] = value if isinstance(value, str) else unescaped_json(value)
     return fields

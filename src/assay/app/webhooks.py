@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import json
 import logging
 import queue
 import threading
@@ -24,6 +23,7 @@ from assay.domain.errors import AssayError, SettingsError
 from assay.domain.events import TrialEnded
 from assay.domain.lifecycle import TO_COME, AssessmentState, Policy, RunState, TrialState
 from assay.domain.selection import Selection
+from assay.domain.unescaped_json import unescaped_json
 from assay.providers.origin import is_local
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class Notices:
 
     def _send(self, document: dict[str, Any]) -> None:
         # A suite's name may contain a lone surrogate, which UTF-8 cannot encode.
-        body = json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
+        body = unescaped_json(document).encode("utf-8", "replace")
         headers = {"Content-Type": "application/json", "User-Agent": "assay"}
         if self._secret is not None:
             headers[SIGNATURE] = (

@@ -8,7 +8,6 @@ title.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -22,6 +21,7 @@ import click
 from assay.app.wire import to_json
 from assay.domain.amounts import money
 from assay.domain.identifiers import shown_trial
+from assay.domain.unescaped_json import unescaped_json
 
 if TYPE_CHECKING:
     from assay.app.runs.execution import CostEstimate, RunResult
@@ -85,7 +85,7 @@ def print_json(document: object) -> None:
     """Print a document to stdout; raises `ValueError` for NaN or Infinity."""
     # json instead of orjson, because it refuses NaN; orjson would write null, which reads as "no
     # score".
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2, default=to_json)
+    text = unescaped_json(document, allow_nan=False, indent=2, default=to_json)
     sys.stdout.write(_UNSEEN_IN_JSON.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n")
 
 

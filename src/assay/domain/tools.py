@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from assay.domain.digest import JsonValue
+from assay.domain.unescaped_json import unescaped_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +57,7 @@ class ToolCall:
     @property
     def text(self) -> str:
         """The arguments as JSON, or the malformed text."""
-        return (
-            self.malformed
-            if self.arguments is None
-            else json.dumps(dict(self.arguments), ensure_ascii=False)
-        )
+        return self.malformed if self.arguments is None else unescaped_json(dict(self.arguments))
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -143,9 +140,7 @@ class ExpectedCall:
 
     def __str__(self) -> str:
         return (
-            self.name
-            if self.arguments is None
-            else f"{self.name} {json.dumps(self.arguments, ensure_ascii=False)}"
+            self.name if self.arguments is None else f"{self.name} {unescaped_json(self.arguments)}"
         )
 
 

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import orjson
 
+from assay.domain.unescaped_json import unescaped_json
+
 MAX_TOKENS: Final = 2**40
 """A larger count is a server error: no answer has so many tokens, and their sums would not fit into
 a database column.
@@ -23,7 +25,7 @@ def dump(body: object) -> bytes:
     try:
         return orjson.dumps(body)
     except TypeError:
-        return json.dumps(body, ensure_ascii=False, default=_fields).encode("utf-8", "replace")
+        return unescaped_json(body, default=_fields).encode("utf-8", "replace")
 
 
 def parse(body: bytes) -> Any:

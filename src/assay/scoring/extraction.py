@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Final
 
 from assay.domain.digest import JsonValue
 from assay.domain.errors import did_you_mean
+from assay.domain.unescaped_json import unescaped_json
 from assay.scoring.final_answer import final_answer
 from assay.scoring.json_repair import CutText, read_loosely
 
@@ -67,4 +67,4 @@ def _at(value: JsonValue, path: str) -> str | None:
             return None
     if value is None or isinstance(value, CutText):
         return None
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else unescaped_json(value)

@@ -8,7 +8,6 @@ between markers that contain a nonce unknown to the candidates.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
@@ -26,6 +25,7 @@ from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
 from assay.domain.digest import JsonValue, text_digest
 from assay.domain.model import Parameters
 from assay.domain.suite import Criterion, JudgeSpec, Message, Rubric, Task
+from assay.domain.unescaped_json import unescaped_json
 from assay.scoring.evaluator import Answer, GradingAttempt, UnreadableReply
 from assay.scoring.flags import flags_of
 from assay.scoring.prompts import JOINT, SOLO, filled, named_placeholders, system_prompt
@@ -348,7 +348,7 @@ def _score_place(criterion: Criterion) -> str:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    return unescaped_json(text)
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ the final answer.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.resources import files
@@ -15,6 +14,7 @@ from assay.domain.digest import JsonValue
 from assay.domain.model import Parameters
 from assay.domain.structure import StructuredAnswer, Structuring
 from assay.domain.suite import Message, Rubric
+from assay.domain.unescaped_json import unescaped_json
 from assay.scoring.evaluator import GradingAttempt, UnreadableReply
 from assay.scoring.json_repair import read_loosely
 from assay.scoring.judge import closed_object, prompt_text
@@ -89,17 +89,11 @@ def read_structure(reply: Reply) -> StructuredAnswer:
 
 
 def structure_text(structure: StructuredAnswer) -> str:
-    return json.dumps(asdict(structure), ensure_ascii=False, indent=1)
+    return unescaped_json(asdict(structure), indent=1)
 
 
 def _text(value: object) -> str:
-    return (
-        ""
-        if value is None
-        else value
-        if isinstance(value, str)
-        else json.dumps(value, ensure_ascii=False)
-    )
+    return "" if value is None else value if isinstance(value, str) else unescaped_json(value)
 
 
 def _list(value: object) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ only four fields of limited length are used.
 
 from __future__ import annotations
 
-import json
 import re
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +15,7 @@ from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
 from assay.domain.digest import text_digest
 from assay.domain.model import Parameters
 from assay.domain.suite import Message
+from assay.domain.unescaped_json import unescaped_json
 from assay.scoring.evaluator import UnreadableReply
 from assay.scoring.json_repair import read_loosely
 from assay.scoring.judge import closed_object
@@ -57,7 +57,7 @@ def enrichment_request(
         "capabilities": template.capabilities,
     }
     values = {
-        "specialist": json.dumps(about, ensure_ascii=False, indent=1)[:LONGEST_TEXT],
+        "specialist": unescaped_json(about, indent=1)[:LONGEST_TEXT],
         "source": source[:200],
         "mark": mark,
         "text": shown,
@@ -138,9 +138,7 @@ def _set(text: str, node: Any, name: str, value: object) -> list[tuple[int, int,
     closing: int = node._end_tok.index
     margin = re.match(r"[ \t]*", text[text.rfind("\n", 0, closing) + 1 :])
     indent = margin[0] if margin else ""
-    written = re.sub(
-        r'(?m)^( *)"(\w+)": ', r"\1\2: ", json.dumps(value, ensure_ascii=False, indent=2)
-    )
+    written = re.sub(r'(?m)^( *)"(\w+)": ', r"\1\2: ", unescaped_json(value, indent=2))
     written = written.replace("\n", f"\n{indent}  ")
     known = [each for key, each in _pairs(node) if key == name]
     if known:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from assay.domain.digest import canonical
 from assay.domain.errors import InputError
 from assay.domain.specialists import short_name
+from assay.domain.unescaped_json import unescaped_json
 from assay.specialists.signatures import is_signed
 from assay.specialists.templates import read_limited, violations
 
@@ -117,7 +118,7 @@ def seal(content: Mapping[str, Any], key: SigningKey | None) -> Section:
 
 def laid_out(snapshot: Mapping[str, Any]) -> str:
     """Return the text of a snapshot's file."""
-    text = json.dumps(snapshot, ensure_ascii=False, allow_nan=False, indent=2)
+    text = unescaped_json(snapshot, allow_nan=False, indent=2)
     return f"{text}\n".encode("utf-8", "backslashreplace").decode()
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.domain.errors import InputError, SuiteError, SuiteErrors, UnknownName, did_you_mean
 from assay.domain.specialists import SpecialistTemplate, short_name
+from assay.domain.unescaped_json import unescaped_json
 from assay.specialists.json5_values import TooLarge, read_json5_value
 
 if TYPE_CHECKING:
@@ -131,9 +132,7 @@ def read_json5(path: Path) -> tuple[Section, str]:
     try:
         text = content.decode("utf-8-sig")
         value = read_json5_value(text)
-        json.dumps(
-            value, allow_nan=False, ensure_ascii=False
-        ).encode()  # no Infinity, NaN or half of a character
+        unescaped_json(value, allow_nan=False).encode()  # no Infinity, NaN or half of a character
     except TooLarge as error:
         raise InputError(str(path), str(error)) from error
     except ValueError as error:
@@ -169,7 +168,7 @@ def violations(document: Mapping[str, Any], schema: str) -> list[tuple[str, str]
                 for name in unknown
             ]
         else:
-            shown = json.dumps(violation.instance, ensure_ascii=False)
+            shown = unescaped_json(violation.instance)
             shown = shown if len(shown) <= 60 else f"{shown[:59]}…"
             problems.append(
                 (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
+from assay.domain.unescaped_json import unescaped_json
 from assay.suites.grammar import Kind, ReadContext, Schema, read_free, read_text
 from assay.suites.located_yaml import Value
 from assay.suites.problems import Path
@@ -28,9 +28,9 @@ def _read_expected_or_calls(value: Value, path: Path, context: ReadContext) -> s
     arguments}`, becomes JSON.
     """
     if isinstance(value, dict):
-        return json.dumps(read_free(value, path, context), ensure_ascii=False)
+        return unescaped_json(read_free(value, path, context))
     if isinstance(value, list) and any(isinstance(item, dict) for item in value):
-        return json.dumps(read_free(value, path, context), ensure_ascii=False)
+        return unescaped_json(read_free(value, path, context))
     return _read_expected(value, path, context)
 
 

@@ -8,7 +8,6 @@ values are checked by the code that reads them.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -34,6 +33,7 @@ from assay.domain.suite import (
     SuiteCopy,
     Task,
 )
+from assay.domain.unescaped_json import unescaped_json
 from assay.suites import grammar
 from assay.suites.case_files import has_test_cases, read_case_file, tasks_of_cases
 from assay.suites.checks import ExternalChecks
@@ -270,7 +270,7 @@ def _read(
     if given is not None:
         label = given.label
         document = LocatedDocument(_as_value(given.document), (), lambda where, at_key: 0)
-        content = json.dumps(document.value, ensure_ascii=False, indent=1)
+        content = unescaped_json(document.value, indent=1)
     is_table = SuiteError(
         named,
         "is a table, not a suite.",

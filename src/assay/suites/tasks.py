@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from assay.domain.prompts import all_columns, columns_named, columns_of, filled_
 from assay.domain.run import MAX_TRIALS
 from assay.domain.suite import CandidateSpec, Message, Scoring, Snippet, Task
 from assay.domain.tools import CannedTool, expected_calls
+from assay.domain.unescaped_json import unescaped_json
 from assay.suites.checks import JSON, JUDGED, TOOL_CALLS
 from assay.suites.conversations import GRADE_BY, TURN, TURNS
 from assay.suites.expected import EXPECTED, EXPECTED_OR_CALLS
@@ -66,7 +66,7 @@ def column_text(value: Value) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, bool | list | dict):
-        return json.dumps(value, ensure_ascii=False)
+        return unescaped_json(value)
     return as_written(value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 from assay.domain.digest import JsonValue
 from assay.domain.errors import did_you_mean
 from assay.domain.tools import CannedAnswer, CannedTool, Tool
+from assay.domain.unescaped_json import unescaped_json
 from assay.suites.grammar import (
     FREE_MAPPING,
     TEXT,
@@ -36,7 +36,7 @@ TOOL_TURNS: Final = whole(1, 100)
 def _read_result(value: Value, path: Path, context: ReadContext) -> str | None:
     """Read text, or any other value as JSON."""
     if isinstance(value, dict | list | bool):
-        return json.dumps(read_free(value, path, context), ensure_ascii=False)
+        return unescaped_json(read_free(value, path, context))
     return read_text(value, path, context)
 
 

@@ -24,6 +24,7 @@ from assay.app.runs import suite_files
 from assay.domain.digest import text_digest
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.suite import PERSON
+from assay.domain.unescaped_json import unescaped_json
 from assay.engine.estimate import CostEstimate
 from assay.report.charts.calibration import calibration as chart_calibration
 from assay.scoring.calibration_samples import SAMPLES
@@ -280,9 +281,7 @@ def _as_json(text: str) -> str:
         json.loads(text)
         return text
     with suppress(ValueError):
-        return json.dumps(
-            [json.loads(line) for line in text.splitlines() if line.strip()], ensure_ascii=False
-        )
+        return unescaped_json([json.loads(line) for line in text.splitlines() if line.strip()])
     return text
 
 

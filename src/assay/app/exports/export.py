@@ -4,7 +4,6 @@ a second file.
 
 from __future__ import annotations
 
-import json
 import tomllib
 from contextlib import ExitStack
 from dataclasses import replace
@@ -37,6 +36,7 @@ from assay.domain.errors import InputError, Refused, UnknownName, did_you_mean
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.secret_masking import masked_line
+from assay.domain.unescaped_json import unescaped_json
 from assay.exchange.results_folder import folder as results_folder
 from assay.exchange.writers.parquet import ParquetRows, need_pyarrow
 from assay.formats.csv_lines import CsvLines
@@ -293,18 +293,13 @@ def _write_records(
         if head is not None:
             # The closing brace comes later: the list is written row by row, so that memory does not
             # grow with the store.
-            output.write(
-                json.dumps(head, ensure_ascii=False, allow_nan=False)[:-1] + ', "assessments": ['
-            )
+            output.write(unescaped_json(head, allow_nan=False)[:-1] + ', "assessments": [')
     for detail, why in workspace.archive.exports.assessments(
         selection, everything=len(outputs) > 1
     ):
         place = 0 if why is None else 1
-        text = json.dumps(
-            assessment_record(detail, why, names),
-            ensure_ascii=False,
-            allow_nan=False,
-            default=to_json,
+        text = unescaped_json(
+            assessment_record(detail, why, names), allow_nan=False, default=to_json
         )
         before = "" if head is None else (",\n" if counts[place] else "\n")
         outputs[place].write(f"{before}{text}" if head is not None else f"{text}\n")

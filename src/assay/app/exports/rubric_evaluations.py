@@ -6,7 +6,6 @@ adds tasks and totals.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from assay.app.statistics.basis import approvals_of
 from assay.app.wire import plain
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.review import Approvals
+from assay.domain.unescaped_json import unescaped_json
 from assay.exchange.results_folder.safe_names import safe_name
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _export_folder(request: ExportRequest, folder: Path) -> Exported:
 
 
 def _json(value: JsonValue, *, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+    return unescaped_json(value, allow_nan=False, indent=indent)
 
 
 @dataclass(slots=True)

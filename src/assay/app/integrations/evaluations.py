@@ -9,7 +9,6 @@ reader checks; error messages then name the client's fields.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from assay.domain.identifiers import RunId, folded
 from assay.domain.lifecycle import RunState
 from assay.domain.run import RunOptions, RunPlan
 from assay.domain.selection import RunSummary, Selection
+from assay.domain.unescaped_json import unescaped_json
 from assay.scoring.rubrics import QUALITY
 from assay.suites.problems import SuiteErrors
 from assay.suites.tasks import slug
@@ -194,7 +194,7 @@ def _read(workspace: Workspace, submission: Submission) -> Any:
             problem = f"names {submission.snippets[place][0]!r} twice."
             remedy = "Name the candidates differently."
             raise InputError(submission.names.get("snippets", "snippets"), problem, remedy=remedy)
-    text = json.dumps(_document(submission), ensure_ascii=False)
+    text = unescaped_json(_document(submission))
     try:
         return read_suite(
             workspace,

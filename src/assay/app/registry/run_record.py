@@ -5,7 +5,6 @@ Names are left out while items are pending.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +17,7 @@ from assay.app.review.attention import attention_of
 from assay.app.review.protocol import achieved_by, switches_by_run
 from assay.domain.protocol import Protocol, protocol_of
 from assay.domain.selection import Selection
+from assay.domain.unescaped_json import unescaped_json
 from assay.exchange.results_folder import folder as results_folder
 
 if TYPE_CHECKING:
@@ -144,5 +144,5 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, st
         if isinstance(value, dict) and value:
             yield from _flat(value, f"{name}.")
         elif value not in (None, "", [], {}):
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            text = value if isinstance(value, str) else unescaped_json(value)
             yield name, text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"

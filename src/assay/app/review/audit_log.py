@@ -16,6 +16,7 @@ from assay.domain.errors import InputError
 from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent
 from assay.domain.lifecycle import Verb
 from assay.domain.review import Via
+from assay.domain.unescaped_json import unescaped_json
 from assay.formats.csv_lines import CsvLines
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def as_csv(events: Iterator[LoggedEvent]) -> Iterator[str]:
 
 def as_jsonl(events: Iterator[LoggedEvent]) -> Iterator[str]:
     for logged in events:
-        yield json.dumps(logged_event(logged), ensure_ascii=False, default=to_json) + "\n"
+        yield unescaped_json(logged_event(logged), default=to_json) + "\n"
 
 
 def check(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +11,7 @@ from assay.domain.errors import InputError, Refused, SettingsError
 from assay.domain.identifiers import folded
 from assay.domain.run import RunOptions
 from assay.domain.suite import PERSON
+from assay.domain.unescaped_json import unescaped_json
 from assay.exchange.results_folder.atomic_files import AtomicFile
 from assay.suites.problems import SuiteErrors
 from assay.suites.tasks import slug
@@ -83,7 +83,7 @@ def grade_pasted(
             }
         ],
     }
-    text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    text = unescaped_json(document, indent=2) + "\n"
     if wrong := problems(workspace, Path(PLACE), text=text):
         raise SuiteErrors(wrong)
     path = _kept(workspace.folder / FOLDER, thing, text)

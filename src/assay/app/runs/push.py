@@ -5,7 +5,6 @@ receives.
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -17,6 +16,7 @@ from assay.domain.digest import digest
 from assay.domain.errors import SettingsError
 from assay.domain.selection import Selection
 from assay.domain.specialists import Specialist
+from assay.domain.unescaped_json import unescaped_json
 from assay.providers.origin import is_local
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def push(workspace: Workspace, run: RunId) -> PushDocument | None:
     graded = finished_runs(summary, trials)
     sent, problem = 0, ""
     for row in graded:
-        body = json.dumps(row, ensure_ascii=False).encode("utf-8", "replace")
+        body = unescaped_json(row).encode("utf-8", "replace")
         pinned = bool(workspace.settings.values["local_only"])
         again, problem = asyncio.run(
             posted(f"{server}/api/runs", body, headers, pinned=pinned, timeout_s=30)

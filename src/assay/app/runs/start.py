@@ -8,7 +8,6 @@ with the run. Paths are relative to the working folder and cannot lead out of it
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from assay.app.runs.suite_files import suite_place
 from assay.app.suites import problems, read_suite
 from assay.domain.errors import InputError, SuiteError
 from assay.domain.run import PlannedTask, RunOptions, RunPlan
+from assay.domain.unescaped_json import unescaped_json
 from assay.engine.planning import planned_tasks
 from assay.providers.prices import priced_models as priced_models  # re-exported for surfaces
 from assay.suites.files import whole_text
@@ -142,7 +142,7 @@ def _changed(path: Path, changes: Mapping[str, Any]) -> str:
         value = _as_suite(path.stem, value)
     if not isinstance(value, dict):
         raise InputError(str(path), "is not a suite.")
-    return json.dumps({**value, **changes}, ensure_ascii=False, indent=1)
+    return unescaped_json({**value, **changes}, indent=1)
 
 
 def _as_suite(stem: str, value: Any) -> dict[str, Any]:

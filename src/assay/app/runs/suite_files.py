@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from assay.app.suites import problems, read_suite
 from assay.domain.errors import InputError, Refused, SettingsError, SuiteError, UnknownName
 from assay.domain.programs import KINDS
+from assay.domain.unescaped_json import unescaped_json
 from assay.exchange.results_folder.atomic_files import AtomicFile
 from assay.suites.files import whole_text
 from assay.suites.located_yaml import UnreadableText, plain, read_json
@@ -268,10 +268,7 @@ def _titled(text: str, title: str) -> str:
         return text
     if not isinstance(document.value, list):
         return text
-    return (
-        json.dumps({"name": title, "things": plain(document.value)}, ensure_ascii=False, indent=2)
-        + "\n"
-    )
+    return unescaped_json({"name": title, "things": plain(document.value)}, indent=2) + "\n"
 
 
 def suite_place(workspace: Workspace, path: str) -> Path:

@@ -20,6 +20,7 @@ import orjson
 
 from assay.domain.digest import JsonValue
 from assay.domain.suite import Message
+from assay.domain.unescaped_json import unescaped_json
 
 JsonObject: TypeAlias = "Mapping[str, JsonValue]"
 """An object of a foreign document."""
@@ -189,7 +190,7 @@ def to_text(value: object) -> str:
         return value
     if value is None:
         return ""
-    return json.dumps(storable(value), ensure_ascii=False)
+    return unescaped_json(storable(value))
 
 
 def shorten(value: object, most: int = _SHOWN) -> str:

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure, Fault
+from assay.domain.unescaped_json import unescaped_json
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_values import (
     JsonObject,
@@ -156,7 +157,7 @@ def _answer(
     if text:
         return BatchAnswer(text, finish, None)
     if calls:
-        return BatchAnswer(json.dumps({"tool_calls": calls}, ensure_ascii=False), finish, None)
+        return BatchAnswer(unescaped_json({"tool_calls": calls}), finish, None)
     if reason in ("error", "ERROR"):
         return BatchAnswer(None, finish, _no_answer("the provider ended the answer with an error."))
     why = "the model gave an empty answer."

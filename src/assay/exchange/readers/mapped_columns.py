@@ -4,7 +4,6 @@ scores.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from assay.domain.import_records import (
     Skipped,
 )
 from assay.domain.suite import Message
+from assay.domain.unescaped_json import unescaped_json
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import mapping as grammar
 from assay.exchange.parsing.input_files import FileSample, InputFile, UnreadableFile
@@ -484,4 +484,4 @@ def _prompt(value: object) -> tuple[Message, ...]:
 
 
 def _content(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else unescaped_json(value)

@@ -26,6 +26,7 @@ from time import monotonic, sleep
 from typing import IO, Any, Final
 
 from assay.domain.errors import InputError
+from assay.domain.unescaped_json import unescaped_json
 from assay.exchange.results_folder.atomic_files import AtomicFile, write_atomically
 from assay.exchange.results_folder.safe_names import inside, safe_name
 
@@ -133,9 +134,7 @@ def write_document(path: Path, document: Document) -> None:
     # Its name need not survive a power failure, because the file can be created again from the
     # store.
     write_atomically(
-        path,
-        json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n",
-        lasting=False,
+        path, unescaped_json(document, indent=2, allow_nan=False) + "\n", lasting=False
     )
 
 

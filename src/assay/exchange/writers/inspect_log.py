@@ -9,7 +9,6 @@ header if it needs nothing else.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import IO, Final
 from assay.domain.conversation import ASSISTANT
 from assay.domain.digest import JsonValue
 from assay.domain.suite import Message
+from assay.domain.unescaped_json import unescaped_json
 
 _IN_MEMORY: Final = 8 << 20
 VERSION: Final = 2
@@ -121,9 +121,7 @@ class InspectLog:
         self.n_samples = 0
 
     def add(self, sample: LogSample) -> None:
-        self._samples.write(
-            json.dumps(sample.as_json(), ensure_ascii=False, allow_nan=False) + "\n"
-        )
+        self._samples.write(unescaped_json(sample.as_json(), allow_nan=False) + "\n")
         self._ids[sample.id] = None
         self._epochs = max(self._epochs, sample.epoch)
         self.n_samples += 1
@@ -161,9 +159,7 @@ class InspectLog:
             "stats": {"started_at": spec["created"], "completed_at": finished or ""},
         }
         # The brace on a separate line shows readers of JSON Lines that the file is one document.
-        write(
-            "{\n" + json.dumps(header, ensure_ascii=False, allow_nan=False)[1:-1] + ', "samples": ['
-        )
+        write("{\n" + unescaped_json(header, allow_nan=False)[1:-1] + ', "samples": [')
         self._samples.seek(0)
         for number, line in enumerate(self._samples):
             write((",\n" if number else "\n") + line.rstrip("\n"))

@@ -9,12 +9,12 @@ first.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from tempfile import SpooledTemporaryFile
 from typing import IO, Final
 
 from assay.domain.digest import JsonValue
+from assay.domain.unescaped_json import unescaped_json
 
 FIRST_BYTES: Final = 8 << 20
 """Bytes: fewer than the 10 MB that `load_dataset` reads at once, which leaves room for the rows
@@ -36,7 +36,7 @@ class TypedLines:
     def row(self, values: Mapping[str, JsonValue]) -> None:
         """Add one row; columns without a value are null."""
         cells = {column: values.get(column) for column in self._columns}
-        line = json.dumps(cells, ensure_ascii=False, allow_nan=False) + "\n"
+        line = unescaped_json(cells, allow_nan=False) + "\n"
         typed = {column for column in self._untyped if cells[column] is not None}
         self._untyped -= typed
         if typed and self._size > self._first_bytes:

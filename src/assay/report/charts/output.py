@@ -6,12 +6,12 @@ SVG is drawn here without any package. PNG is the same drawing, converted by vl-
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
 
 from assay.domain.errors import InputError
+from assay.domain.unescaped_json import unescaped_json
 from assay.formats.csv_lines import CsvLines
 from assay.report.charts.chart import DRAWING_ONLY, Chart
 from assay.report.charts.colours import DARK, LIGHT, PAGE
@@ -64,7 +64,7 @@ def as_json(chart: Chart) -> str:
         {name: value for name, value in row.items() if name not in DRAWING_ONLY} for row in rows
     ]
     document = {"kind": chart.kind, "title": chart.title, "about": chart.about, "rows": shown}
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
+    return unescaped_json(document, allow_nan=False, indent=1)
 
 
 def as_svg(chart: Chart, *, dark: bool = False) -> str:

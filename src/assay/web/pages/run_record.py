@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import quote, urlencode
@@ -22,6 +21,7 @@ from assay.domain.identifiers import RunId
 from assay.domain.selection import Selection
 from assay.domain.specialists import SPECIALIST, specialist_prompts
 from assay.domain.suite import CandidateSpec, scale_in_words
+from assay.domain.unescaped_json import unescaped_json
 from assay.web.context import services_of
 from assay.web.links import shown_column
 from assay.web.pages.candidates import address_of, task_address
@@ -194,7 +194,7 @@ def _templates(candidate: CandidateSpec) -> Iterator[tuple[str, str]]:
 
 def _pairs(values: Any) -> str:
     return ", ".join(
-        f"{name} {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        f"{name} {value if isinstance(value, str) else unescaped_json(value)}"
         for name, value in values.items()
     )
 
@@ -274,7 +274,7 @@ def _about(run: str, suite: str, set_up: SetUp) -> str:
 def _shown(value: Any) -> str | None:
     if value is None:
         return None
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else unescaped_json(value)
     return visible(text if len(text) <= 400 else f"{text[:400]}…")
 
 
