@@ -11,7 +11,7 @@ from fastapi import Request
 
 from assay.app.review.item import Item
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.identifiers import AssessmentKey, shown_assessment
+from assay.domain.identifiers import AssessmentKey, RunId, shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.people import VisitorRole
 from assay.domain.selection import Selection
@@ -115,10 +115,13 @@ def key_of(request: Request, text: str) -> AssessmentKey:
 
 def as_named(request: Request, item: Item) -> Item:
     """Return an item with the ids that the visitor may see; for an invited reviewer, they are
-    opaque.
+    opaque. The owner also learns why the judge cannot be called.
     """
     if not is_sealed(request):
-        return item
+        if not item.rerunnable or visitor_of(request).role is not VisitorRole.OWNER:
+            return item
+        problem = services_of(request).review.judge_problem(RunId(item.run_id))
+        return replace(item, rerun_problem=problem)
     names = services_of(request).concealment
 
     def sealed(name: str) -> str:

@@ -21,6 +21,7 @@ from tests.support.model_server import Mishap, ModelServer
 from tests.web.api.test_evaluations import RESPONSE, THING, ended, pending_keys, result, submitted
 from tests.web.api.test_submitted_runs import RUN
 
+from assay.app import people
 from assay.app.review import decisions
 from assay.app.review.name_masking import HIDDEN_NAME
 from assay.app.workspace import Workspace
@@ -53,6 +54,14 @@ def workspace(
 def client(workspace: Workspace) -> Iterator[TestClient]:
     with TestClient(create_app(workspace), base_url=HOME) as opened:
         yield opened
+
+
+def rerun_ended(client: TestClient, wish: dict[str, Any]) -> Any:
+    deadline = time.monotonic() + 30
+    while (document := client.post("/api/rerun", json=wish).json())["status"] == "running":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return document
 
 
 def waiting(client: TestClient) -> str:
@@ -205,7 +214,7 @@ def test_refusals_speak_of_candidates_as_the_page_does(
     assert both == f"Candidate A is corrected both as a whole and on {criterion}."
 
 
-def test_failing_judge_is_not_named_to_a_blind_reviewer(
+def test_a_failing_judge_is_explained_to_the_owner_without_its_name(
     client: TestClient, workspace: Workspace, server: ModelServer
 ) -> None:
     waiting(client)
@@ -218,12 +227,31 @@ def test_failing_judge_is_not_named_to_a_blind_reviewer(
         "reason": "why",
         "reviewer": "ann",
     }
-    deadline = time.monotonic() + 30
-    while (document := client.post("/api/rerun", json=wish).json())["status"] == "running":
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    assert (document["status"], document["error"]["problem"]) == (
-        "failed",
-        "the judge gave no new grades (http_400); the earlier grades remain.",
+    document = rerun_ended(client, wish)
+    assert document["status"] == "failed"
+    assert document["error"]["problem"].startswith(
+        "the judge failed, and the earlier grades remain."
     )
+    assert "refused the request (400 Bad Request)" in document["error"]["problem"]
     assert JUDGE not in json.dumps(document)
+
+
+def test_an_invited_reviewer_learns_only_that_the_judge_failed(
+    client: TestClient, workspace: Workspace, server: ModelServer
+) -> None:
+    waiting(client)
+    server.script([Mishap.HTTP_400])
+    with TestClient(create_app(workspace), base_url=HOME) as reader:
+        assert reader.get(
+            people.invite(workspace, "ann", role="reviewer", base=HOME).link
+        ).is_success
+        (item, _) = reader.get("/api/review/next?limit=2&desk=desk-1").json()["items"]
+        assert item["rerun_problem"] == ""
+        document = rerun_ended(
+            reader, {"key": "k" * 10, "id": item["id"], "attempt": 1, "reason": "why"}
+        )
+    assert document["error"] == {
+        "where": "rerun",
+        "problem": "the judge failed; the earlier grades remain.",
+        "remedy": "Ask the owner, or try again later.",
+    }

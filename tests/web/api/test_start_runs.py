@@ -570,6 +570,11 @@ class TestAddressesOfABrowser:
             rerun = {"id": "a1", "key": "a-key-of-12", "attempt": 1, "reason": "again"}
             assert client.post("/api/rerun", json=rerun).status_code < 500
             until(lambda: client.post("/api/rerun", json=rerun).json().get("status") != "running")
+            problem = client.get("/api/assessments/a1").json()["rerun_problem"]
+            assert problem.startswith("base_url of the judge: names http://127.0.0.1:")
+            assert "web_allow_origins" in problem
+            failed = client.post("/api/rerun", json=rerun).json()["error"]
+            assert "web_allow_origins" in failed["remedy"]
         assert asked == server.served == 1
 
 

@@ -169,6 +169,8 @@ class Item:
         ranking: panes, best first.
         rerunnable: True if another attempt is allowed without `--force`. Otherwise `no_rerun` is
             the reason: `by_rule`, `by_person`, `superseded`, or `limit` (all attempts used).
+        rerun_problem: why this process may not call the judge, for the owner only; empty if it
+            may.
         blind: True if the grader's scores and texts are hidden until the reviewer gives a verdict.
         own: the reviewer's earlier verdict, as (pane, criterion or None, score); None without a
             verdict.
@@ -220,6 +222,7 @@ class Item:
     second: bool = False
     person: bool = False
     no_rerun: str = ""
+    rerun_problem: str = ""
     closed: str = ""
     told: bool = False
 

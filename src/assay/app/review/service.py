@@ -8,6 +8,7 @@ see. The command line is the operator's and shows everything.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -342,6 +343,25 @@ class ReviewService:
         return any(
             not observation.idempotency_key.startswith(SCRIPTED_MARK) for observation in stored
         )
+
+    # --- rerun
+
+    def judge_problem(self, run: RunId) -> str:
+        """Return why this process may not call the run's judges; empty if it may."""
+        judges = [judge.model for judge in self._plans.plan(run).judges]
+        problems = self._workspace.directory.problems((), judges=judges)
+        return self.without_judges(run, str(problems[0])) if problems else ""
+
+    def without_judges(self, run: RunId, text: str) -> str:
+        """Return a text with "the judge" in place of each judge's name, because an item may hide
+        it.
+        """
+        models = [judge.model for judge in self._plans.plan(run).judges]
+        names = sorted(
+            {name for model in models for name in (model.ref, model.name) if name}, key=len
+        )
+        listed = "|".join(map(re.escape, reversed(names)))
+        return re.sub(rf"(?<![\w/-])(?:{listed})(?![\w-])", "the judge", text) if names else text
 
     # --- decide
 

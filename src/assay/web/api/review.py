@@ -13,6 +13,7 @@ from assay.app.review.drawn_responses import drawn
 from assay.app.review.submitted_decision import SubmittedDecision
 from assay.domain.errors import InputError
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
+from assay.domain.people import VisitorRole
 from assay.domain.review import Via
 from assay.domain.selection import Selection
 from assay.web.context import Services, reviewer_of, sender_of, services_of
@@ -298,6 +299,7 @@ async def rerun(request: Request, body: RerunBody) -> Response:
         reviewer=sender.reviewer,
         signed_in=sender.signed_in,
         via=sender.via,
+        of_owner=visitor_of(request).role is VisitorRole.OWNER,
         name=body.id,
         sealed=is_sealed(request),
         assessment=key,

@@ -49,7 +49,7 @@ class RerunRequest:
     attempt's id is opaque too.
 
     `via`, `displayed`: as in the decision that the request becomes. `signed_in`: the person whose
-    sign-in sent the request.
+    sign-in sent the request. `of_owner`: True if the owner sent it, who may read the cause.
     """
 
     key: str
@@ -59,6 +59,7 @@ class RerunRequest:
     attempt: int
     reviewer: str
     signed_in: str
+    of_owner: bool
     via: Via
     displayed: bool
     reason: str
@@ -97,7 +98,7 @@ class Reruns:
         self._review = review
         self._concealment = concealment
         self._took: deque[float] = deque(maxlen=_LASTED)
-        self._broken: _NoGrades | None = None  # how the last real rerun failed
+        self._broken: Failure | AssayError | None = None  # how the last real rerun failed
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._outcomes: OrderedDict[str, RerunOutcome] = OrderedDict()
         self._under_way: dict[asyncio.Task[None], RerunRequest] = {}
@@ -192,8 +193,8 @@ class Reruns:
             if error.where == shown_assessment(request_.assessment):
                 error.where = request_.name
             self._outcomes[request_.key] = _failed(request_, error)
-        except AssayError:
-            self._outcomes[request_.key] = _failed(request_, _why(None))
+        except AssayError as error:
+            self._outcomes[request_.key] = _failed(request_, self._why(request_, error))
         except asyncio.CancelledError:
             self._outcomes.pop(request_.key, None)
             raise
@@ -207,7 +208,7 @@ class Reruns:
             raise
         else:
             if new is None:
-                self._outcomes[request_.key] = _failed(request_, _why(failure))
+                self._outcomes[request_.key] = _failed(request_, self._why(request_, failure))
             else:
                 self._outcomes[request_.key] = await self._done(
                     request_, detail, new, attempt=request_.attempt + 1
@@ -230,11 +231,11 @@ class Reruns:
         except AssayError as error:
             if not isinstance(error, Refused | UnknownName):  # these errors are about the item
                 self._took.append(monotonic() - began)
-                self._broken = _why(None)
+                self._broken = error
             raise
         self._took.append(monotonic() - began)
         new, failure = outcome
-        self._broken = None if new is not None else _why(failure)
+        self._broken = None if new is not None else failure
         return outcome
 
     async def _control(
@@ -245,7 +246,7 @@ class Reruns:
         broken = self._broken
         await asyncio.sleep(self._took[-1] if broken else self._takes_s(detail))
         if broken is not None:
-            raise broken
+            raise self._why(request_, broken)
         decision = Decision(
             verb=Verb.RERUN,
             assessment=request_.assessment,
@@ -259,6 +260,28 @@ class Reruns:
             purpose=AssessmentPurpose.CONTROL,
         )
         return await asyncio.to_thread(self._review.rerun_control, decision), None
+
+    def _why(self, request_: RerunRequest, cause: Failure | AssayError | None) -> _NoGrades:
+        """Return the error for a judge that gave no new grades.
+
+        The owner reads the cause, without the judge's name, which the item may hide. Reviewers read
+        only that the judge failed.
+        """
+        kept = "the earlier grades remain."
+        if cause is None or not request_.of_owner:
+            return _NoGrades(
+                "rerun", f"the judge failed; {kept}", remedy="Ask the owner, or try again later."
+            )
+        run = self._review.control_items.detail(request_.assessment).row.run_id
+        if isinstance(cause, AssayError):
+            problem, remedy = f"{cause.where}: {cause.problem}", cause.remedy
+        else:
+            problem, remedy = cause.detail or cause.kind, "Try again later."
+        return _NoGrades(
+            "rerun",
+            f"the judge failed, and {kept} {self._review.without_judges(run, problem)}",
+            remedy=self._review.without_judges(run, remedy),
+        )
 
     def _takes_s(self, detail: AssessmentDetail) -> float:
         """Return the seconds for a control item's rerun, taken from a recent real rerun or from the
@@ -302,14 +325,3 @@ def _is_control(detail: AssessmentDetail) -> bool:
 
 class _NoGrades(AssayError):
     """Raised if the judge gave no new grades."""
-
-
-def _why(failure: Failure | None) -> _NoGrades:
-    """Return the error for a judge that gave no new grades, without details because these may name
-    the judge.
-    """
-    kind = f" ({failure.kind})" if failure else ""
-    remedy = "Try again later; on the command line, `assay review rerun` shows what went wrong."
-    return _NoGrades(
-        "rerun", f"the judge gave no new grades{kind}; the earlier grades remain.", remedy=remedy
-    )

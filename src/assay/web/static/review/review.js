@@ -312,11 +312,12 @@ function drawActions() {
     correct: !open,
     reject: !open,
     second: !open || item?.second,
-    rerun: !item || item.no_rerun || (record.decided !== null && !DECIDED.has(record.decided)),
+    rerun: !item || item.no_rerun || item.rerun_problem || (record.decided !== null && !DECIDED.has(record.decided)),
     skip: !open || single,
     undo: !undoable(),
   };
   for (const one of document.querySelectorAll("[data-action]")) one.setAttribute("aria-disabled", String(Boolean(off[one.dataset.action])));
+  document.querySelector("[data-action=rerun]").title = item?.rerun_problem ?? "";
   byId("approve-why").textContent = open && item.missing.length ? whyNot(item) : "";
 }
 
@@ -554,6 +555,7 @@ async function rerun() {
   if (!record || itemBox.hidden || !record.ready) return;
   const { item } = record;
   if (item.no_rerun) return warn(t(`rerun.${item.no_rerun}`, { n: item.attempt }));
+  if (item.rerun_problem) return warn(t("rerun.problem", { why: item.rerun_problem }));
   if (record.decided === "rerun") return;
   const reason = await askReason({ title: t("rerun.title"), about: t("rerun.about"), reasons: boot.rerun_reasons, noteLabel: t("panel.note_judge") });
   if (reason && current() === record) decide(record, "rerun", "rerun", { ...reason, attempt: item.attempt });

@@ -82,7 +82,9 @@ export async function undone(page, entry, record) {
 export function rerun(page, entry, result, record) {
   if (!result.ok) {
     if (record) record.decided = null;
-    return refused(page, entry, record, [result.error.where, result.error.problem].filter(Boolean).join(": "), "said.rerun_failed");
+    const { where, problem, remedy } = result.error;
+    const about = where && where !== "rerun" ? `${where}: ${problem}` : problem;
+    return refused(page, entry, record, [about, remedy].filter(Boolean).join(" "), "said.rerun_failed");
   }
   const go = () => location.assign(`/assessments/${result.new_id}`);
   const stays = boot.single && page.busy();
