@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from tests.support import forked
 
 from assay.app.workspace import Workspace
 from assay.domain.selection import Selection
@@ -125,6 +126,22 @@ def test_the_models_of_the_price_list_complete_model_names(
     assert "echo" in names
     assert "openai/gpt-4o-mini" in names
     assert len(set(names)) == len(names)
+
+
+def test_a_program_is_offered_as_no_model(client: TestClient, tmp_path: Path) -> None:
+    suite = {
+        "name": "programs",
+        "score": "contains",
+        "candidates": ["echo", {"name": "shell", "command": ["echo", "four"]}],
+        "tasks": [{"id": "t", "prompt": "2+2?", "expected": "four"}],
+    }
+    (tmp_path / "programs.json").write_text(json.dumps(suite), "utf-8")
+    forked.run("run", "programs.json", folder=tmp_path)
+    names = client.get("/api/models/names").json()["names"]
+    assert "echo" in names
+    assert not [name for name in names if name.startswith("command/")]
+    page = client.get("/calibration").text
+    assert "command/" not in page
 
 
 def test_a_candidate_of_a_set_is_no_model(client: TestClient, tmp_path: Path) -> None:

@@ -47,8 +47,9 @@ class KnownModel:
 
 
 def known_models(workspace: Workspace) -> tuple[KnownModel, ...]:
-    """Return the models that the form offers: models in the settings and the newest runs, and
-    `echo`.
+    """Return the models that forms offer: models in the settings and the newest runs, and `echo`.
+
+    Programs that are candidates, such as agents, are no models: nobody can name one as a judge.
     """
     models: dict[str, str] = {}
     for ref in (*workspace.settings.judge_refs, *map(str, workspace.settings.values["prices"])):
@@ -56,7 +57,7 @@ def known_models(workspace: Workspace) -> tuple[KnownModel, ...]:
     for summary in workspace.archive.runs.newest(limit=_RUNS_LOOKED_AT):
         plan = workspace.journal.plan_of(summary.id)
         for model in (*(c.model for c in plan.candidates), *(j.model for j in plan.judges)):
-            if model is not None:
+            if model is not None and model.program is None:
                 models.setdefault(model.ref, summary.suite)
     models.setdefault("echo", "")
     return tuple(KnownModel(ref=ref, origin=origin) for ref, origin in models.items())
