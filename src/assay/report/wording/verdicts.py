@@ -289,7 +289,7 @@ def _same_difference(comparison: Comparison) -> tuple[str, str]:
             f"The exact test gives {p_value(comparison.p_value)}, since so few {units} also agree by chance; {decide}",
         )
     why = (
-        "Without variation there is nothing to test: another run would be expected to give the same difference. To learn "
+        "Without variation there is nothing to test, and so few repetitions could also agree by chance. To learn "
         "whether the lead holds on other tasks, use six tasks or more."
     )
     return "every repetition gave the same difference", why
