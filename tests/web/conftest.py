@@ -22,6 +22,7 @@ import pytest
 import uvicorn
 from playwright.sync_api import Error, expect
 
+from assay.app.opening import open_workspace
 from assay.app.workspace import Workspace
 from assay.domain.selection import Selection
 from assay.web.server import create_app
@@ -275,7 +276,7 @@ class ServedHere(Served):
         environment = forked.clean_environment()
         with (
             listening,
-            Workspace.open(self.folder, options=self.options, environment=environment) as workspace,
+            open_workspace(self.folder, options=self.options, environment=environment) as workspace,
         ):
             workspace.notices.base = self.url
             config = uvicorn.Config(

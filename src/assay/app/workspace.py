@@ -7,20 +7,16 @@ import os
 import pwd
 import secrets
 import time
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from assay.app.settings import Settings, read_settings
-from assay.domain.errors import AssayError, InputError
-from assay.domain.lifecycle import AssessmentPurpose
-from assay.domain.observations import ObservationKind
+from assay.domain.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from assay.agents.kept import KeptWorkspaces
     from assay.agents.workspaces import Workspaces
@@ -43,6 +39,8 @@ if TYPE_CHECKING:
     from assay.store.review.leases import StoreLeases
     from assay.store.review.observations import StoreObservations
     from assay.store.review.votes import StoreArena
+
+    AfterDecisions = Callable[["Workspace", Sequence[ReviewEvent]], None]
 
 
 class SystemClock:
@@ -96,6 +94,7 @@ class Workspace:
         folder: Path,
         clock: Clock | None = None,
         read_only: bool = False,
+        after_decisions: AfterDecisions | None = None,
     ) -> None:
         self.read_only = read_only
         self.settings = settings
@@ -104,6 +103,7 @@ class Workspace:
         # The command line that opened the workspace, without secrets; None in Python and on the
         # server.
         self.command: str | None = None
+        self._after_decisions = after_decisions
         self._borrowed = False
         self._for_web = False
 
@@ -116,14 +116,22 @@ class Workspace:
         environment: Mapping[str, str] | None = None,
         clock: Clock | None = None,
         read_only: bool = False,
+        after_decisions: AfterDecisions | None = None,
     ) -> Self:
         """Open a folder's workspace; `options` override settings.
 
-        With `read_only`, store and results stay unchanged.
+        With `read_only`, store and results stay unchanged. `after_decisions` is called with
+        decisions that were stored; `opening.open_workspace` passes the function that mints.
         """
         place = folder or Path.cwd()
         settings = read_settings(place, environment=environment, options=options)
-        return cls(settings, folder=place, clock=clock, read_only=read_only)
+        return cls(
+            settings,
+            folder=place,
+            clock=clock,
+            read_only=read_only,
+            after_decisions=after_decisions,
+        )
 
     @cached_property
     def store(self) -> Store:
@@ -141,22 +149,15 @@ class Workspace:
     def decisions(self) -> ProjectingDecisions:
         """Review decisions in the store.
 
-        Each new decision is queued for the results folder; the last one mints snapshots.
+        Each new decision is queued for the results folder and passed to `after_decisions`.
         """
         from assay.app.results_folder import ProjectingDecisions
 
-        return ProjectingDecisions(self.store.decisions, self.results, self._mint_due)
+        return ProjectingDecisions(self.store.decisions, self.results, self._follow_up)
 
-    def _mint_due(self, events: Sequence[ReviewEvent]) -> None:
-        """Mint the snapshots that awaited these decisions."""
-        numbers = [event.id for event in events if event.decision.purpose is AssessmentPurpose.WORK]
-        # the decisions are stored; `assay mint --pending` repeats what is lost here
-        with suppress(AssayError):
-            runs = self.archive.runs.decided_after(min(numbers) - 1) if numbers else ()
-            if any(self.observations.read(kinds=(ObservationKind.MINT,), run=run) for run in runs):
-                # By name, because minting uses this class. Few projects wait for a mint, and the
-                # others load nothing.
-                import_module("assay.app.specialists.waiting").mint_due(self, runs)
+    def _follow_up(self, events: Sequence[ReviewEvent]) -> None:
+        if self._after_decisions is not None:
+            self._after_decisions(self, events)
 
     @cached_property
     def results(self) -> Projector:

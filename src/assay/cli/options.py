@@ -219,7 +219,7 @@ class Overrides(TypedDict, total=False):
 @contextmanager
 def workspace(store: str | None, **settings: Unpack[Overrides]) -> Iterator[Workspace]:
     """Open the workspace of the current folder, and close it after the block."""
-    from assay.app.workspace import Workspace
+    from assay.app.opening import open_workspace
 
     flags = click.get_current_context().meta
     if _OVER_HTTP in flags:
@@ -227,7 +227,7 @@ def workspace(store: str | None, **settings: Unpack[Overrides]) -> Iterator[Work
     if _NO_SANDBOX in flags:
         settings["sandbox"] = "none"
     options = {"store": store_url(store), **settings}
-    with Workspace.open(options=options, read_only=_READ_ONLY in flags) as opened:
+    with open_workspace(options=options, read_only=_READ_ONLY in flags) as opened:
         opened.command = _typed()
         yield opened
 

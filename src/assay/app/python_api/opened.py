@@ -7,13 +7,16 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from assay.app.opening import open_workspace
 from assay.app.spellings import respell_for_python
-from assay.app.workspace import Workspace, existing_folder
+from assay.app.workspace import existing_folder
 from assay.domain.errors import AssayError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from assay.app.workspace import Workspace
 
 
 @contextmanager
@@ -22,7 +25,7 @@ def opened(folder: str | Path | None, store: str | None) -> Iterator[Workspace]:
     place of `--run`.
     """
     try:
-        with Workspace.open(existing_folder(folder), options={"store": store}) as workspace:
+        with open_workspace(existing_folder(folder), options={"store": store}) as workspace:
             yield workspace
     except AssayError as error:
         respell_for_python(error)

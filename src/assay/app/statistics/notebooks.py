@@ -10,7 +10,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -197,7 +196,15 @@ def frame_of(rows: Sequence[Row], library: FrameLibrary | None = None) -> Frame:
         )
     chosen = next((name for name in installed if name in sys.modules), installed[0])
     columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
-    frame: Frame = import_module(chosen).DataFrame(columns)
+    frame: Frame
+    if chosen == "pandas":
+        import pandas
+
+        frame = pandas.DataFrame(columns)
+    else:
+        import polars
+
+        frame = polars.DataFrame(columns)
     return frame
 
 
