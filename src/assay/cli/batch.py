@@ -20,6 +20,7 @@ from assay.cli.options import (
     workspace,
 )
 from assay.cli.output import counted, print_json, remaining_words, say, say_result, say_table, tell
+from assay.cli.parameters import argument, option
 from assay.cli.progress import progress_on
 from assay.domain.lifecycle import TrialState
 from assay.domain.selection import Selection
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from assay.domain.jobs import BatchJob
     from assay.domain.run import PlannedTask, RunPlan
 
-_TO_FILE = click.option(
+_TO_FILE = option(
     "--to-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
@@ -46,8 +47,8 @@ def batch() -> None:
 
 
 @batch.command()
-@click.argument("suite", required=False, metavar="[SUITE]", type=click.Path(path_type=Path))
-@click.option(
+@argument("suite", required=False, metavar="[SUITE]", type=click.Path(path_type=Path))
+@option(
     "--run",
     "run_id",
     metavar="RUN",
@@ -130,9 +131,9 @@ def _collect_garbage_rarely() -> None:
 
 
 @batch.command("exec", context_settings={"ignore_unknown_options": True})
-@click.argument("suite", required=False, metavar="[SUITE]", type=click.Path(path_type=Path))
-@click.option("--run", "run_id", metavar="RUN", help="Go on with this run instead.")
-@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND…", type=click.UNPROCESSED)
+@argument("suite", required=False, metavar="[SUITE]", type=click.Path(path_type=Path))
+@option("--run", "run_id", metavar="RUN", help="Go on with this run instead.")
+@argument("command", nargs=-1, required=True, metavar="-- COMMAND…", type=click.UNPROCESSED)
 @keys_over_http
 @without_sandbox
 @common
@@ -167,7 +168,7 @@ def execute(
 
 
 @batch.command()
-@click.argument("run_id", metavar="[RUN]", required=False)
+@argument("run_id", metavar="[RUN]", required=False)
 @common
 def status(run_id: str | None, store: str | None, as_json: bool) -> int:
     """Show the last known state of RUN's jobs, or of all waiting runs' jobs, without asking a
@@ -181,9 +182,9 @@ def status(run_id: str | None, store: str | None, as_json: bool) -> int:
 
 
 @batch.command()
-@click.argument("run_ids", metavar="[RUN]…", nargs=-1)
-@click.option("--watch", is_flag=True, help="Check again until the runs are done.")
-@click.option(
+@argument("run_ids", metavar="[RUN]…", nargs=-1)
+@option("--watch", is_flag=True, help="Check again until the runs are done.")
+@option(
     "--every",
     "every_s",
     type=click.FloatRange(min=0.01),

@@ -11,6 +11,7 @@ import click
 
 from assay.cli.options import common, keys_over_http, without_sandbox, workspace
 from assay.cli.output import counted, exit_of, print_json, say, say_result, say_table, tell
+from assay.cli.parameters import argument, option
 from assay.cli.progress import progress_on
 from assay.cli.specialists import say_mint
 from assay.domain.errors import InputError
@@ -26,61 +27,57 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("suite", metavar="SUITE")
-@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO…")
-@click.option(
+@argument("suite", metavar="SUITE")
+@argument("scenarios", nargs=-1, required=True, metavar="SCENARIO…")
+@option(
     "--tier",
     "tiers",
     multiple=True,
     metavar="L1",
     help="Only this tier of the prompts. May be repeated.",
 )
-@click.option(
+@option(
     "--agent",
     "agents",
     multiple=True,
     metavar="AGENT",
     help="`echo` (default), `solution`, `claude-code`, provider/name, a vendor, `cmd: COMMAND…`; named: `my=cmd: …`.",
 )
-@click.option(
+@option(
     "--model",
     metavar="NAME",
     help="Model for an agent that is a vendor, such as `anthropic`, or `claude-code`.",
 )
-@click.option(
+@option(
     "--specialist",
     metavar="NAME|FILE",
     help="Template, as a file or @org/name[@version]; gives the agents its prompts.",
 )
-@click.option(
+@option(
     "--no-enriched",
     is_flag=True,
     help="With --specialist: use the template, not its newest enriched version.",
 )
-@click.option(
-    "--baseline", is_flag=True, help="With --specialist: let each agent also work without it."
-)
-@click.option(
+@option("--baseline", is_flag=True, help="With --specialist: let each agent also work without it.")
+@option(
     "--iterations",
     type=click.IntRange(min=1),
     metavar="N",
     help="Trials for each agent, scenario and tier; default 1.",
 )
-@click.option(
-    "--batch-id", metavar="ID", help="Label that groups runs; default: `batch_` and the time."
-)
-@click.option(
+@option("--batch-id", metavar="ID", help="Label that groups runs; default: `batch_` and the time.")
+@option(
     "--skip-warmup",
     is_flag=True,
     help="Start from the unchanged fixture, without the baseline commands.",
 )
-@click.option("--budget", type=float, metavar="USD", help="Maximum cost of the run.")
-@click.option(
+@option("--budget", type=float, metavar="USD", help="Maximum cost of the run.")
+@option(
     "--mint-template",
     metavar="FILE",
     help="Mint a snapshot of this specialist from the batch; see `assay mint`.",
 )
-@click.option(
+@option(
     "--mint-output",
     metavar="DIR",
     default="snapshots",

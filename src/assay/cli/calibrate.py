@@ -9,6 +9,7 @@ import click
 from assay.app.calibration.calibration_request import CalibrationRequest
 from assay.cli.options import common, file_option, keys_over_http, workspace
 from assay.cli.output import answer, asked, complain, counted, say, say_table, tell
+from assay.cli.parameters import argument, option
 from assay.cli.requests import takes
 from assay.domain.errors import Unanswered
 
@@ -30,32 +31,32 @@ _WHY_NOT = {
 
 @click.command()
 @takes(CalibrationRequest)
-@click.argument("model", metavar="MODEL", required=False)
+@argument("model", metavar="MODEL", required=False)
 @file_option(
     "--samples",
     about="Reference samples to use instead of the built-in ones: JSONL, CSV or YAML, or an imported RUN that people graded.",
 )
-@click.option(
+@option(
     "--built-in",
     "with_built_in",
     is_flag=True,
     help="With --samples: use the built-in samples too.",
 )
 @file_option("--suite", about="Measure with this suite's rubric, prompt and settings.")
-@click.option(
+@option(
     "--repeat",
     type=int,
     default=1,
     metavar="N",
     help="Judge each reference N times to measure the spread.",
 )
-@click.option(
+@option(
     "--budget", "budget_usd", type=float, metavar="USD", help="Maximum cost of the calibration."
 )
-@click.option(
+@option(
     "--dry-run", is_flag=True, help="Show the planned calls and their cost without making them."
 )
-@click.option("--list", "as_list", is_flag=True, help="List stored calibrations, newest first.")
+@option("--list", "as_list", is_flag=True, help="List stored calibrations, newest first.")
 @keys_over_http
 @common
 def calibrate(

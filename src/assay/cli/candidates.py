@@ -8,6 +8,7 @@ import click
 
 from assay.cli.options import common, event_options, workspace
 from assay.cli.output import answer, counted, print_json, say, say_table
+from assay.cli.parameters import argument
 
 if TYPE_CHECKING:
     from assay.domain.renaming import NameEvent
@@ -41,8 +42,8 @@ def list_command(store: str | None, as_json: bool) -> int:
 
 
 def _name_change(name: str, about: str) -> click.Command:
-    @click.argument("source", metavar="A")
-    @click.argument("target", metavar="B")
+    @argument("source", metavar="A")
+    @argument("target", metavar="B")
     @event_options
     @common
     def command(
@@ -69,7 +70,7 @@ candidates.add_command(_name_change("merge", "Merge A into B: A's results count 
 
 
 @candidates.command("undo")
-@click.argument("event", metavar="ID")
+@argument("event", metavar="ID")
 @event_options
 @common
 def undo(event: str, reason: str, reviewer: str | None, store: str | None, as_json: bool) -> int:

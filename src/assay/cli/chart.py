@@ -8,6 +8,7 @@ import click
 
 from assay.cli.options import chart_file, common, filters, workspace
 from assay.cli.output import answer
+from assay.cli.parameters import argument, option
 from assay.domain.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,14 +16,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(["forest", "ranks", "pairs", "scores"]))
-@click.option(
+@argument("kind", type=click.Choice(["forest", "ranks", "pairs", "scores"]))
+@option(
     "--output",
     required=True,
     metavar="FILE",
     help="FILE.svg, .png, .csv (the table) or .json (title and rows).",
 )
-@click.option("--dark", is_flag=True, help="Use colours for dark pages.")
+@option("--dark", is_flag=True, help="Use colours for dark pages.")
 @filters
 @common
 def chart(

@@ -10,6 +10,7 @@ import click
 
 from assay.cli.options import common, event_options, workspace
 from assay.cli.output import counted, print_json, say
+from assay.cli.parameters import argument, option
 from assay.cli.requests import Others, takes
 from assay.domain.lifecycle import DECIDED
 
@@ -39,9 +40,9 @@ def _taking_out(command: Callable[Concatenate[_TakeOut, Others], int]) -> Callab
         ("--undo", "undo", "Bring runs back as they were."),
         ("--yes", "yes", "Do not ask for confirmation."),
     ):
-        command = click.option(name, target, is_flag=True, help=about)(command)
-    argument = click.argument("runs", metavar="RUN…", nargs=-1)
-    return takes(_TakeOut)(argument(event_options(command)))
+        command = option(name, target, is_flag=True, help=about)(command)
+    runs = argument("runs", metavar="RUN…", nargs=-1)
+    return takes(_TakeOut)(runs(event_options(command)))
 
 
 @click.command()

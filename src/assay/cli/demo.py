@@ -9,6 +9,7 @@ import click
 
 from assay.cli.options import common, workspace
 from assay.cli.output import counted, print_json, say, tell
+from assay.cli.parameters import option
 from assay.cli.progress import progress_on
 from assay.domain.review import Approvals
 from assay.domain.selection import Selection
@@ -21,10 +22,10 @@ STORE = ".assay/demo.db"
 
 
 @click.command()
-@click.option(
+@option(
     "--no-serve", is_flag=True, help="Apply the recorded review, print the statistics and exit."
 )
-@click.option("--port", type=int, default=8000, help="Port of the review page; default 8000.")
+@option("--port", type=int, default=8000, help="Port of the review page; default 8000.")
 @common
 def demo(no_serve: bool, port: int, store: str | None, as_json: bool) -> int:
     """Run, review and decide on seven Things, three candidates and five trials each.

@@ -11,6 +11,7 @@ import click
 from assay.cli.format_list import ListsExporters
 from assay.cli.options import common, filters, margin_option, require_vetted_option, workspace
 from assay.cli.output import counted, print_json, tell, visible
+from assay.cli.parameters import argument, option
 
 if TYPE_CHECKING:
     from assay.app.exports.exporters import Exported
@@ -18,27 +19,27 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=ListsExporters)
-@click.argument("format", metavar="FORMAT")
-@click.option("--output", metavar="PATH", help="File to write; without it, text goes to stdout.")
-@click.option(
+@argument("format", metavar="FORMAT")
+@option("--output", metavar="PATH", help="File to write; without it, text goes to stdout.")
+@option(
     "--all",
     "everything",
     is_flag=True,
     help="Also write the trials that do not count, with their states, to a second file.",
 )
-@click.option(
+@option(
     "--anonymise", is_flag=True, help="Replace names of candidates and reviewers with pseudonyms."
 )
 @margin_option(
     "--threshold", about="junit: a task passes if its mean is at least this value: 0.7, or 70pts."
 )
-@click.option(
+@option(
     "--against",
     metavar="NAME",
     help="junit: a task passes if its result is not worse than this candidate's.",
 )
 @margin_option("--margin", about="junit: how much worse the result may be: 0.03, or 3pts.")
-@click.option("--force", is_flag=True, help="Replace an existing file.")
+@option("--force", is_flag=True, help="Replace an existing file.")
 @require_vetted_option
 @filters
 @common

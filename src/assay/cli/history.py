@@ -8,6 +8,7 @@ import click
 
 from assay.cli.options import chart_file, common, workspace
 from assay.cli.output import answer, counted, print_json, say, say_table
+from assay.cli.parameters import argument, option
 from assay.cli.statistics import EXIT_GATE_CLOSED
 from assay.domain.errors import InputError
 
@@ -21,9 +22,9 @@ _MAX_TASKS = 200
 
 
 @click.command()
-@click.argument("before", metavar="RUN")
-@click.argument("after", metavar="RUN")
-@click.option(
+@argument("before", metavar="RUN")
+@argument("after", metavar="RUN")
+@option(
     "--exit-code",
     is_flag=True,
     help="Exit 3 if a candidate is shown to be worse in the second run, and 2 if the runs are graded differently.",
@@ -48,15 +49,15 @@ def diff(before: str, after: str, exit_code: bool, store: str | None, as_json: b
 
 
 @click.command()
-@click.argument("suite")
-@click.option(
+@argument("suite")
+@option(
     "--candidate",
     "candidates",
     multiple=True,
     metavar="NAME",
     help="Only this candidate. May be repeated.",
 )
-@click.option(
+@option(
     "--output",
     metavar="FILE",
     help="Also draw a chart: FILE.svg, .png, .csv (the table) or .json (title and rows).",

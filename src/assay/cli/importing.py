@@ -13,6 +13,7 @@ from assay.app.imports.options import ImportOptions
 from assay.cli.format_list import ListsImporters
 from assay.cli.options import common, file_option, workspace
 from assay.cli.output import answer, counted, print_json, say, tell, visible
+from assay.cli.parameters import argument, option
 from assay.cli.requests import takes
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ _EVERY_S = 2.0
 
 @click.command("import", cls=ListsImporters)
 @takes(ImportOptions)
-@click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
+@argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@option(
     "--format",
     metavar="NAME",
     default="auto",
@@ -35,11 +36,11 @@ _EVERY_S = 2.0
     help="Read every file as this format; `auto` detects it.",
 )
 @file_option("--map", "mapping", about="Mapping of columns to task, candidate, answer and score.")
-@click.option("--run-name", metavar="NAME", help="Name of the run.")
-@click.option(
+@option("--run-name", metavar="NAME", help="Name of the run.")
+@option(
     "--candidate", metavar="NAME", help="Name of the candidate, if the file has no suitable name."
 )
-@click.option("--dataset", metavar="NAME", help="Suite that the rows belong to.")
+@option("--dataset", metavar="NAME", help="Suite that the rows belong to.")
 @file_option(
     "--input",
     "inputs",
@@ -53,7 +54,7 @@ _EVERY_S = 2.0
     "--fields",
     about="File with the fields to extract from each answer, and the title to extract from the prompt.",
 )
-@click.option(
+@option(
     "--no-copy",
     "copy",
     is_flag=True,
@@ -61,8 +62,8 @@ _EVERY_S = 2.0
     default=True,
     help="Do not copy the files to the folder of the store.",
 )
-@click.option("--move", is_flag=True, help="Delete the files after their copies are verified.")
-@click.option(
+@option("--move", is_flag=True, help="Delete the files after their copies are verified.")
+@option(
     "--rebuild",
     is_flag=True,
     help="Restore the runs of the results folder PATH, with reviews and statistics.",

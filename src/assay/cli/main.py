@@ -19,6 +19,7 @@ from click.shell_completion import CompletionItem
 
 import assay
 from assay.cli.output import complain, tell
+from assay.cli.parameters import option
 from assay.domain.errors import MORE_FILES, AssayError, ConnectionLost, Interrupted, did_you_mean
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def _show_version(ctx: click.Context, _option: click.Parameter, asked: bool) -> 
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Start with `assay demo`, or `assay init` in an empty folder.",
 )
-@click.option(
+@option(
     "--version",
     is_flag=True,
     is_eager=True,

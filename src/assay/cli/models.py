@@ -8,6 +8,7 @@ import click
 
 from assay.cli.options import common, workspace
 from assay.cli.output import print_json, say, say_table, tell
+from assay.cli.parameters import option
 from assay.domain.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,9 +21,7 @@ _OFFERED: Final = 12
 
 
 @click.command()
-@click.option(
-    "--search", metavar="TEXT", help="Only models whose names contain every word of TEXT."
-)
+@option("--search", metavar="TEXT", help="Only models whose names contain every word of TEXT.")
 @common
 def models(search: str | None, store: str | None, as_json: bool) -> int:
     """List models by their references, with their prices per million tokens and their context

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Concatenate, TypedDict, Unpack
 
 import click
 
 from assay.app.runs.run_request import RunRequest
+from assay.cli.parameters import Command, option
 from assay.cli.requests import Others, takes
 from assay.domain.errors import InputError
 from assay.domain.selection import Selection
@@ -24,14 +25,11 @@ _READ_ONLY = "assay.read_only"
 _NO_SANDBOX = "assay.no_sandbox"
 
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
 def _is_given(_: click.Context, __: click.Parameter, value: str | None) -> bool:
     return value is not None
 
 
-STAGE = click.option(
+STAGE = option(
     "--stage",
     "only_structure",
     type=click.Choice(["structure"]),
@@ -48,20 +46,20 @@ def common(command: Command) -> Command:
     about = "Change neither the store nor the results folder."
     command = _flag_for_workspace(command, "--read-only", _READ_ONLY, about)
     about = "Print exactly one JSON document to stdout."
-    command = click.option("--json", "as_json", is_flag=True, help=about)(command)
+    command = option("--json", "as_json", is_flag=True, help=about)(command)
     about = "Store of results: a file, or postgresql://…; default .assay/assay.db."
-    return click.option("--store", metavar="URL", help=about)(command)
+    return option("--store", metavar="URL", help=about)(command)
 
 
 def file_option(*names: str, about: str, multiple: bool = False) -> Callable[[Command], Command]:
-    return click.option(
+    return option(
         *names, metavar="FILE", type=click.Path(path_type=Path), multiple=multiple, help=about
     )
 
 
 def margin_option(name: str, *, about: str, required: bool = False) -> Callable[[Command], Command]:
     """Return a decorator that adds an option for a score difference, such as 0.03 or 3pts."""
-    return click.option(name, metavar="D", required=required, callback=_parsed_margin, help=about)
+    return option(name, metavar="D", required=required, callback=_parsed_margin, help=about)
 
 
 def _parsed_margin(_: click.Context, option: click.Parameter, value: str | None) -> float | None:
@@ -79,10 +77,10 @@ def _parsed_rule(_: click.Context, option: click.Parameter, value: str | None) -
 def event_options(command: Command) -> Command:
     """Add `--reason` and `--reviewer`, which are stored with an event."""
     about = "Name of the person; same default as for reviews."
-    command = click.option("--reviewer", metavar="NAME", help=about)(command)
-    return click.option(
-        "--reason", default="", metavar="TEXT", help="Reason, stored with the event."
-    )(command)
+    command = option("--reviewer", metavar="NAME", help=about)(command)
+    return option("--reason", default="", metavar="TEXT", help="Reason, stored with the event.")(
+        command
+    )
 
 
 def chart_file(output: str) -> Path:
@@ -109,49 +107,49 @@ def run_options(command: Callable[Concatenate[RunRequest, Others], int]) -> Call
     """Add the options of a new run, for `assay run` and `assay batch submit`, which get them as a
     `RunRequest` and the `rubric`.
     """
-    for option in reversed(
+    for add in reversed(
         (
-            click.option(
+            option(
                 "--trials",
                 type=int,
                 metavar="N",
                 help="Trials per task, instead of the suite's number; for a file of answers, gradings of each answer by the judge.",
             ),
-            click.option(
+            option(
                 "--candidate",
                 "candidates",
                 multiple=True,
                 metavar="NAME",
                 help="Only this candidate: a name in the suite, or any model as provider/name. May be repeated.",
             ),
-            click.option(
+            option(
                 "--judge",
                 metavar="MODEL",
                 help="Grade with this model, for example anthropic/claude-sonnet-4-5.",
             ),
-            click.option(
+            option(
                 "--benchmark",
                 is_flag=True,
                 help="Call candidates with temperature and penalties set to 0.",
             ),
-            click.option(
+            option(
                 "--review",
                 metavar="POLICY",
                 callback=_parsed_rule,
                 help="Which grades a person must review: every, flagged, none, sample:0.2 or sample:0.2:tag.",
             ),
-            click.option("--batch-id", metavar="ID", help="Label that groups runs."),
-            click.option(
+            option("--batch-id", metavar="ID", help="Label that groups runs."),
+            option(
                 "--budget", "budget_usd", type=float, metavar="USD", help="Maximum cost of the run."
             ),
-            click.option("--limit", type=int, metavar="N", help="Only the first N tasks."),
+            option("--limit", type=int, metavar="N", help="Only the first N tasks."),
             file_option(
                 "--rubric",
                 about="Grade with the rubric in this file; SUITE may then be a file with answers for `assay import`.",
             ),
         )
     ):
-        command = option(command)
+        command = add(command)
     return takes(RunRequest)(command)
 
 
@@ -170,7 +168,7 @@ def _flag_for_workspace(command: Command, name: str, key: str, about: str) -> Co
         if value:
             context.meta[key] = True
 
-    return click.option(name, is_flag=True, expose_value=False, callback=note, help=about)(command)
+    return option(name, is_flag=True, expose_value=False, callback=note, help=about)(command)
 
 
 def filters(command: Callable[Concatenate[Selection, Others], int]) -> Callable[Others, int]:
@@ -195,13 +193,13 @@ def filters(command: Callable[Concatenate[Selection, Others], int]) -> Callable[
             ("--judge", "judges", "NAME", "Only grades of this judge or scorer."),
         ]
     ):
-        command = click.option(name, target, multiple=True, metavar=metavar, help=about)(command)
+        command = option(name, target, multiple=True, metavar=metavar, help=about)(command)
     about = "Give a verdict even if the runs differ in scorer, rubric, judge, prompt or tasks, and label it as mixed."
-    command = click.option("--pool-anyway", is_flag=True, help=about)(command)
+    command = option("--pool-anyway", is_flag=True, help=about)(command)
     about = "Pool all runs that the other filters match; without it, only the newest run is read."
-    command = click.option("--all-runs", is_flag=True, help=about)(command)
+    command = option("--all-runs", is_flag=True, help=about)(command)
     about = "Read each task's family from its tags (tag:PREFIX, or tag) or from metadata:KEY."
-    command = click.option("--family-by", metavar="RULE", default="", help=about)(command)
+    command = option("--family-by", metavar="RULE", default="", help=about)(command)
     return takes(Selection, without=("compared",))(command)
 
 
@@ -272,4 +270,4 @@ def require_vetted_option(command: Command) -> Command:
     """Add the option `--require vetted`; the command gets True or False as `vetted`."""
     about = "Refuse (exit 2) grades that a script approved or that no person has seen."
     choice = click.Choice(["vetted"])
-    return click.option("--require", "vetted", type=choice, callback=_is_given, help=about)(command)
+    return option("--require", "vetted", type=choice, callback=_is_given, help=about)(command)

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from assay.cli.output import counted, print_json, say, say_table, tell
+from assay.cli.parameters import option
 
 if TYPE_CHECKING:
     from assay.app.installed_plugins import PluginDocument
 
 
 @click.command()
-@click.option("--installed", is_flag=True, help="Only plug-ins of installed packages.")
-@click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to stdout.")
+@option("--installed", is_flag=True, help="Only plug-ins of installed packages.")
+@option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to stdout.")
 def plugins(installed: bool, as_json: bool) -> int:
     """List providers, scorers, graders, agents, importers, exporters and commands, and where they
     come from.

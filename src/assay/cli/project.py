@@ -11,6 +11,7 @@ import click
 
 from assay.cli.options import common, file_option, workspace
 from assay.cli.output import answer, print_json, say, say_table, tell
+from assay.cli.parameters import argument, option
 from assay.domain.errors import InputError, SettingsError
 
 if TYPE_CHECKING:
@@ -19,23 +20,23 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("folder", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
-@click.option(
+@argument("folder", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
+@option(
     "--rubric",
     type=click.Choice(["correctness", "helpfulness", "faithfulness", "style", "code"]),
     help="Also create a suite that a judge grades by this ready-made rubric.",
 )
-@click.option(
+@option(
     "--scenario",
     metavar="SUITE/NAME",
     help="Instead, create a scenario for coding agents below DIR/suites.",
 )
-@click.option(
+@option(
     "--example",
     metavar="NAME",
     help="With --scenario: bug-fix, dependency-update, migration or refactoring.",
 )
-@click.option(
+@option(
     "--specialist",
     metavar="NAME",
     help="Instead, write a template of a specialist to DIR/templates.",
@@ -45,31 +46,31 @@ if TYPE_CHECKING:
     "rows",
     about="Instead, propose a suite for a table: CSV, TSV, JSON, JSONL or Parquet.",
 )
-@click.option(
+@option(
     "--prompt",
     "prompts",
     multiple=True,
     metavar="FILE",
     help="With --from: prompt of a candidate. Repeatable.",
 )
-@click.option(
+@option(
     "--model",
     "models",
     multiple=True,
     metavar="MODEL",
     help="With --from: model to ask. Repeatable.",
 )
-@click.option(
+@option(
     "--judge", metavar="MODEL", help="With --from: model that grades; a person reviews its grades."
 )
-@click.option(
+@option(
     "--map",
     "mapped",
     multiple=True,
     metavar="KEY=COLUMN",
     help="With --from: column of a task's key, as prompt=q. Repeatable.",
 )
-@click.option("--yes", is_flag=True, help="With --from: write the proposed suite without asking.")
+@option("--yes", is_flag=True, help="With --from: write the proposed suite without asking.")
 @common
 def init(
     folder: Path,
@@ -210,8 +211,8 @@ def _problem(error: AssayError) -> dict[str, str]:
 
 
 @click.command()
-@click.argument("files", nargs=-1, metavar="FILE…", type=click.Path(path_type=Path))
-@click.option(
+@argument("files", nargs=-1, metavar="FILE…", type=click.Path(path_type=Path))
+@option(
     "--schema",
     type=click.Choice(["suite", "set", "scenario", "template", "snapshot"]),
     help="Print the JSON Schema of such files instead.",
@@ -250,7 +251,7 @@ def validate(files: tuple[Path, ...], schema: str | None, store: str | None, as_
 
 
 @click.command()
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of assay.yaml instead.")
+@option("--schema", is_flag=True, help="Print the JSON Schema of assay.yaml instead.")
 @common
 def config(schema: bool, store: str | None, as_json: bool) -> int:
     """Show the settings in effect and where each comes from.
@@ -287,7 +288,7 @@ def config(schema: bool, store: str | None, as_json: bool) -> int:
 
 
 @click.command()
-@click.option(
+@option(
     "--check-store",
     is_flag=True,
     help="Read every row of the store and compare it with its digests and counts.",

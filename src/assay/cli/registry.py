@@ -8,6 +8,7 @@ import click
 
 from assay.cli.options import common, workspace
 from assay.cli.output import answer, dollars, remaining_words, say, say_table
+from assay.cli.parameters import argument, option
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_trial
 from assay.domain.selection import RunSummary, Selection, StartedFrom, TrialRow
@@ -24,8 +25,8 @@ _DATED_LISTED: Final = 5
 
 
 @click.command()
-@click.option("--suite", "suites", multiple=True, help="Only runs of this suite.")
-@click.option("--batch-id", "batch_ids", multiple=True, help="Only this batch.")
+@option("--suite", "suites", multiple=True, help="Only runs of this suite.")
+@option("--batch-id", "batch_ids", multiple=True, help="Only this batch.")
 @common
 def runs(
     suites: tuple[str, ...], batch_ids: tuple[str, ...], store: str | None, as_json: bool
@@ -68,7 +69,7 @@ def _say_runs(
 
 
 @click.command()
-@click.argument("identifier", metavar="ID")
+@argument("identifier", metavar="ID")
 @common
 def show(identifier: str, store: str | None, as_json: bool) -> int:
     """Show a run (or the newest: latest), a batch, a trial (t5) or an assessment (a17)."""

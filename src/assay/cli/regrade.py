@@ -11,6 +11,7 @@ import click
 from assay.app.runs.run_request import RegradeRequest
 from assay.cli.options import STAGE, common, file_option, keys_over_http, without_sandbox, workspace
 from assay.cli.output import asked, counted, exit_of, print_json, say, say_result, say_table, tell
+from assay.cli.parameters import argument, option
 from assay.cli.progress import progress_on
 from assay.cli.requests import takes
 
@@ -25,18 +26,18 @@ _SHOWN = 30
 
 @click.command()
 @takes(RegradeRequest, without=("review", "gradings"))
-@click.argument("run_id", metavar="RUN")
-@click.option("--judge", metavar="MODEL", help="Grade with this model instead of the run's judges.")
+@argument("run_id", metavar="RUN")
+@option("--judge", metavar="MODEL", help="Grade with this model instead of the run's judges.")
 @file_option("--suite", about="Use the scoring, rubric and judges of this suite.")
-@click.option(
+@option(
     "--score",
     metavar="METHOD",
     help="Score with this method, such as contains, every task that a rule scores.",
 )
 @file_option("--rubric", about="Grade with the rubric in this file.")
 @STAGE
-@click.option("--budget", type=float, metavar="USD", help="Maximum cost of the judging.")
-@click.option(
+@option("--budget", type=float, metavar="USD", help="Maximum cost of the judging.")
+@option(
     "--dry-run", is_flag=True, help="Show the planned calls and their cost without making them."
 )
 @keys_over_http

@@ -13,6 +13,7 @@ import click
 
 from assay.cli.options import common, workspace
 from assay.cli.output import answer, print_json, say, say_table, tell
+from assay.cli.parameters import argument, option
 from assay.cli.review_terminal import go_through
 from assay.domain.errors import InputError, StoreError, did_you_mean
 from assay.domain.identifiers import shown_assessment, shown_trial
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def _reviewer(command: Any) -> Any:
-    return click.option(
+    return option(
         "--reviewer",
         metavar="NAME",
         help="Name of the reviewer; default: setting `reviewer`, else your login name.",
@@ -35,7 +36,7 @@ def _reviewer(command: Any) -> Any:
 
 
 @click.group(invoke_without_command=True)
-@click.option("--run", "run_id", metavar="RUN", help="Only this run.")
+@option("--run", "run_id", metavar="RUN", help="Only this run.")
 @_reviewer
 @common
 @click.pass_context
@@ -63,13 +64,9 @@ def review(
 
 
 @review.command("list")
-@click.option("--run", "run_id", metavar="RUN", help="Only this run.")
-@click.option(
-    "--state", metavar="S", help="Only this state: pending, approved, corrected, rejected, …"
-)
-@click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N assessments."
-)
+@option("--run", "run_id", metavar="RUN", help="Only this run.")
+@option("--state", metavar="S", help="Only this state: pending, approved, corrected, rejected, …")
+@option("--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N assessments.")
 @_reviewer
 @common
 def list_(
@@ -109,7 +106,7 @@ def list_(
 
 
 @review.command()
-@click.argument("assessment_id", metavar="ID")
+@argument("assessment_id", metavar="ID")
 @_reviewer
 @common
 def show(assessment_id: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
@@ -132,7 +129,7 @@ def show(assessment_id: str, reviewer: str | None, store: str | None, as_json: b
 
 
 @review.command()
-@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@argument("ids", nargs=-1, required=True, metavar="ID…")
 @_reviewer
 @common
 def approve(ids: tuple[str, ...], reviewer: str | None, store: str | None, as_json: bool) -> int:
@@ -145,8 +142,8 @@ def approve(ids: tuple[str, ...], reviewer: str | None, store: str | None, as_js
 
 
 @review.command()
-@click.argument("ids", nargs=-1, required=True, metavar="ID…")
-@click.option("--reason", required=True, metavar="TEXT", help="Reason, stored with the decision.")
+@argument("ids", nargs=-1, required=True, metavar="ID…")
+@option("--reason", required=True, metavar="TEXT", help="Reason, stored with the decision.")
 @_reviewer
 @common
 def reject(
@@ -163,15 +160,15 @@ def reject(
 
 
 @review.command()
-@click.argument("assessment_id", metavar="ID")
-@click.option(
+@argument("assessment_id", metavar="ID")
+@option(
     "--score",
     "scores",
     multiple=True,
     metavar="NAME[/CRITERION]=VALUE",
     help="A word of the scale, 0 to 1, or 7/10. May be repeated.",
 )
-@click.option("--reason", required=True, metavar="TEXT", help="Reason, stored with the decision.")
+@option("--reason", required=True, metavar="TEXT", help="Reason, stored with the decision.")
 @_reviewer
 @common
 def correct(
@@ -195,16 +192,16 @@ def correct(
 
 
 @review.command()
-@click.argument("assessment_id", metavar="ID")
-@click.option("--note", default="", metavar="TEXT", help="Note to the judge for this attempt.")
-@click.option(
+@argument("assessment_id", metavar="ID")
+@option("--note", default="", metavar="TEXT", help="Note to the judge for this attempt.")
+@option(
     "--reason",
     default="",
     metavar="TEXT",
     help="Reason that the judge does not see; default: the note.",
 )
-@click.option("--force", is_flag=True, help="Allow more than three attempts.")
-@click.option(
+@option("--force", is_flag=True, help="Allow more than three attempts.")
+@option(
     "--responses", is_flag=True, help="Also ask the candidates again, if Assay caused the failure."
 )
 @_reviewer
@@ -314,7 +311,7 @@ def _rerun_trial(
 
 
 @review.command()
-@click.argument("assessment_id", metavar="ID")
+@argument("assessment_id", metavar="ID")
 @_reviewer
 @common
 def undo(assessment_id: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
@@ -372,8 +369,8 @@ def _line(row: AssessmentRow, stamp: str | None) -> tuple[str, ...]:
 
 
 @review.command()
-@click.argument("run_id", metavar="RUN")
-@click.option(
+@argument("run_id", metavar="RUN")
+@option(
     "--set",
     "shares",
     multiple=True,

@@ -6,6 +6,7 @@ import click
 
 from assay.cli.options import common, workspace
 from assay.cli.output import answer, print_json, say, say_table, tell
+from assay.cli.parameters import argument, option
 
 
 @click.group()
@@ -14,14 +15,14 @@ def reviewers() -> None:
 
 
 @reviewers.command("invite")
-@click.argument("name")
-@click.option(
+@argument("name")
+@option(
     "--role",
     type=click.Choice(["reviewer", "viewer"]),
     default="reviewer",
     help="reviewer: reviews and sees their own figures. viewer: reads results.",
 )
-@click.option(
+@option(
     "--url",
     default="http://127.0.0.1:8000",
     metavar="URL",
@@ -67,7 +68,7 @@ def list_command(store: str | None, as_json: bool) -> int:
 
 
 @reviewers.command("revoke")
-@click.argument("name")
+@argument("name")
 @common
 def revoke(name: str, store: str | None, as_json: bool) -> int:
     """End NAME's invitation, which signs them out and disables their link. Their decisions stay."""

@@ -12,6 +12,7 @@ import click
 from assay.app.runs.run_request import ExtendRequest
 from assay.cli.options import STAGE, common, keys_over_http, run_options, without_sandbox, workspace
 from assay.cli.output import answer, asked, counted, exit_of, print_json, say, say_result, tell
+from assay.cli.parameters import argument, option
 from assay.cli.progress import progress_on
 from assay.cli.requests import takes
 from assay.domain.errors import InputError, Interrupted
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from assay.domain.selection import RunSummary
     from assay.domain.suite import Rubric, Suite
 
-_BUDGET = click.option(
+_BUDGET = option(
     "--budget",
     "budget_usd",
     type=float,
@@ -42,20 +43,18 @@ _BUDGET = click.option(
 
 
 @click.command()
-@click.argument(
-    "suites", nargs=-1, required=True, metavar="SUITE…", type=click.Path(path_type=Path)
-)
+@argument("suites", nargs=-1, required=True, metavar="SUITE…", type=click.Path(path_type=Path))
 @run_options
-@click.option(
+@option(
     "--concurrency",
     type=int,
     metavar="N",
     help="Maximum number of model calls at the same time; default 5.",
 )
-@click.option(
+@option(
     "--dry-run", is_flag=True, help="Show the planned calls and their cost without making them."
 )
-@click.option(
+@option(
     "--show-prompt", is_flag=True, help="With --dry-run: also print the prompts of the first task."
 )
 @STAGE
@@ -135,7 +134,7 @@ def run(
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN")
+@argument("run_id", metavar="RUN")
 @_BUDGET
 @keys_over_http
 @without_sandbox
@@ -160,7 +159,7 @@ def resume(run_id: str, budget_usd: float | None, store: str | None, as_json: bo
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN")
+@argument("run_id", metavar="RUN")
 @common
 def pause(run_id: str, store: str | None, as_json: bool) -> int:
     """Stop RUN after its current trials until it is resumed, whichever process runs it."""
@@ -175,7 +174,7 @@ def pause(run_id: str, store: str | None, as_json: bool) -> int:
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN")
+@argument("run_id", metavar="RUN")
 @common
 def cancel(run_id: str, store: str | None, as_json: bool) -> int:
     """Stop RUN after its current trials, whichever process runs it. Finished trials are kept."""
@@ -208,30 +207,30 @@ def _steered(summary: RunSummary, given: Approvals, *, as_json: bool, message: s
 
 @click.command()
 @takes(ExtendRequest, without=("candidates",))
-@click.argument("run_id", metavar="RUN")
-@click.option(
+@argument("run_id", metavar="RUN")
+@option(
     "--trials", "more_trials", type=int, default=0, metavar="N", help="Add N trials to every task."
 )
-@click.option(
+@option(
     "--until-approved",
     type=int,
     metavar="N",
     help="Add trials until N per task are approved or await review.",
 )
-@click.option(
+@option(
     "--candidate",
     "candidates",
     multiple=True,
     metavar="MODEL",
     help="Model to add to the run. May be repeated.",
 )
-@click.option(
+@option(
     "--review",
     metavar="POLICY",
     help="A larger review sample, such as sample:0.4, which includes the current sample.",
 )
 @_BUDGET
-@click.option(
+@option(
     "--yes", is_flag=True, help="Discard reviews that a new candidate invalidates, without asking."
 )
 @keys_over_http
@@ -287,7 +286,7 @@ def import_answers(opened: Workspace, paths: Sequence[Path], request: RunRequest
     """
     from assay.app.imports.raw_answers import import_raw
 
-    for option, value in (
+    for name, value in (
         ("--candidate", request.candidates),
         ("--benchmark", request.benchmark),
         ("--batch-id", request.batch_id),
@@ -295,7 +294,7 @@ def import_answers(opened: Workspace, paths: Sequence[Path], request: RunRequest
     ):
         if value:
             raise click.UsageError(
-                f"{option} does not apply to {paths[0]}, which already holds the answers. Leave the option out."
+                f"{name} does not apply to {paths[0]}, which already holds the answers. Leave the option out."
             )
     runs, notes = import_raw(opened, paths)
     for note in notes:

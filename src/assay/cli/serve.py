@@ -8,19 +8,20 @@ import click
 
 from assay.cli.options import common, keys_over_http, without_sandbox, workspace
 from assay.cli.output import tell
+from assay.cli.parameters import option
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
 
 
 @click.command()
-@click.option(
+@option(
     "--host",
     default="127.0.0.1",
     help="Address to listen on; access from other machines needs --token.",
 )
-@click.option("--port", type=int, default=8000, help="Port; default 8000; 0 picks a free one.")
-@click.option(
+@option("--port", type=int, default=8000, help="Port; default 8000; 0 picks a free one.")
+@option(
     "--token",
     metavar="TEXT",
     envvar="ASSAY_TOKEN",

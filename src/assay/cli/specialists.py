@@ -9,6 +9,7 @@ import click
 
 from assay.cli.options import common, file_option, keys_over_http, workspace
 from assay.cli.output import answer, counted, dollars, say, say_table, tell
+from assay.cli.parameters import argument, option
 from assay.cli.statistics import EXIT_GATE_CLOSED
 
 if TYPE_CHECKING:
@@ -17,20 +18,20 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("template", required=False, metavar="TEMPLATE")
-@click.option("--batch-id", metavar="ID", help="The batch whose runs measured the specialist.")
-@click.option("--output", metavar="DIR", help="Folder for NAME/VERSION/snapshot-NNN.json5.")
-@click.option(
+@argument("template", required=False, metavar="TEMPLATE")
+@option("--batch-id", metavar="ID", help="The batch whose runs measured the specialist.")
+@option("--output", metavar="DIR", help="Folder for NAME/VERSION/snapshot-NNN.json5.")
+@option(
     "--require",
     type=click.Choice(["decided", "vetted"]),
     multiple=True,
     help="Write nothing: exit 3 unless the comparison is decided; exit 2 unless people read each model's grades on a screen.",
 )
-@click.option(
+@option(
     "--no-enriched", is_flag=True, help="Use the template itself, not its newest enriched version."
 )
 @file_option("--key", about="Sign with this private key; see --new-key.")
-@click.option(
+@option(
     "--pending",
     is_flag=True,
     help="List the recorded mints, and mint those whose reviews are complete.",
@@ -131,11 +132,11 @@ def outcome(result: MintDocument) -> str:
 
 
 @click.command("mint-verify")
-@click.argument("snapshot", metavar="FILE", type=click.Path(path_type=Path))
+@argument("snapshot", metavar="FILE", type=click.Path(path_type=Path))
 @file_option(
     "--key", about="Public key that must have signed it: FILE.pub from a person whom you trust."
 )
-@click.option(
+@option(
     "--strict",
     is_flag=True,
     help="Fail also if a check was not possible, such as the signature without --key.",
@@ -171,17 +172,17 @@ def mint_verify(
 
 
 @click.command()
-@click.argument("template", metavar="TEMPLATE")
-@click.option(
+@argument("template", metavar="TEMPLATE")
+@option(
     "--provider",
     metavar="NAME",
     help="Provider of the model; default openrouter, or the provider in --model.",
 )
-@click.option(
+@option(
     "--model", metavar="NAME", help="Model that describes the documents; default Claude 3.5 Haiku."
 )
-@click.option("--force", is_flag=True, help="Also enrich documents that are already enriched.")
-@click.option("--budget", type=float, metavar="USD", help="Maximum cost of the enrichment.")
+@option("--force", is_flag=True, help="Also enrich documents that are already enriched.")
+@option("--budget", type=float, metavar="USD", help="Maximum cost of the enrichment.")
 @keys_over_http
 @common
 def enrich(

@@ -7,15 +7,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import click
 
-from assay.cli.options import (
-    Command,
-    common,
-    filters,
-    margin_option,
-    require_vetted_option,
-    workspace,
-)
+from assay.cli.options import common, filters, margin_option, require_vetted_option, workspace
 from assay.cli.output import answer, print_json, say, say_table
+from assay.cli.parameters import Command, argument, option
 from assay.domain.amounts import money
 
 if TYPE_CHECKING:
@@ -49,7 +43,7 @@ _MAX_DIAGNOSTICS: Final = 12
 def _scope(command: Command) -> Command:
     choices = click.Choice(["auto", "tasks-like-these", "these-tasks"])
     about = "Generalise to new tasks of the same kind, or only to these tasks; auto decides by the number of planned tasks."
-    return click.option("--scope", type=choices, default="auto", help=about)(command)
+    return option("--scope", type=choices, default="auto", help=about)(command)
 
 
 _MARGIN: Final = margin_option(
@@ -59,7 +53,7 @@ _MARGIN: Final = margin_option(
 
 
 @click.command()
-@click.option("--by-task", is_flag=True, help="Also list the score of each candidate on each task.")
+@option("--by-task", is_flag=True, help="Also list the score of each candidate on each task.")
 @filters
 @common
 def stats(selection: Selection, by_task: bool, store: str | None, as_json: bool) -> int:
@@ -91,8 +85,8 @@ def stats(selection: Selection, by_task: bool, store: str | None, as_json: bool)
 
 
 @click.command()
-@click.argument("a")
-@click.argument("b")
+@argument("a")
+@argument("b")
 @_scope
 @_MARGIN
 @filters
@@ -138,9 +132,7 @@ def rank(
 
 @click.command()
 @margin_option("--detect", required=True, about="Difference to detect: 0.03, or 3pts.")
-@click.option(
-    "--power", default="0.8", metavar="P", help="Probability of detecting it; default 0.8."
-)
+@option("--power", default="0.8", metavar="P", help="Probability of detecting it; default 0.8.")
 @_scope
 @filters
 @common
@@ -163,14 +155,14 @@ def plan(
 
 
 @click.command()
-@click.argument("a")
-@click.option("--against", "b", metavar="B", help="Candidate that A is compared with.")
-@click.option(
+@argument("a")
+@option("--against", "b", metavar="B", help="Candidate that A is compared with.")
+@option(
     "--baseline",
     metavar="RUN",
     help="Compare A with itself in an earlier run: a run, a batch, or latest:BATCH, the newest run of a batch.",
 )
-@click.option(
+@option(
     "--on-undecided",
     type=click.Choice(["pass", "fail"]),
     default="pass",

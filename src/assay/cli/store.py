@@ -6,6 +6,7 @@ import click
 
 from assay.cli.options import common, store_url, workspace
 from assay.cli.output import answer, counted
+from assay.cli.parameters import argument
 
 
 @click.group()
@@ -14,7 +15,7 @@ def store() -> None:
 
 
 @store.command()
-@click.argument("file", metavar="FILE")
+@argument("file", metavar="FILE")
 @common
 def backup(file: str, store: str | None, as_json: bool) -> int:
     """Copy the store into FILE, a new SQLite file, even while a run or a server uses it."""
@@ -22,7 +23,7 @@ def backup(file: str, store: str | None, as_json: bool) -> int:
 
 
 @store.command()
-@click.argument("target", metavar="URL")
+@argument("target", metavar="URL")
 @common
 def copy(target: str, store: str | None, as_json: bool) -> int:
     """Copy the store into an empty one: a file, or postgresql://…"""
@@ -30,7 +31,7 @@ def copy(target: str, store: str | None, as_json: bool) -> int:
 
 
 @store.command()
-@click.argument("file", metavar="FILE")
+@argument("file", metavar="FILE")
 @common
 def restore(file: str, store: str | None, as_json: bool) -> int:
     """Copy a backup into the store, which must be new or empty."""
