@@ -21,7 +21,7 @@ from assay.web.templating import NAV, SETTINGS, THEMES, frame_of, templates
 from assay.web.texts import WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, MutableMapping
+    from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 
 
 LISTS: Final = WORDS["lists"]
@@ -50,9 +50,9 @@ def problem_page(scope: MutableMapping[str, Any], status: int, error: AssayError
     The path and query in the ASGI scope may hold anything.
     """
     if isinstance(error, UnknownName):
-        return _page(scope, status, **_unknown(scope, error))
+        return _unknown(scope, status, error)
     if status == 404:
-        return _page(scope, status, **_no_page(scope))
+        return _no_page(scope)
     if status == 405:
         lead = "The address accepts data from pages and programs, but has no page to show."
         return _page(scope, status, title=_STATUS_TITLES[405], lead=lead)
@@ -145,18 +145,20 @@ def right(error: Mapping[str, Any]) -> str:
     return ""
 
 
-def _unknown(scope: MutableMapping[str, Any], error: UnknownName) -> Mapping[str, object]:
+def _unknown(scope: MutableMapping[str, Any], status: int, error: UnknownName) -> Response:
     near = [(name, _instead(scope, error.name, name)) for name in error.near]
     kind = error.kind.partition(" ")[0]
     everything = LISTS.get(kind)
     lead = "It may have been removed, or it may belong to another store or be spelled differently."
-    return {
-        "title": f"No {error.kind} named “{_cut(error.name)}”",
-        "lead": lead if everything else "",
-        "more": _for_pages(error.remedy),
-        "near": near,
-        "links": [(_LIST_NAMES[everything], everything)] if everything else [],
-    }
+    return _page(
+        scope,
+        status,
+        title=f"No {error.kind} named “{_cut(error.name)}”",
+        lead=lead if everything else "",
+        more=_for_pages(error.remedy),
+        near=near,
+        links=[(_LIST_NAMES[everything], everything)] if everything else [],
+    )
 
 
 def _other_runs(scope: MutableMapping[str, Any], newest: str) -> list[Link]:
@@ -170,15 +172,12 @@ def _other_runs(scope: MutableMapping[str, Any], newest: str) -> list[Link]:
     return [*links, ("Pool them anyway, labelled as mixed", f"{_path(scope)}?{urlencode(pooled)}")]
 
 
-def _no_page(scope: MutableMapping[str, Any]) -> Mapping[str, object]:
+def _no_page(scope: MutableMapping[str, Any]) -> Response:
     names = {address[1:]: name for _, address, name in (*NAV, *SETTINGS) if address != "/"}
     first = str(scope["path"]).strip("/").partition("/")[0]
     near = [(names[page], f"/{page}") for page in nearest(first, names, most=2)]
-    return {
-        "title": "Page not found",
-        "lead": "No page has this address. Check the spelling; the page may also have moved.",
-        "near": near,
-    }
+    lead = "No page has this address. Check the spelling; the page may also have moved."
+    return _page(scope, 404, title="Page not found", lead=lead, near=near)
 
 
 def _instead(scope: MutableMapping[str, Any], name: str, near: str) -> str | None:
@@ -244,8 +243,17 @@ def _theme(headers: Iterable[tuple[bytes, bytes]]) -> str:
     return theme if theme in THEMES else "auto"
 
 
-def _page(scope: MutableMapping[str, Any], status: int, **values: Any) -> Response:
-    empty: Mapping[str, object] = {"lead": "", "more": "", "near": [], "links": [], "facts": []}
+def _page(
+    scope: MutableMapping[str, Any],
+    status: int,
+    *,
+    title: str,
+    lead: str = "",
+    more: str = "",
+    near: Sequence[tuple[str, str | None]] = (),
+    links: Sequence[Link] = (),
+    facts: Sequence[tuple[str, str]] = (),
+) -> Response:
     template = templates().get_template("frame/problem.html")
     html = template.render(
         page="problem",
@@ -254,6 +262,12 @@ def _page(scope: MutableMapping[str, Any], status: int, **values: Any) -> Respon
         theme=_theme(scope["headers"]),
         reviewer=None,
         boot={"texts": {}, "page": "problem"},
-        **{**frame_of(scope.get(VISITOR), Headers(raw=scope["headers"])), **empty, **values},
+        title=title,
+        lead=lead,
+        more=more,
+        near=near,
+        links=links,
+        facts=facts,
+        **frame_of(scope.get(VISITOR), Headers(raw=scope["headers"])),
     )
     return HTMLResponse(html, status_code=status, headers={"cache-control": "no-store"})

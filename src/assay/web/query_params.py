@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from enum import EnumType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar, get_args, get_origin
 from urllib.parse import urlencode
 
 from fastapi import Request
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 
 from assay.domain.errors import InputError, UnknownName, did_you_mean
 
@@ -28,15 +29,33 @@ LISTED: Final = 8
 class PageQuery(BaseModel):
     """Base class of the query parameters of a page: a field each, whose default value is left out
     of addresses.
+
+    An empty parameter is the same as none.
     """
 
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
 
+    PASSING: ClassVar[tuple[str, ...]] = ()
+    """Fields that an address keeps only if they are changed, such as the place in a list."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _one_of_choices(cls, value: Any, info: ValidationInfo) -> Any:
+        """Check a field of an enumeration or a `Literal`, which may be empty."""
+        field = cls.model_fields[info.field_name or ""]
+        kind: Any = field.annotation
+        choices = (*kind,) if isinstance(kind, EnumType) else get_args(kind)
+        if get_origin(kind) is not Literal and not isinstance(kind, EnumType):
+            return value
+        return one_of(info.field_name or "", value or field.default, choices)
+
     def address(self, path: str, changes: Self | None = None) -> str:
         """Return a path with these parameters; the fields that `changes` sets replace them."""
         changed = {} if changes is None else changes.model_dump(exclude_unset=True)
-        kept = self.model_copy(update=changed).model_dump(mode="json", exclude_defaults=True)
-        return path + (f"?{urlencode(kept, doseq=True)}" if kept else "")
+        state = self.model_copy(update={**dict.fromkeys(self.PASSING), **changed})
+        pairs = state.model_dump(mode="json", exclude_defaults=True)
+        query = urlencode({name: value for name, value in pairs.items() if value}, doseq=True)
+        return path + (f"?{query}" if query else "")
 
 
 def one_of(name: str, value: str, known: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request, Response
@@ -69,6 +69,8 @@ class AuditFilters(PageQuery):
 class AuditQuery(AuditFilters):
     """Filters of the log, and the event before which a page of it begins."""
 
+    PASSING: ClassVar[tuple[str, ...]] = ("before",)
+
     before: Number = None
 
 
@@ -77,23 +79,24 @@ class AuditPageQuery(AuditQuery):
     events verified earlier.
     """
 
+    PASSING: ClassVar[tuple[str, ...]] = ("before", "check", "n")
+
     check: Number = None
     n: Number = None
 
 
 @router.get("/audit")
-def audit_page(request: Request, asked: Annotated[AuditPageQuery, Query()]) -> Response:
+def audit_page(request: Request, wanted: Annotated[AuditPageQuery, Query()]) -> Response:
     """Show the log, newest first, and the check of its hash chain."""
     workspace = services_of(request).workspace
-    log_page = _found(request, asked, asked.before)
-    wanted = AuditQuery.model_validate(asked.filters)
-    check, n = asked.check, asked.n or 0
+    log_page = _found(request, wanted, wanted.before)
+    check, n = wanted.check, wanted.n or 0
     newest = workspace.event_log.newest()
     chain = None if check is None else audit_log.check(workspace.store, after=check)
     return page_of(
         request,
         "audit/audit.html",
-        twin=wanted.address("/audit.json", AuditQuery(before=asked.before)),
+        twin=wanted.address("/audit.json", AuditPageQuery(before=wanted.before)),
         rows=[_row(event, wanted) for event in log_page.events],
         filters=wanted.filters,
         verbs=list(map(str, Verb)),
@@ -109,14 +112,14 @@ def audit_page(request: Request, asked: Annotated[AuditPageQuery, Query()]) -> R
         ],
         older=None
         if log_page.next_before is None
-        else wanted.address("/audit", AuditQuery(before=log_page.next_before)),
-        first=None if asked.before is None else wanted.address("/audit"),
+        else wanted.address("/audit", AuditPageQuery(before=log_page.next_before)),
+        first=None if wanted.before is None else wanted.address("/audit"),
         files=[
             {"name": kind.upper(), "open": wanted.address(f"/audit/events.{kind}")}
             for kind in KINDS
         ],
         run_events=[_run_row(event) for event in _run_events(workspace, wanted)]
-        if asked.before is None
+        if wanted.before is None
         else [],
         newest=newest,
         empty=newest[0] == 0,

@@ -5,10 +5,10 @@ candidates.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import quote, urlencode
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from assay.app.registry import batch_matrix
 from assay.app.registry.batch_matrix import Across, Line, Matrix, MatrixCell
@@ -19,7 +19,7 @@ from assay.domain.identifiers import RunId, shown_trial
 from assay.domain.review import Approvals
 from assay.domain.selection import RunSummary, Selection
 from assay.web.context import services_of
-from assay.web.query_params import one_of, place_of, reads, whole
+from assay.web.query_params import PageQuery, place_of, whole
 from assay.web.responses import Answer
 from assay.web.run_rows import approvals_of_runs, run_row
 from assay.web.safe_text import visible
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-READS: Final = ("suite", "across", "candidate", "runs", "after")
 OPENED: Final = frozenset({"needs_review", "approved", "rejected"})
 _KIND: Final = {"pending": "planned", "needs_review": "pending"}
 
@@ -47,43 +46,25 @@ class RunColumn:
     width: int
 
 
-class BatchQuery:
-    """The page's state, read from its address, and addresses built from it."""
+class BatchQuery(PageQuery):
+    """The page's state: the suite, the columns of the matrix, and the part of it that is shown."""
 
-    def __init__(self, request: Request, batch: str) -> None:
-        query = request.query_params
-        self._batch = batch
-        self.suite, self.candidate = query.get("suite", "").strip(), query.get("candidate", "")
-        self.across = Across(
-            one_of("across", query.get("across") or "trials", [across.value for across in Across])
-        )
-        self.first_run = whole("runs", query.get("runs") or "0", high=100_000)
-        self.after = place_of("after", query.get("after", "").strip())
+    suite: str = ""
+    across: Across = Across.TRIALS
+    candidate: str = ""
+    runs: str = ""
+    after: str = ""
 
-    def address(self, *, twin: bool = False, **other: Any) -> str:
-        values = {
-            "suite": self.suite,
-            "across": self.across.value,
-            "candidate": self.candidate,
-            "runs": str(self.first_run or ""),
-            "after": _shown(self.after),
-            **other,
-        }
-        kept = {
-            name: value
-            for name, value in values.items()
-            if value and (name, value) != ("across", "trials")
-        }
-        path = f"/batches/{quote(self._batch, safe='')}{'.json' if twin else ''}"
-        return path + (f"?{urlencode(kept)}" if kept else "")
+    @property
+    def first_run(self) -> int:
+        return whole("runs", self.runs or "0", high=100_000)
 
 
 # Declared before the page's route, which accepts any path and would treat `.json` as part of the
 # batch id.
 @router.get("/batches/{batch_id:path}.json")
-@reads(*READS)
-def batch_twin(request: Request, batch_id: str) -> Response:
-    summaries, wanted = _batch(request, batch_id), BatchQuery(request, batch_id)
+def batch_twin(request: Request, batch_id: str, wanted: Annotated[BatchQuery, Query()]) -> Response:
+    summaries = _batch(request, batch_id)
     matrix = _matrix(request, summaries, wanted)
     by_run = approvals_of_runs(services_of(request).workspace, summaries)
     return Answer(
@@ -98,17 +79,18 @@ def batch_twin(request: Request, batch_id: str) -> Response:
                 "tasks": [_document(line) for line in matrix.lines],
                 "next": None
                 if matrix.after is None
-                else wanted.address(twin=True, after=_shown(matrix.after)),
+                else wanted.address(
+                    f"{_path(batch_id)}.json", BatchQuery(after=_shown(matrix.after))
+                ),
             },
         }
     )
 
 
 @router.get("/batches/{batch_id:path}")
-@reads(*READS)
-def batch_page(request: Request, batch_id: str) -> Response:
+def batch_page(request: Request, batch_id: str, wanted: Annotated[BatchQuery, Query()]) -> Response:
     """Show the runs of a batch, their totals, and the matrix of its tasks."""
-    summaries, wanted = _batch(request, batch_id), BatchQuery(request, batch_id)
+    summaries, path = _batch(request, batch_id), _path(batch_id)
     matrix = _matrix(request, summaries, wanted)
     query = urlencode({"batch_id": batch_id})
     by_run = approvals_of_runs(services_of(request).workspace, summaries)
@@ -116,7 +98,7 @@ def batch_page(request: Request, batch_id: str) -> Response:
         request,
         "registry/batch.html",
         title=f"Batch {visible(batch_id)}",
-        twin=wanted.address(twin=True),
+        twin=wanted.address(f"{path}.json"),
         batch=visible(batch_id),
         rows=[
             replace(run_row(summary, by_run[summary.id]), suite=visible(summary.suite))
@@ -142,13 +124,23 @@ def _batch(request: Request, batch_id: str) -> tuple[RunSummary, ...]:
 
 
 def _matrix(request: Request, summaries: tuple[RunSummary, ...], wanted: BatchQuery) -> Matrix:
-    state = {name: getattr(wanted, name) for name in ("suite", "candidate", "first_run", "after")}
-    return batch_matrix.matrix(services_of(request).workspace.store, summaries, **state)
+    return batch_matrix.matrix(
+        services_of(request).workspace.store,
+        summaries,
+        suite=wanted.suite,
+        candidate=wanted.candidate,
+        first_run=wanted.first_run,
+        after=place_of("after", wanted.after),
+    )
+
+
+def _path(batch_id: str) -> str:
+    return f"/batches/{quote(batch_id, safe='')}"
 
 
 def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, object]:
-    names, runs = matrix.candidates, batch_matrix.RUNS
-    newer = wanted.address(runs=str(max(0, wanted.first_run - runs) or ""), after="")
+    names, path = matrix.candidates, _path(batch_id)
+    first_run, runs = wanted.first_run, batch_matrix.RUNS
     trials = [
         RunColumn(
             id=summary.id,
@@ -162,7 +154,9 @@ def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, ob
     by_trial = wanted.across is Across.TRIALS
     return {
         "across": wanted.across.value,
-        "ways": [(across.value, wanted.address(across=across.value)) for across in Across],
+        "ways": [
+            (across.value, wanted.address(path, BatchQuery(across=across))) for across in Across
+        ],
         "suite": matrix.suite,
         "suites": [(visible(name), name) for name in matrix.suites],
         "candidate": wanted.candidate,
@@ -183,10 +177,16 @@ def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, ob
         ],
         "differences": "" if by_trial else visible(matrix.differences),
         "more_trials": by_trial and matrix.more_trials,
-        "first": wanted.address(after="") if wanted.after else None,
-        "later": None if matrix.after is None else wanted.address(after=_shown(matrix.after)),
-        "newer": newer if wanted.first_run else None,
-        "older": wanted.address(runs=str(wanted.first_run + runs), after="")
+        "first": wanted.address(path, BatchQuery(after="")) if wanted.after else None,
+        "later": None
+        if matrix.after is None
+        else wanted.address(path, BatchQuery(after=_shown(matrix.after))),
+        "newer": wanted.address(
+            path, BatchQuery(runs=str(max(0, first_run - runs) or ""), after="")
+        )
+        if first_run
+        else None,
+        "older": wanted.address(path, BatchQuery(runs=str(first_run + runs), after=""))
         if matrix.earlier_runs
         else None,
     }

@@ -6,7 +6,7 @@ The page's address contains search, filters, order and position, so that any vie
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
@@ -20,7 +20,7 @@ from assay.domain.lifecycle import AssessmentState
 from assay.domain.run_list import FAILS, WAITS, Facet, RunFilter, RunOrder
 from assay.domain.selection import Selection
 from assay.web.context import reviewer_of, services_of
-from assay.web.query_params import one_of, reads
+from assay.web.query_params import PageQuery, reads
 from assay.web.responses import Answer
 from assay.web.run_rows import LiveRunDocument, approvals_of_runs, looked_at
 from assay.web.safe_text import visible
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 FILTERS: Final = ("q", "suite", "batch", "candidate", "state")
-READS: Final = (*FILTERS, "sort", "before")
 SHOWN: Final = 50
 NEW_VERDICTS: Final = 6
 """Maximum number of verdicts computed before the page is sent; its script requests the rest."""
@@ -47,62 +46,51 @@ NAMED: Final = (
 router = APIRouter(include_in_schema=False)
 
 
-class RunListQuery:
-    """Search, filters and order of the page, read from its address, and addresses built from
-    them.
-    """
+class RunListQuery(PageQuery):
+    """Search, filters and order of the page, and the run before which its list begins."""
 
-    def __init__(self, request: Request) -> None:
-        query = request.query_params
-        self.filters = {name: value for name in FILTERS if (value := query.get(name, "").strip())}
-        self.order = RunOrder(
-            one_of("sort", query.get("sort") or "newest", [order.value for order in RunOrder])
-        )
-        self.before = query.get("before") or None
+    PASSING: ClassVar[tuple[str, ...]] = ("before",)
+
+    q: str = ""
+    suite: str = ""
+    batch: str = ""
+    candidate: str = ""
+    state: str = ""
+    sort: RunOrder = RunOrder.NEWEST
+    before: str = ""
+
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters that are set."""
+        return self.model_dump(include={*FILTERS}, exclude_defaults=True)
 
     @property
     def filter(self) -> RunFilter:
-        given = self.filters
         return RunFilter(
-            suite=given.get("suite"),
-            batch_id=given.get("batch"),
-            candidate=given.get("candidate"),
-            state=given.get("state"),
-            text=given.get("q", ""),
+            suite=self.suite or None,
+            batch_id=self.batch or None,
+            candidate=self.candidate or None,
+            state=self.state or None,
+            text=self.q,
         )
-
-    def address(self, path: str = "/runs", *, before: str | None = None, **other: str) -> str:
-        """Return a path with these filters and this order; `other` replaces some of them, or with
-        "" removes them.
-        """
-        pairs = {
-            **self.filters,
-            "sort": "" if self.order is RunOrder.NEWEST else self.order.value,
-            **other,
-        }
-        query = urlencode(
-            {name: value for name, value in {**pairs, "before": before}.items() if value}
-        )
-        return path + (f"?{query}" if query else "")
 
 
 @router.get("/")
 @router.get("/runs")
-@reads(*READS)
-def run_list_page(request: Request) -> Response:
+def run_list_page(request: Request, wanted: Annotated[RunListQuery, Query()]) -> Response:
     """Show runs with their review, verdict and cost; if the store is empty, show the steps to a
     first run.
     """
-    services, wanted = services_of(request), RunListQuery(request)
+    services = services_of(request)
     rows, older = _rows(request, wanted, new_verdicts=NEW_VERDICTS)
     narrowed = bool(wanted.filters or wanted.before)
     empty = not rows and not narrowed
     facets = {} if empty else services.workspace.register.facets(RunFilter())
     waiting = _waiting(request)
-    twin = wanted.address("/runs.json", before=wanted.before)
+    twin = wanted.address("/runs.json", RunListQuery(before=wanted.before))
     boot = {
-        "live": wanted.before is None,
-        "whole": not narrowed and wanted.order is RunOrder.NEWEST,
+        "live": not wanted.before,
+        "whole": not narrowed and wanted.sort is RunOrder.NEWEST,
         "twin": twin,
         "rubrics": rubric_choices() if empty else [],
     }
@@ -111,17 +99,21 @@ def run_list_page(request: Request) -> Response:
         "start/onboarding.html" if empty else "runs/runs.html",
         twin=twin,
         rows=rows,
-        older=None if older is None else wanted.address(before=older),
-        newest=wanted.address() if wanted.before else None,
+        older=None if older is None else wanted.address("/runs", RunListQuery(before=older)),
+        newest=wanted.address("/runs") if wanted.before else None,
         waiting=waiting,
         others=_others(request) if waiting else 0,
         named=_named_filters(wanted, facets),
         suites=[facet.value for facet in facets.get("suite", ())],
         orders=[order.value for order in RunOrder],
-        order=wanted.order.value,
+        order=wanted.sort.value,
         filters={name: visible(value) for name, value in wanted.filters.items()},
         chosen=[
-            (name, visible(wanted.filters[name]), wanted.address(**{name: ""}))
+            (
+                name,
+                visible(wanted.filters[name]),
+                wanted.address("/runs", RunListQuery.model_validate({name: ""})),
+            )
             for name in ("batch", "candidate")
             if name in wanted.filters
         ],
@@ -135,14 +127,12 @@ def run_list_page(request: Request) -> Response:
 
 
 @router.get("/runs.json")
-@reads(*READS)
-def run_list_twin(request: Request) -> Response:
-    wanted = RunListQuery(request)
+def run_list_twin(request: Request, wanted: Annotated[RunListQuery, Query()]) -> Response:
     rows, older = _rows(request, wanted, new_verdicts=None)
     return Answer(
         {
             "filters": wanted.filters,
-            "sort": wanted.order,
+            "sort": wanted.sort,
             "runs": rows,
             "waiting": _waiting(request),
             "others": _others(request),
@@ -152,7 +142,9 @@ def run_list_twin(request: Request) -> Response:
                 .workspace.register.facets(wanted.filter)
                 .items()
             },
-            "next": None if older is None else wanted.address("/runs.json", before=older),
+            "next": None
+            if older is None
+            else wanted.address("/runs.json", RunListQuery(before=older)),
         }
     )
 
@@ -161,7 +153,7 @@ def run_list_twin(request: Request) -> Response:
 @router.get("/queue.json")
 @router.get("/registry")
 @router.get("/registry.json")
-@reads(*READS)
+@reads(*RunListQuery.model_fields)
 def moved(request: Request) -> Response:
     """Redirect the former addresses of the queue and the registry to this list, which replaced
     them.
@@ -215,21 +207,21 @@ def _rows(
     """Return one page of the list, and the run after which the next page begins; raises
     `UnknownName`.
     """
-    services, given = services_of(request), wanted.filters
+    services = services_of(request)
     before = (
         runs.runs(services.workspace.store, Selection(runs=(wanted.before,)))[0].id
         if wanted.before
         else None
     )
     summaries, more = services.workspace.register.page(
-        wanted.filter, before=before, limit=SHOWN, order=wanted.order
+        wanted.filter, before=before, limit=SHOWN, order=wanted.sort
     )
-    if not summaries and given:
-        suites = (given["suite"],) if "suite" in given else ()
-        batches = (given["batch"],) if "batch" in given else ()
+    if not summaries and wanted.filters:
+        suites = (wanted.suite,) if wanted.suite else ()
+        batches = (wanted.batch,) if wanted.batch else ()
         services.workspace.archive.assessments.tally(Selection(suites=suites, batch_ids=batches))
-        if "candidate" in given:
-            services.workspace.register.runs_of_candidate(given["candidate"], limit=1)
+        if wanted.candidate:
+            services.workspace.register.runs_of_candidate(wanted.candidate, limit=1)
     verdicts = services.verdicts.of(summaries, most=new_verdicts)
     by_run = approvals_of_runs(services.workspace, summaries)
     rows = [
@@ -249,10 +241,10 @@ def _named_filters(
     wanted: RunListQuery, facets: Mapping[str, Sequence[Facet]]
 ) -> list[Mapping[str, object]]:
     counts = {facet.value: facet.runs for facet in facets.get("state", ())}
-    state = wanted.filters.get("state")
+    state = wanted.state
     named = (
         dict(NAMED)
-        if state is None or state in dict(NAMED)
+        if not state or state in dict(NAMED)
         else {**dict(NAMED), state: t(f"run.{state}")}
     )
     return [
@@ -261,7 +253,7 @@ def _named_filters(
             "label": label,
             "n": counts.get(value),
             "on": value == state,
-            "open": wanted.address(state="" if value == state else value),
+            "open": wanted.address("/runs", RunListQuery(state="" if value == state else value)),
         }
         for value, label in named.items()
         if counts.get(value) or value in {state, "archived"}
