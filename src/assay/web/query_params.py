@@ -33,7 +33,13 @@ class PageQuery(BaseModel):
     An empty parameter is the same as none.
     """
 
-    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
+    # A parameter named like a keyword of Python is a field with an underscore, such as `from_`.
+    model_config = ConfigDict(
+        frozen=True,
+        str_strip_whitespace=True,
+        alias_generator=lambda name: name.rstrip("_"),
+        populate_by_name=True,
+    )
 
     PASSING: ClassVar[tuple[str, ...]] = ()
     """Fields that an address keeps only if they are changed, such as the place in a list."""
@@ -44,7 +50,7 @@ class PageQuery(BaseModel):
         """Check a field of an enumeration or a `Literal`, which may be empty."""
         field = cls.model_fields[info.field_name or ""]
         kind: Any = field.annotation
-        choices = (*kind,) if isinstance(kind, EnumType) else get_args(kind)
+        choices = tuple(map(str, kind)) if isinstance(kind, EnumType) else get_args(kind)
         if get_origin(kind) is not Literal and not isinstance(kind, EnumType):
             return value
         return one_of(info.field_name or "", value or field.default, choices)
@@ -53,7 +59,7 @@ class PageQuery(BaseModel):
         """Return a path with these parameters; the fields that `changes` sets replace them."""
         changed = {} if changes is None else changes.model_dump(exclude_unset=True)
         state = self.model_copy(update={**dict.fromkeys(self.PASSING), **changed})
-        pairs = state.model_dump(mode="json", exclude_defaults=True)
+        pairs = state.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         query = urlencode({name: value for name, value in pairs.items() if value}, doseq=True)
         return path + (f"?{query}" if query else "")
 
@@ -150,7 +156,7 @@ def parameters_of(route: APIRoute) -> frozenset[str]:
     for field in route.dependant.query_params:
         model: object = field.field_info.annotation
         if isinstance(model, type) and issubclass(model, PageQuery):
-            declared |= model.model_fields.keys()
+            declared |= {field.alias or "" for field in model.model_fields.values()}
         else:
             declared |= {field.alias}
     return declared

@@ -177,6 +177,8 @@ def test_a_value_that_is_not_there_is_said_and_never_passed_over(
         ("/audit?reviewer=Inez", "Did you mean 'Ines'?"),
         ("/?before=20250101-000000-alpha-aaab", "Did you mean '20250101-000000-alpha-aaaa'?"),
         (f"/compare/grades?run={RUN}&only=agre", "Did you mean 'agree'?"),
+        ("/runs?sort=newst", "Did you mean 'newest'?"),
+        ("/batches/spring?across=trails", "Did you mean 'trials'?"),
         ("/start?mode=jiont", "Did you mean 'joint'?"),
     ],
 )

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import field_validator
 
 from assay.app.comparison.grade_rows import APART, CompareBy, GradeFilter, GradeQuery
 from assay.app.comparison.grade_summary import WIDEST, GradeSummary
@@ -21,7 +21,7 @@ from assay.domain.identifiers import shown_assessment
 from assay.web import keyboard
 from assay.web.context import services_of
 from assay.web.formatting import plural
-from assay.web.query_params import one_of, place_of, reads, whole
+from assay.web.query_params import PageQuery, place_of, whole
 from assay.web.responses import Answer
 from assay.web.safe_text import visible
 from assay.web.templating import count, page_of
@@ -32,21 +32,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.statistics.agreement import Alpha
 
-_STATE: Final = (
-    "by",
-    "beside",
-    "judge",
-    "task",
-    "candidate",
-    "criterion",
-    "apart",
-    "only",
-    "sort",
-    "diff",
-    "from",
-)
-READS: Final = ("run", *_STATE, "after", "together")
-DIFFS: Final = ("word", "line", "off")
+DIFFS: Final[tuple[Literal["word", "line", "off"], ...]] = ("word", "line", "off")
 RUNS_OFFERED: Final = 100
 MAX_SHOWN: Final = 8_000
 """Maximum characters of a reason or report; a longer one is cut, with a note."""
@@ -54,69 +40,59 @@ MAX_SHOWN: Final = 8_000
 router = APIRouter(include_in_schema=False)
 
 
-class GradesQuery:
-    """The page's state, read from its address, and addresses built from it."""
+class GradesQuery(PageQuery):
+    """The page's state."""
 
-    def __init__(self, request: Request) -> None:
-        query = request.query_params
-        self.diff = one_of("diff", query.get("diff") or "word", DIFFS)
-        self.together = one_of("together", query.get("together") or "yes", ("yes", "no"))
-        self.start = whole("from", query.get("from") or "0", high=WIDEST)
-        self.after = place_of("after", query.get("after", "").strip())
-        self.points = _points(query.get("apart") or f"{100 * APART:g}")
-        self.wanted = GradeQuery(
-            run=query.get("run", "").strip(),
-            by=CompareBy(one_of("by", query.get("by") or "judges", [by.value for by in CompareBy])),
-            beside=query.get("beside", "").strip(),
-            judge=query.get("judge", ""),
-            task=query.get("task", "").strip(),
-            candidate=query.get("candidate", ""),
-            criterion=query.get("criterion", "").strip(),
-            apart=self.points / 100,
-            only=GradeFilter(
-                one_of("only", query.get("only") or "all", [by.value for by in GradeFilter])
-            ),
-            by_gap=one_of("sort", query.get("sort") or "gap", ("gap", "run")) == "gap",
+    run: str = ""
+    by: CompareBy = CompareBy.JUDGES
+    beside: str = ""
+    judge: str = ""
+    task: str = ""
+    candidate: str = ""
+    criterion: str = ""
+    only: GradeFilter = GradeFilter.ALL
+    apart: str = f"{100 * APART:g}"
+    sort: Literal["gap", "run"] = "gap"
+    diff: Literal["word", "line", "off"] = "word"
+    from_: int = 0
+    after: str = ""
+    together: Literal["yes", "no"] = "yes"
+
+    @field_validator("apart")
+    @classmethod
+    def _in_points(cls, text: str) -> str:
+        return f"{_points(text or f'{100 * APART:g}'):g}"
+
+    @field_validator("from_", mode="before")
+    @classmethod
+    def _row_of_list(cls, text: object) -> int:
+        return whole("from", str(text or 0), high=WIDEST)
+
+    @field_validator("after")
+    @classmethod
+    def _place(cls, text: str) -> str:
+        return _shown_place(place_of("after", text))
+
+    @property
+    def wanted(self) -> GradeQuery:
+        return GradeQuery(
+            run=self.run,
+            by=self.by,
+            beside=self.beside,
+            judge=self.judge,
+            task=self.task,
+            candidate=self.candidate,
+            criterion=self.criterion,
+            apart=float(self.apart) / 100,
+            only=self.only,
+            by_gap=self.sort == "gap",
         )
-
-    def address(self, path: str, **other: Any) -> str:
-        """Return a path with this state, with some values replaced; default values are left out."""
-        wanted = self.wanted
-        values = {
-            "run": wanted.run,
-            "by": wanted.by.value,
-            "beside": wanted.beside,
-            "judge": wanted.judge,
-            "task": wanted.task,
-            "candidate": wanted.candidate,
-            "criterion": wanted.criterion,
-            "only": wanted.only.value,
-            "apart": f"{self.points:g}",
-            "sort": "gap" if wanted.by_gap else "run",
-            "diff": self.diff,
-            "from": str(self.start or ""),
-            "after": _shown_place(self.after),
-            "together": self.together,
-            **other,
-        }
-        usual = {
-            "by": "judges",
-            "only": "all",
-            "apart": "5",
-            "sort": "gap",
-            "diff": "word",
-            "together": "yes",
-        }
-        kept = {name: value for name, value in values.items() if value and usual.get(name) != value}
-        return path + (f"?{urlencode(kept)}" if kept else "")
 
 
 @router.get("/compare/grades.json")
-@reads(*READS)
-def grades_twin(request: Request) -> Response:
-    asked, workspace = GradesQuery(request), services_of(request).workspace
-    if not asked.wanted.run:
-        return Answer({"runs": _offered(workspace)})
+def grades_twin(request: Request, asked: Annotated[GradesQuery, Query()]) -> Response:
+    if not asked.run:
+        return Answer({"runs": _offered(services_of(request).workspace)})
     page = _page_of_rows(request, asked)
     figures = page.figures
     return Answer(
@@ -126,7 +102,7 @@ def grades_twin(request: Request) -> Response:
             "criterion": page.wanted.criterion or None,
             "summary": None if figures is None else _summary_document(figures.summary),
             "rows": [_row_document(row) for row in page.rows],
-            "of": None if figures is None else figures.of[asked.wanted.only],
+            "of": None if figures is None else figures.of[asked.only],
             "waiting": None if figures is None else figures.waiting,
             "by_gap": page.by_gap,
             "reading": figures is None,
@@ -137,17 +113,15 @@ def grades_twin(request: Request) -> Response:
 
 
 @router.get("/compare/grades")
-@reads(*READS)
-def grades_page(request: Request) -> Response:
+def grades_page(request: Request, asked: Annotated[GradesQuery, Query()]) -> Response:
     """Show grades side by side; without a run, show the runs to choose from."""
-    asked, workspace = GradesQuery(request), services_of(request).workspace
-    runs = _offered(workspace)
+    runs = _offered(services_of(request).workspace)
     boot: dict[str, object] = {"keys": keyboard.for_script(keyboard.BESIDE)}
     shared: dict[str, Any] = {
         "texts": "grades help close",
         "runs": runs,
         "asked": asked.wanted,
-        "points": f"{asked.points:g}",
+        "points": asked.apart,
         "diff": asked.diff,
         "diffs": DIFFS,
         "together": asked.together,
@@ -156,15 +130,17 @@ def grades_page(request: Request) -> Response:
         "sheet": keyboard.groups(keyboard.BESIDE),
         "boot": boot,
     }
-    if not asked.wanted.run:
+    if not asked.run:
         twin = "/compare/grades.json"
         return page_of(request, "compare/grades.html", twin=twin, found=None, **shared)
     page = _page_of_rows(request, asked)
-    boot["diffs"] = {diff: asked.address("/compare/grades", diff=diff) for diff in DIFFS}
+    boot["diffs"] = {
+        diff: asked.address("/compare/grades", GradesQuery(diff=diff)) for diff in DIFFS
+    }
     # The figures of a large run are computed in a thread, and the script polls this address until
     # they are ready.
     boot["reading"] = asked.address("/compare/grades.json") if page.figures is None else None
-    first = asked.address("/compare/grades", **{"from": "", "after": ""})
+    first = asked.address("/compare/grades", GradesQuery(from_=0, after=""))
     return page_of(
         request,
         "compare/grades.html",
@@ -177,12 +153,12 @@ def grades_page(request: Request) -> Response:
         summary=_summary(page, asked),
         nothing=_nothing(page, asked),
         said=_said_of(page, asked),
-        first=first if asked.start or asked.after else None,
-        earlier=asked.address("/compare/grades", **{"from": max(0, asked.start - PORTION) or ""})
-        if page.by_gap and asked.start
+        first=first if asked.from_ or asked.after else None,
+        earlier=asked.address("/compare/grades", GradesQuery(from_=max(0, asked.from_ - PORTION)))
+        if page.by_gap and asked.from_
         else None,
         later=_later(asked, page, "/compare/grades"),
-        in_order=asked.address("/compare/grades", sort="run", **{"from": "", "after": ""}),
+        in_order=asked.address("/compare/grades", GradesQuery(sort="run", from_=0, after="")),
     )
 
 
@@ -190,8 +166,9 @@ def _later(asked: GradesQuery, page: GradesPage, path: str) -> str | None:
     if not page.more:
         return None
     if page.by_gap:
-        return asked.address(path, **{"from": asked.start + PORTION, "after": ""})
-    return asked.address(path, sort="run", **{"from": "", "after": _shown_place(page.after)})
+        return asked.address(path, GradesQuery(from_=asked.from_ + PORTION, after=""))
+    place = _shown_place(page.after)
+    return asked.address(path, GradesQuery(sort="run", from_=0, after=place))
 
 
 def _shown_place(place: tuple[int, int] | None) -> str:
@@ -203,7 +180,7 @@ def _said_of(page: GradesPage, asked: GradesQuery) -> list[str]:
     if figures is None:
         wait = "Its summary and largest differences are still being computed; until then, rows appear in run order."
         return [f"This is a large run. {wait}"]
-    of = figures.of[asked.wanted.only]
+    of = figures.of[asked.only]
     sentences = [f"Rows shown: {shown} of {count(of)}."] if shown else []
     if figures.waiting:
         sentences.append(f"{count(figures.waiting)} left out because they await review.")
@@ -221,7 +198,9 @@ def _said_of(page: GradesPage, asked: GradesQuery) -> list[str]:
 
 
 def _page_of_rows(request: Request, asked: GradesQuery) -> GradesPage:
-    return services_of(request).grades.page(asked.wanted, start=asked.start, after=asked.after)
+    return services_of(request).grades.page(
+        asked.wanted, start=asked.from_, after=place_of("after", asked.after)
+    )
 
 
 def _offered(workspace: Workspace) -> list[dict[str, str]]:
@@ -244,12 +223,12 @@ def _named(pane: str) -> str:
 
 
 def _nothing(page: GradesPage, asked: GradesQuery) -> str:
-    if asked.wanted.by is CompareBy.JUDGES and len(page.panes) < 2:
+    if asked.by is CompareBy.JUDGES and len(page.panes) < 2:
         other = "Choose a second run with the same responses, or compare attempts or the person's grades."
         return f"Only one judge graded this run. {other}"
-    if page.rows or page.more or asked.start or asked.after:
+    if page.rows or page.more or asked.from_ or asked.after:
         return ""
-    if asked.wanted.by is CompareBy.ATTEMPTS and asked.wanted.only is GradeFilter.ALL:
+    if asked.by is CompareBy.ATTEMPTS and asked.only is GradeFilter.ALL:
         return "This judge has no reruns."
     return "No rows match."
 
@@ -277,7 +256,7 @@ def _row(row: GradesRow, asked: GradesQuery) -> Mapping[str, object]:
         "state": "none"
         if row.gap is None
         else "agree"
-        if row.gap <= asked.wanted.apart + 1e-9
+        if row.gap <= float(asked.apart) / 100 + 1e-9
         else "differ",
         "gap": None if row.gap is None else f"{100 * row.gap:.0f}",
         "criteria": criteria,
@@ -369,7 +348,7 @@ def _summary(page: GradesPage, asked: GradesQuery) -> list[tuple[str, str, str]]
         low, high = (f"{100 * end:.0f}%" for end in summary.alike_ci95)
         lines.append(
             (
-                f"At most {asked.points:g} points apart",
+                f"At most {asked.apart} points apart",
                 f"{100 * summary.alike:.0f}%",
                 f"{low} to {high}",
             )
