@@ -87,7 +87,7 @@ def run_ms(
     (folder / "suite.json").write_text(json.dumps(suite), "utf-8")
     store = f"sqlite:///{tempfile.mkdtemp(dir=folder)}/assay.db"
     with Workspace.open(folder, options={"store": store, "results": "off"}) as workspace:
-        loaded = preflight.load(workspace, folder / "suite.json")
+        loaded = preflight.load(workspace.settings, folder / "suite.json")
         options = RunOptions(concurrency=concurrency)
         began = spent_s()
         result = execution.run(workspace, loaded, options)

@@ -446,7 +446,9 @@ def test_a_repository_cannot_name_a_program_for_git(tmp_path: Path) -> None:
     ):
         subprocess.run(["git", "-C", str(project), *command], check=True, capture_output=True)
     with Workspace.open(project, environment={}) as workspace:
-        ahead = preflight.look_ahead(workspace, preflight.load(workspace, suite), RunOptions())
+        ahead = preflight.look_ahead(
+            workspace, preflight.load(workspace.settings, suite), RunOptions()
+        )
     git = ahead.plan.environment["git"]
     assert isinstance(git, dict)
     assert git["changed"] is False

@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def workspace(folder: Path) -> Iterator[Workspace]:
     with Workspace.open(folder, environment={}) as opened:
-        suite = preflight.load(opened, folder / "one.yaml")
+        suite = preflight.load(opened.settings, folder / "one.yaml")
         execution.run(opened, suite, RunOptions())
         yield opened
 

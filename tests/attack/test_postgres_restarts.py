@@ -151,10 +151,10 @@ def test_a_server_lost_just_around_the_trials_names_resume(
 ) -> None:
     usual, reads = execution.result_of, itertools.count()
 
-    def lost(workspace: Workspace, run: RunId, **more: Any) -> execution.RunResult:
+    def lost(store: Store, run: RunId, **more: Any) -> execution.RunResult:
         if next(reads) == moment:
             raise ConnectionLost("store", "the PostgreSQL server cannot be reached.")
-        return usual(workspace, run, **more)
+        return usual(store, run, **more)
 
     monkeypatch.setattr(execution, "result_of", lost)
     ended = assay("run", write_set(project, things=1, trials=2), "--judge", "openai/judge")

@@ -202,7 +202,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
         json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}), "utf-8"
     )
     with Workspace.open(tmp_path, environment={}) as opened:
-        execution.run(opened, preflight.load(opened, tmp_path / "one.yaml"), RunOptions())
+        execution.run(opened, preflight.load(opened.settings, tmp_path / "one.yaml"), RunOptions())
         yield opened
 
 

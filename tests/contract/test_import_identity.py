@@ -191,7 +191,7 @@ def test_an_edited_log_replaces_the_log_it_edits(
     else:
         (replaced,) = results[1].replaced
         assert (replaced.changed, replaced.added, replaced.lacking) == (1, 0, 0)
-        (event,) = removal.events(workspace)
+        (event,) = removal.events(workspace.store)
         assert (event.run_id, event.verb, event.replaced_by) == (
             replaced.run,
             "replace",
@@ -537,7 +537,7 @@ def test_a_deleted_run_leaves_every_reader_and_comes_back_whole(
         workspace.decisions.decide((decision,))
     removal.restore(workspace, run, reviewer="ann")
     assert readers(workspace) == with_run
-    assert [each.verb for each in removal.events(workspace)] == ["delete", "restore"]
+    assert [each.verb for each in removal.events(workspace.store)] == ["delete", "restore"]
     assert kept
 
 

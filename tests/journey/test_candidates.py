@@ -71,7 +71,7 @@ def test_a_merge_reaches_statistics_exports_and_the_folder_and_is_undone(
     assert json.loads(hidden)["n_assessments"] == 8
     shutil.rmtree(misspelt / ".assay")
     with Workspace.open() as workspace:
-        restore.rebuild(workspace, Path("results"))
+        restore.rebuild(workspace.store, workspace.results, Path("results"))
     assert means(assay) == {"alice": 4, "bob": 2, "carol": 2}
 
 

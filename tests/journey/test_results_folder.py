@@ -68,7 +68,7 @@ def everything(assay: Command) -> dict[str, Any]:
 
 def rebuild(folder: Path = Path("results")) -> restore.Rebuilt:
     with Workspace.open() as workspace:
-        return restore.rebuild(workspace, folder)
+        return restore.rebuild(workspace.store, workspace.results, folder)
 
 
 def unbroken() -> bool:

@@ -19,6 +19,7 @@ from assay.app.exports import shared_exports
 from assay.app.exports.exporters import exported_file
 from assay.app.exports.reports import written_together
 from assay.app.exports.shared_exports import SharedExports, SharedFile
+from assay.app.settings import Settings
 from assay.app.statistics.run_choice import choose
 from assay.app.workspace import Workspace
 from assay.domain.errors import InputError
@@ -65,10 +66,10 @@ class Slow:
             return real(workspace, form, selection)
 
         def report(
-            workspace: Workspace, forms: tuple[str, ...], selection: Selection
+            store: Store, settings: Settings, forms: tuple[str, ...], selection: Selection
         ) -> dict[str, str]:
             self._wait(*forms)
-            return together(workspace, forms, selection)
+            return together(store, settings, forms, selection)
 
         monkeypatch.setattr(shared_exports, "exported_file", one_file)
         monkeypatch.setattr(shared_exports, "written_together", report)

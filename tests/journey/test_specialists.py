@@ -133,7 +133,7 @@ def test_prompts_are_planned_for_each_task_and_shown_to_reviewers(
     with Workspace.open(project, environment={}) as opened:
         own, file = specialist_template(opened.folder, str(path))
         suite = scenario_suite(
-            opened,
+            opened.settings,
             "basics",
             ["fix-slug"],
             agents=["mine=cmd: ./agent --model openai/solver", "echo"],
@@ -157,7 +157,9 @@ def test_prompts_are_planned_for_each_task_and_shown_to_reviewers(
 def test_a_name_too_long_with_the_specialist_is_refused(project: Path, scenario: Path) -> None:
     with Workspace.open(project, environment={}) as opened:
         own, _ = specialist_template(opened.folder, str(template(project)))
-        suite = scenario_suite(opened, "basics", ["fix-slug"], agents=["cmd: " + "x" * 180])
+        suite = scenario_suite(
+            opened.settings, "basics", ["fix-slug"], agents=["cmd: " + "x" * 180]
+        )
         with pytest.raises(InputError, match="Give it a name"):
             add_specialist(suite, own)
 

@@ -214,14 +214,18 @@ def test_a_random_order_of_reviewing_allows_the_calibrated_number(project: Path)
         plan = a_plan("20250101-000000-alpha-aaaa")
         object.__setattr__(plan, "protocol", {"order": "random", "looks": 5})
         fill(workspace, plan, [["approve", "wait", "approve", "wait"]] * 7)
-        stats = plain(statistics_documents.scores_document(results.stats(workspace, Selection())))
+        stats = plain(
+            statistics_documents.scores_document(
+                results.stats(workspace.store, workspace.settings, Selection())
+            )
+        )
         calibrated = [one["calibrated"] for one in stats["diagnostics"]["partial_review"]]
         assert all(
             one["mean"] is not None and one["assumes"] == "random_review" for one in calibrated
         )
         compared = plain(
             statistics_documents.comparison_document(
-                results.compare(workspace, Selection(), "alice", "bob")
+                results.compare(workspace.store, workspace.settings, Selection(), "alice", "bob")
             )
         )
         assert compared["anytime"]["looks"]["planned"] == 5
@@ -234,12 +238,16 @@ def test_margins_that_differ_between_runs_are_not_used_and_said_so(project: Path
             plan = a_plan(f"2025010{number}-000000-alpha-aaaa")
             object.__setattr__(plan, "margin", margin)
             fill(workspace, plan, [["approve", "approve"]] * 3)
-        both = results.compare(workspace, Selection(all_runs=True), "alice", "bob")
+        both = results.compare(
+            workspace.store, workspace.settings, Selection(all_runs=True), "alice", "bob"
+        )
         assert both.comparison.equivalence is None
         assert "margins_differ" in {one.code for one in both.basis.cautions}
-        newest = results.compare(workspace, Selection(), "alice", "bob")
+        newest = results.compare(workspace.store, workspace.settings, Selection(), "alice", "bob")
         assert newest.basis.margin == 0.05
-        one = results.compare(workspace, Selection(runs=("20250101",)), "alice", "bob")
+        one = results.compare(
+            workspace.store, workspace.settings, Selection(runs=("20250101",)), "alice", "bob"
+        )
         assert one.basis.margin == 0.03
 
 
@@ -248,7 +256,7 @@ def test_plan_cost_follows_the_cost_of_past_calls(project: Path) -> None:
         fill(workspace, a_plan("20250101-000000-alpha-aaaa"), [["approve", "reject"]] * 6, calls=2)
         document = plain(
             statistics_documents.power_plan_document(
-                power.plan(workspace, Selection(), detect=0.01)
+                power.plan(workspace.store, workspace.settings, Selection(), detect=0.01)
             )
         )
         assert document["cost_per_trial_usd"] == pytest.approx(0.002)
@@ -280,19 +288,27 @@ def test_every_document_is_whole_whatever_was_decided(
     with Workspace.open(tmp_path_factory.mktemp("w")) as workspace:
         fill(workspace, a_plan("20250101-000000-alpha-aaaa"), decisions, joint=joint)
         everything = Selection()
-        stats = plain(statistics_documents.scores_document(results.stats(workspace, everything)))
+        stats = plain(
+            statistics_documents.scores_document(
+                results.stats(workspace.store, workspace.settings, everything)
+            )
+        )
         compared = plain(
             statistics_documents.comparison_document(
-                results.compare(workspace, everything, "alice", "bob", margin=margin)
+                results.compare(
+                    workspace.store, workspace.settings, everything, "alice", "bob", margin=margin
+                )
             )
         )
         ranked = plain(
             statistics_documents.ranking_document(
-                results.rank(workspace, everything, margin=margin)
+                results.rank(workspace.store, workspace.settings, everything, margin=margin)
             )
         )
         planned_ = plain(
-            statistics_documents.power_plan_document(power.plan(workspace, everything, detect=0.03))
+            statistics_documents.power_plan_document(
+                power.plan(workspace.store, workspace.settings, everything, detect=0.03)
+            )
         )
         gated = plain(
             statistics_documents.gate_document(

@@ -54,12 +54,12 @@ def test_statistics_page_matches_the_commands_at_every_decision(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("assay.app.statistics.live_report.AT_ONCE_S", 1e9)
-    overviews = LiveReports(workspace)
+    overviews = LiveReports(workspace.store, workspace.settings)
     for key in [None, *waiting(workspace)[:3]]:
         if key is not None:
             workspace.decisions.decide((a_decision(Verb.APPROVE, key),))
         result, behind = overviews.of(EVERYTHING), overviews.behind(EVERYTHING)
-        anew = results.stats(workspace, EVERYTHING)
+        anew = results.stats(workspace.store, workspace.settings, EVERYTHING)
         for one, other in zip(result.report.estimates, anew.estimates, strict=True):
             assert one.candidate == other.candidate
             assert one.mean == pytest.approx(other.mean)
@@ -69,7 +69,11 @@ def test_statistics_page_matches_the_commands_at_every_decision(
         assert result.excluded == anew.basis.excluded
         assert result.contrast is not None
         contrast = results.compare(
-            workspace, EVERYTHING, str(result.contrast.a), str(result.contrast.b)
+            workspace.store,
+            workspace.settings,
+            EVERYTHING,
+            str(result.contrast.a),
+            str(result.contrast.b),
         )
         assert result.verdict == contrast.verdict
         assert result.anytime is not None
@@ -87,7 +91,7 @@ def test_slow_statistics_details_are_loaded_later_and_announced(
 ) -> None:
     monkeypatch.setattr("assay.app.statistics.live_report.AT_ONCE_S", -1.0)
     monkeypatch.setattr("assay.app.statistics.live_report.PATIENCE", 1e9)
-    overviews = LiveReports(workspace)
+    overviews = LiveReports(workspace.store, workspace.settings)
     first = overviews.behind(EVERYTHING)
     workspace.decisions.decide(
         tuple(a_decision(Verb.APPROVE, key) for key in waiting(workspace)[:2])
@@ -98,7 +102,7 @@ def test_slow_statistics_details_are_loaded_later_and_announced(
 
 
 def test_pairs_are_read_from_the_top(workspace: Workspace) -> None:
-    result = LiveReports(workspace).of(EVERYTHING)
+    result = LiveReports(workspace.store, workspace.settings).of(EVERYTHING)
     (pair,) = result.report.ranking.pairs
     assert [pair.a, pair.b] == [one.candidate for one in result.report.ranking.candidates]
     assert pair.difference is not None
@@ -212,7 +216,7 @@ def test_results_open_on_the_newest_run_never_on_all(workspace: Workspace) -> No
 
 
 def test_a_visit_without_a_new_decision_ranks_nothing_again(workspace: Workspace) -> None:
-    overviews = LiveReports(workspace)
+    overviews = LiveReports(workspace.store, workspace.settings)
     first = overviews.of(EVERYTHING)
     assert overviews.of(EVERYTHING).report is first.report
     workspace.decisions.decide((a_decision(Verb.APPROVE, waiting(workspace)[0]),))

@@ -53,7 +53,7 @@ def opened(folder: Path, hook: HookServer | None, **more: str) -> Workspace:
 
 
 def ran(workspace: Workspace, **options: Any) -> execution.RunResult:
-    suite = preflight.load(workspace, Path("services.json"), judge="human")
+    suite = preflight.load(workspace.settings, Path("services.json"), judge="human")
     return execution.run(workspace, suite, RunOptions(**options))
 
 
@@ -316,7 +316,7 @@ def test_webhook_address_is_shown_without_secrets(address: str, shown: str) -> N
 def test_a_suites_name_is_no_markup_in_a_chat(folder: Path, hook: HookServer) -> None:
     (folder / "services.json").rename(folder / "<!channel> & co.json")
     with opened(folder, hook) as workspace:
-        suite = preflight.load(workspace, Path("<!channel> & co.json"), judge="human")
+        suite = preflight.load(workspace.settings, Path("<!channel> & co.json"), judge="human")
         execution.run(workspace, suite, RunOptions(trials=1))
     assert all("&lt;!channel&gt; &amp; co" in one.document["text"] for one in hook.told)
     assert all("<" not in one.document["text"] for one in hook.told)

@@ -126,9 +126,9 @@ def surfaces(folder: Path) -> dict[str, str]:
         shown[name] = printed(folder, *COMPARED[name])
     with Workspace.open(folder, environment={}) as workspace:
         for kind in ("html", "markdown", "latex"):
-            shown[kind] = reports.written(workspace, kind, Selection(all_runs=True)).partition(
-                "<footer>"
-            )[0]
+            shown[kind] = reports.written(
+                workspace.store, workspace.settings, kind, Selection(all_runs=True)
+            ).partition("<footer>")[0]
         client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
         page = client.get("/results?all_runs=1", headers={"accept": "text/html"}).text
         shown["page"] = page.partition("<main")[2].partition("</main")[0]

@@ -119,7 +119,7 @@ def test_a_results_folder_of_each_version_rebuilds_the_store(
     (tmp_path / "assay.db").unlink()
     monkeypatch.chdir(tmp_path)
     with Workspace.open() as workspace:
-        rebuilt = rebuild(workspace, tmp_path / "results")
+        rebuilt = rebuild(workspace.store, workspace.results, tmp_path / "results")
     assert (rebuilt.altered, rebuilt.skipped) == ((), ())
     path = tmp_path / ".assay" / "assay.db"
     assert figures_of(path) == expected

@@ -98,7 +98,7 @@ def _parts_of_store(workspace: Workspace) -> Iterator[Check]:
     for part in parts:
         yield _checked(part, "Restore the store from a copy.")
     if not any(part.problems for part in parts):
-        if not _is_the_projects_store(workspace):
+        if not _is_the_projects_store(workspace.settings):
             detail = "not compared, because --store names another store than this project's"
             yield Check(
                 "store, results files",
@@ -111,19 +111,19 @@ def _parts_of_store(workspace: Workspace) -> Iterator[Check]:
         yield _checked(compare_records(workspace), remedy)
 
 
-def _is_the_projects_store(workspace: Workspace) -> bool:
+def _is_the_projects_store(settings: Settings) -> bool:
     """True unless an option names another store than the settings do; the results folder belongs to
     the store of the settings.
     """
     # A backup lags behind the folder, and every run since then was reported as damage.
-    settings = workspace.settings
     if settings.origins["store"] != "option":
         return True
-    configured = read_settings(workspace.folder, environment=settings.environment).store_url
+    configured = read_settings(settings.working_folder, environment=settings.environment).store_url
     prefix = "sqlite:///"
     if settings.store_url.startswith(prefix) and configured.startswith(prefix):
         named, own = (
-            workspace.folder / url.removeprefix(prefix) for url in (settings.store_url, configured)
+            settings.working_folder / url.removeprefix(prefix)
+            for url in (settings.store_url, configured)
         )
         return named.resolve() == own.resolve()
     return settings.store_url == configured

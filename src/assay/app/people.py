@@ -12,7 +12,6 @@ from assay.domain.errors import InputError, UnknownName
 from assay.domain.people import INVITED_ROLES, Person, VisitorRole, token_digest
 
 if TYPE_CHECKING:
-    from assay.app.workspace import Workspace
     from assay.store.opening import Store
 
 LONGEST_NAME = 120
@@ -71,7 +70,7 @@ def checked_name(name: str) -> str:
     return plain
 
 
-def invite(workspace: Workspace, name: str, *, role: str, base: str) -> Invitation:
+def invite(store: Store, name: str, *, role: str, base: str) -> Invitation:
     """Invite a person and return the invitation.
 
     Earlier invitations with the same name become invalid.
@@ -83,17 +82,17 @@ def invite(workspace: Workspace, name: str, *, role: str, base: str) -> Invitati
     if role not in INVITED_ROLES:
         raise UnknownName("role", role, INVITED_ROLES, remedy="Roles are reviewer and viewer.")
     token = secrets.token_urlsafe(24)
-    person = Person(name=checked_name(name), role=VisitorRole(role), invited=workspace.clock.now())
-    workspace.store.people.invite(person, digest=token_digest(token))
+    person = Person(name=checked_name(name), role=VisitorRole(role), invited=store.clock.now())
+    store.people.invite(person, digest=token_digest(token))
     link = f"{base.rstrip('/')}{'/review' if person.role is VisitorRole.REVIEWER else '/'}?{urlencode({'token': token})}"
     return Invitation(name=person.name, role=person.role, token=token, link=link)
 
 
-def revoke(workspace: Workspace, name: str) -> None:
+def revoke(store: Store, name: str) -> None:
     """Revoke a person's invitation at once, but keep the person's decisions; raises
     `UnknownName`.
     """
-    workspace.store.people.revoke(" ".join(name.split()), at=workspace.clock.now())
+    store.people.revoke(" ".join(name.split()), at=store.clock.now())
 
 
 def people(store: Store) -> PeopleDocument:

@@ -72,6 +72,7 @@ class Settings:
         values: value of every setting, by key.
         origins: origin of each value, by key: `default`, a file, a variable or an option.
         folder: the folder of `assay.yaml`, or the working folder if there is no such file.
+        working_folder: the folder from which a person names files.
         environment: environment variables and those of `.env`; never printed, because they contain
             keys.
         project_variables: variables that `.env` sets.
@@ -80,6 +81,7 @@ class Settings:
     values: Mapping[str, Any]
     origins: Mapping[str, str]
     folder: Path
+    working_folder: Path
     environment: Mapping[str, str] = field(repr=False)
     project_variables: frozenset[str] = frozenset()
 
@@ -194,6 +196,7 @@ def read_settings(
         values=values,
         origins=origins,
         folder=settings_folder,
+        working_folder=folder,
         environment=variables,
         project_variables=frozenset(dotenv),
     )

@@ -29,13 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.app.settings import Settings
-    from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
     from assay.domain.run import RunOptions
 
 
 def read_suite(
-    workspace: Workspace,
+    settings: Settings,
     path: Path,
     *,
     judge: JudgeRef | None = None,
@@ -49,10 +48,10 @@ def read_suite(
     suite = load_suite(
         path,
         judge=judge,
-        default_judge=workspace.settings.values["judge"],
+        default_judge=settings.values["judge"],
         candidates=candidates,
-        folder=workspace.settings.folder,
-        read_from=workspace.settings.read_from,
+        folder=settings.folder,
+        read_from=settings.read_from,
         checks=checks(),
         text=text,
         given=given,
@@ -60,18 +59,16 @@ def read_suite(
     return replace(
         suite,
         candidates=tuple(
-            c
-            if c.model is None
-            else replace(c, model=priced(workspace.settings, _placed(workspace, c.model)))
+            c if c.model is None else replace(c, model=priced(settings, _placed(settings, c.model)))
             for c in suite.candidates
         ),
-        judges=tuple(replace(j, model=priced(workspace.settings, j.model)) for j in suite.judges),
+        judges=tuple(replace(j, model=priced(settings, j.model)) for j in suite.judges),
         user=None
         if suite.user is None
-        else replace(suite.user, model=priced(workspace.settings, suite.user.model)),
-        rubric=default_rubric(workspace.settings)
+        else replace(suite.user, model=priced(settings, suite.user.model)),
+        rubric=default_rubric(settings)
         if suite.rubric is None
-        else _rubric(workspace.settings, suite.rubric),
+        else _rubric(settings, suite.rubric),
     )
 
 
@@ -99,13 +96,10 @@ def _rubric(settings: Settings, rubric: Rubric) -> Rubric:
     return replace(rubric, structuring=replace(rubric.structuring, model=model))
 
 
-def problems(
-    workspace: Workspace, path: Path, *, text: str | None = None
-) -> tuple[SuiteError, ...]:
+def problems(settings: Settings, path: Path, *, text: str | None = None) -> tuple[SuiteError, ...]:
     """Return all problems in a suite file, set file, scenario or template, or in `text` before it
     is saved as a suite.
     """
-    settings = workspace.settings
     if path.suffix == ".json5" and text is None:
         return template_problems_in(path)
     if (path / SCENARIO_FILE).is_file():
@@ -148,13 +142,13 @@ def _model(ref: str) -> ModelSpec:
     return ModelSpec(provider=provider, name=name)
 
 
-def _placed(workspace: Workspace, model: ModelSpec) -> ModelSpec:
+def _placed(settings: Settings, model: ModelSpec) -> ModelSpec:
     """Store the folder of a model's program relative to the working folder if possible, so that a
     project can be moved.
     """
     if model.program is None:
         return model
-    folder, root = Path(model.program.folder), workspace.folder.resolve()
+    folder, root = Path(model.program.folder), settings.working_folder.resolve()
     if folder.is_relative_to(root):
         folder = folder.relative_to(root)
     return replace(model, program=replace(model.program, folder=folder.as_posix()))

@@ -35,7 +35,7 @@ from assay.suites.tasks import TaskKeys, slug
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from assay.app.workspace import Workspace
+    from assay.app.settings import Settings
     from assay.domain.digest import JsonValue
 
 _NAMES: Final = {
@@ -544,7 +544,7 @@ def _candidates(
             }
 
 
-def write(workspace: Workspace, proposal: TableSuite) -> tuple[SuiteError, ...]:
+def write(settings: Settings, proposal: TableSuite) -> tuple[SuiteError, ...]:
     """Write a proposed suite and return the problems of its rows; raises `Refused` if the file
     exists or cannot be written.
     """
@@ -554,7 +554,7 @@ def write(workspace: Workspace, proposal: TableSuite) -> tuple[SuiteError, ...]:
     except Refused as refusal:
         remedy = f"Run it: assay run {proposal.path}. To propose a new suite, move this file first."
         raise Refused(str(proposal.path), refusal.problem, remedy=remedy) from None
-    return problems(workspace, proposal.path)
+    return problems(settings, proposal.path)
 
 
 def _named(columns: Sequence[str], names: tuple[str, ...]) -> str | None:

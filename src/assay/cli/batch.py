@@ -177,7 +177,7 @@ def status(run_id: str | None, store: str | None, as_json: bool) -> int:
     from assay.app.runs import batch as batches
 
     with workspace(store) as opened:
-        results = batches.status(opened, run_id)
+        results = batches.status(opened.store, run_id)
     return _show(results, as_json=as_json, failures_count=False)
 
 

@@ -147,7 +147,7 @@ def bench(
             agents = preferred_agents(template, agents, model)
         agents = tuple(_with_model(opened, agent, model, asks=not as_json) for agent in agents)
         of_agents = scenario_runs.scenario_suite(
-            opened,
+            opened.settings,
             suite,
             scenarios,
             agents=agents or ("echo",),
@@ -204,7 +204,7 @@ def push_results(opened: Workspace, run: RunId) -> PushDocument | None:
     """
     from assay.app.runs.push import push
 
-    pushed = push(opened, run)
+    pushed = push(opened.store, opened.settings, run)
     if pushed is not None:
         tell(f"sent {counted(pushed.sent, 'trial')} to {pushed.server}")
         if pushed.problem:
@@ -256,7 +256,9 @@ def _with_model(opened: Workspace, agent: str, model: str | None, *, asks: bool)
     if model is None and vendor is not None:
         model = default_model(vendor)
         if asks and sys.stdin.isatty():
-            model = choose_model(list_models(opened, f"{vendor}/"), vendor, model)
+            model = choose_model(
+                list_models(opened.store, opened.settings, f"{vendor}/"), vendor, model
+            )
         tell(f"{agent}: {model}")
     return agent if model is None else with_model(agent, model)
 

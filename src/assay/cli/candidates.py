@@ -26,7 +26,7 @@ def list_command(store: str | None, as_json: bool) -> int:
     from assay.app.registry import candidates as verbs
 
     with workspace(store) as opened:
-        known, changes = verbs.candidates(opened), verbs.events(opened.store)
+        known, changes = verbs.candidates(opened.store), verbs.events(opened.store)
     if as_json:
         print_json(verbs.list_document(known, changes))
         return 0

@@ -34,7 +34,7 @@ def chart(
 
     path = chart_file(output)
     with workspace(store) as opened:
-        ranking = results.rank(opened, selection)
+        ranking = results.rank(opened.store, opened.settings, selection)
     drawing = charts.chart_of(ranking, kind)
     if not drawing.rows:
         read = results.wording.runs_line(ranking.basis.read)

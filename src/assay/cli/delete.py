@@ -83,7 +83,7 @@ def _take_out(verb: str, request: _TakeOut, store: str | None, *, as_json: bool)
         if request.listed:
             events = tuple(
                 each
-                for each in removal.events(opened)
+                for each in removal.events(opened.store)
                 if not archived or each.verb in ("archive", "restore")
             )
         elif request.undo:

@@ -67,10 +67,13 @@ def _decided(opened: Workspace, run: RunId, store: str, port: int, *, as_json: b
     flagged = [row for row in reports if row.assessment.flags]
     reviewed = verbs.review_demo(opened, run)
     selection = Selection(runs=(run,))
-    standing, ranks = results.stats(opened, selection), results.rank(opened, selection)
+    standing, ranks = (
+        results.stats(opened.store, opened.settings, selection),
+        results.rank(opened.store, opened.settings, selection),
+    )
     names = [candidate.candidate for candidate in ranks.ranking.candidates]
     verdicts = [
-        results.compare(opened, selection, str(a), str(b)).verdict
+        results.compare(opened.store, opened.settings, selection, str(a), str(b)).verdict
         for i, a in enumerate(names)
         for b in names[i + 1 :]
     ]

@@ -35,7 +35,7 @@ def diff(before: str, after: str, exit_code: bool, store: str | None, as_json: b
     from assay.app.registry import run_diff
 
     with workspace(store) as opened:
-        difference = run_diff.diff(opened, before, after)
+        difference = run_diff.diff(opened.store, before, after)
     if exit_code and difference.worse and difference.measured_differently:
         changed = difference.measured_differently
         problem = f"the runs differ in {changed}, so lower scores do not show that a candidate became worse."

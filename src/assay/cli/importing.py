@@ -100,7 +100,7 @@ def _rebuild(folder: Path, store: str | None, *, as_json: bool) -> int:
     from assay.app.imports import restore
 
     with workspace(store) as opened:
-        rebuilt = restore.rebuild(opened, folder)
+        rebuilt = restore.rebuild(opened.store, opened.results, folder)
     if as_json:
         print_json(restore.rebuilt_document(rebuilt))
         return int(bool(rebuilt.skipped))

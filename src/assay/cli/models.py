@@ -34,7 +34,7 @@ def models(search: str | None, store: str | None, as_json: bool) -> int:
     from assay.app.wire import to_json
 
     with workspace(store) as opened:
-        matching = list_models(opened, search or "")
+        matching = list_models(opened.store, opened.settings, search or "")
     if not matching and search:
         raise InputError(
             "--search", f"is {search!r}, and no known model matches.", remedy="Try fewer letters."

@@ -178,7 +178,7 @@ def _write_suite(proposal: TableSuite, *, ask: bool, store: str | None, as_json:
     if ask:
         click.confirm(f"Write {proposal.path}?", default=True, abort=True, err=True)
     with workspace(store) as opened:
-        errors = table_suite.write(opened, proposal)
+        errors = table_suite.write(opened.settings, proposal)
     document = {
         "folder": str(proposal.path.parent),
         "files": [str(proposal.path)],
@@ -235,7 +235,7 @@ def validate(files: tuple[Path, ...], schema: str | None, store: str | None, as_
         )
 
     with workspace(store) as opened:
-        checked = [(path, problems(opened, path)) for path in files]
+        checked = [(path, problems(opened.settings, path)) for path in files]
     if as_json:
         files_ = [
             {"file": str(path), "valid": not errors, "problems": list(map(_problem, errors))}

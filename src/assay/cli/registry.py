@@ -118,7 +118,7 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
                 document, lambda: _say_runs(batch, by_run, trials, planned), as_json=as_json
             )
         try:
-            full = registry.run_in_full(opened, identifier)
+            full = registry.run_in_full(opened.store, opened.directory, identifier)
         except UnknownName as error:
             raise UnknownName(
                 "run, batch, trial or assessment", identifier, remedy=error.remedy

@@ -391,7 +391,7 @@ def protocol(
         (summary,) = runs.runs(opened.store, Selection(runs=(run_id,)))
         if shares:
             protocols.switch(opened, summary.id, dict(map(_share, shares)), reviewer=reviewer)
-        (current,) = protocols.in_use(opened, [opened.journal.plan_of(summary.id)])
+        (current,) = protocols.in_use(opened.store, [opened.journal.plan_of(summary.id)])
     document = {"run_id": summary.id, "protocol": current}
     return answer(document, f"{summary.id}: {wording.protocol(current)}", as_json=as_json)
 

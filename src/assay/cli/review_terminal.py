@@ -76,7 +76,7 @@ class _Session:
 
         self._workspace, self._selection, self._reviewer = workspace, selection, reviewer
         self._showcase = Showcase(workspace.archive, workspace.journal)
-        self._concealment = Concealment(workspace)
+        self._concealment = Concealment(workspace.store)
         self._service = ReviewService(workspace, self._showcase, self._concealment)
         self._queue = ReviewQueue(
             workspace.archive.assessments,

@@ -34,7 +34,7 @@ def invite(name: str, role: str, url: str, store: str | None, as_json: bool) -> 
     from assay.app import people as verbs
 
     with workspace(store) as opened:
-        invitation = verbs.invite(opened, name, role=role, base=url)
+        invitation = verbs.invite(opened.store, name, role=role, base=url)
     if as_json:
         print_json(invitation)
     else:
@@ -75,7 +75,7 @@ def revoke(name: str, store: str | None, as_json: bool) -> int:
     from assay.app import people as verbs
 
     with workspace(store) as opened:
-        verbs.revoke(opened, name)
+        verbs.revoke(opened.store, name)
     return answer(
         {"revoked": name}, f"The invitation for {name} has been revoked.", as_json=as_json
     )

@@ -308,7 +308,7 @@ def looked_ahead(
     """Return a suite, its run options, and the planned calls with their cost."""
     from assay.app.runs import preflight
 
-    suite = preflight.load(opened, path, judge=request.judge)
+    suite = preflight.load(opened.settings, path, judge=request.judge)
     if rubric is not None:
         suite = replace(suite, rubric=rubric, review=rubric.review or suite.review)
     chosen = preflight.options_for(opened.settings, suite, request)

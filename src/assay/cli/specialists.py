@@ -154,7 +154,7 @@ def mint_verify(
     from assay.app.specialists.verify import verify
 
     with workspace(store) as opened:
-        verified = verify(opened, snapshot, key, strict=strict)
+        verified = verify(opened.store, snapshot, key, strict=strict)
 
     def tabled() -> None:
         say_table(

@@ -63,14 +63,14 @@ def stats(selection: Selection, by_task: bool, store: str | None, as_json: bool)
     from assay.app.statistics.basis import basis_of
 
     with workspace(store) as opened:
-        basis = basis_of(opened, selection)
-        scores = results.stats(opened, selection, basis=basis)
+        basis = basis_of(opened.store, opened.settings, selection)
+        scores = results.stats(opened.store, opened.settings, selection, basis=basis)
         if as_json:
             print_json(statistics_documents.scores_document(scores))
         else:
-            ranking = results.rank(opened, selection, basis=basis)
+            ranking = results.rank(opened.store, opened.settings, selection, basis=basis)
             waits = (
-                what_waits(opened, basis.chosen.selection)
+                what_waits(opened.store, opened.reviewer, basis.chosen.selection)
                 if basis.excluded.awaiting_review and not basis.n_trials
                 else ""
             )
@@ -105,7 +105,13 @@ def compare(
 
     with workspace(store) as opened:
         compared = results.compare(
-            opened, selection, a, b, scope=results.SCOPES[scope], margin=margin
+            opened.store,
+            opened.settings,
+            selection,
+            a,
+            b,
+            scope=results.SCOPES[scope],
+            margin=margin,
         )
     document = statistics_documents.comparison_document(compared)
     return answer(document, lambda: _say_contrast(compared, document), as_json=as_json)
@@ -125,7 +131,9 @@ def rank(
     from assay.app.statistics import results, statistics_documents
 
     with workspace(store) as opened:
-        ranking = results.rank(opened, selection, scope=results.SCOPES[scope], margin=margin)
+        ranking = results.rank(
+            opened.store, opened.settings, selection, scope=results.SCOPES[scope], margin=margin
+        )
     document = statistics_documents.ranking_document(ranking)
     return answer(document, lambda: _say_ranks(ranking, document), as_json=as_json)
 
@@ -147,7 +155,12 @@ def plan(
     surely = planning.parsed_power(power)
     with workspace(store) as opened:
         needed = planning.plan(
-            opened, selection, detect=detect, power=surely, scope=results.SCOPES[scope]
+            opened.store,
+            opened.settings,
+            selection,
+            detect=detect,
+            power=surely,
+            scope=results.SCOPES[scope],
         )
     return answer(
         statistics_documents.power_plan_document(needed), lambda: _say_plan(needed), as_json=as_json

@@ -79,6 +79,8 @@ class Store:
     arena: StoreArena
     check: StoreCheck
     database: Database
+    clock: Clock
+    """Dates the store's events; notes about them are dated by the same clock."""
 
     def identity(self) -> str:
         """Return the store's id: 16 hexadecimal digits."""
@@ -163,6 +165,7 @@ def open_store(
         arena=StoreArena(database, writer, clock),
         check=StoreCheck(database),
         database=database,
+        clock=clock,
     )
 
 

@@ -174,7 +174,7 @@ def create_app(
     )
     workspace.start_web()
     showcase = Showcase(workspace.archive, workspace.journal)
-    concealment = Concealment(workspace)
+    concealment = Concealment(workspace.store)
     review = ReviewService(workspace, showcase, concealment)
     verdicts = RunVerdicts(workspace.store)
     app.state.services = context.Services(
@@ -189,13 +189,15 @@ def create_app(
         runner=runner,
         starts=Starts(),
         reruns=Reruns(workspace, queue, review, concealment),
-        overviews=LiveReports(workspace),
+        overviews=LiveReports(workspace.store, workspace.settings),
         exports=SharedExports(workspace),
-        grades=GradeComparison(workspace),
+        grades=GradeComparison(workspace.store),
         entrance=entrance,
     )
     app.state.judging = judging(workspace)
-    app.state.arena = arena.ArenaServices(voting=ArenaVoting(workspace), previews=Previews())
+    app.state.arena = arena.ArenaServices(
+        voting=ArenaVoting(workspace.store, workspace.results), previews=Previews()
+    )
     app.state.problem_page = error_pages.problem_page
     app.add_api_route(
         "/static/{digest}/{name:path}",

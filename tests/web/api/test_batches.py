@@ -55,7 +55,7 @@ def client(workspace: Workspace) -> Iterator[TestClient]:
 def submitted(workspace: Workspace) -> str:
     path = workspace.folder / "suite.yaml"
     path.write_text(SUITE, "utf-8")
-    suite = preflight.load(workspace, path)
+    suite = preflight.load(workspace.settings, path)
     options = RunOptions()
     plan = preflight.look_ahead(workspace, suite, options).plan
     return batch.submit(workspace, plan, tasks_of(suite, options, plan)).result.summary.id

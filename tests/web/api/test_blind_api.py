@@ -243,7 +243,7 @@ def test_an_invited_reviewer_learns_only_that_the_judge_failed(
     server.script([Mishap.HTTP_400])
     with TestClient(create_app(workspace), base_url=HOME) as reader:
         assert reader.get(
-            people.invite(workspace, "ann", role="reviewer", base=HOME).link
+            people.invite(workspace.store, "ann", role="reviewer", base=HOME).link
         ).is_success
         (item, _) = reader.get("/api/review/next?limit=2&desk=desk-1").json()["items"]
         assert item["rerun_problem"] == ""

@@ -123,14 +123,14 @@ def test_no_address_tells_a_reviewer_a_score_or_a_name_while_items_wait(
     shutil.copytree(waiting, folder)
     with Workspace.open(folder, environment={}) as workspace:
         (run,) = workspace.archive.runs.matching(Selection())
-        names = Concealment(workspace)
+        names = Concealment(workspace.store)
         sealed = [
             names.sealed(row.key)
             for row in workspace.archive.assessments.matching(Selection(), limit=2)
         ]
         paths = addresses(workspace, str(run.id), sealed=sealed)
         assert len(paths) > 80
-        invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
+        invitation = people.invite(workspace.store, "ann", role="reviewer", base=HOME)
         leaks, answered = [], set()
         with TestClient(create_app(workspace), base_url=HOME) as client:
             assert client.get(invitation.link).status_code == 200
@@ -167,7 +167,7 @@ def test_no_error_suggests_a_name_to_a_reviewer(waiting: Path, tmp_path: Path, p
     folder = tmp_path / "store"
     shutil.copytree(waiting, folder)
     with Workspace.open(folder, environment={}) as workspace:
-        invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
+        invitation = people.invite(workspace.store, "ann", role="reviewer", base=HOME)
         with TestClient(create_app(workspace), base_url=HOME) as client:
             client.get(invitation.link)
             answer = client.get(path)

@@ -195,7 +195,7 @@ def test_a_check_is_judged_again_like_a_real_item_and_nobody_is_asked(served: Se
     check, real = a_check_and_a_real_item(served)
     with Workspace.open(served.folder, environment={}) as workspace:
         before = sum(run.input_tokens for run in workspace.archive.runs.matching(Selection()))
-        standing = results.stats(workspace, Selection()).basis.n_trials
+        standing = results.stats(workspace.store, workspace.settings, Selection()).basis.n_trials
     came: dict[str, Any] = {}
     for item in (real, check):
         first, last = rerun(served, item)
@@ -225,7 +225,10 @@ def test_a_check_is_judged_again_like_a_real_item_and_nobody_is_asked(served: Se
             row for row in workspace.archive.assessments.matching(Selection()) if row.attempt > 1
         ]
         assert len(rows) == 1, "of the check nothing is stored among what counts"
-        assert results.stats(workspace, Selection()).basis.n_trials == standing
+        assert (
+            results.stats(workspace.store, workspace.settings, Selection()).basis.n_trials
+            == standing
+        )
         spent = (
             sum(run.input_tokens for run in workspace.archive.runs.matching(Selection())) - before
         )

@@ -74,7 +74,7 @@ def asked(
 def key_of(served: Served, name: str) -> str:
     """Return the store's key of an item that has another id on pages."""
     with Workspace.open(served.folder, environment={}) as workspace:
-        return f"a{Concealment(workspace).key_of(name)}"
+        return f"a{Concealment(workspace.store).key_of(name)}"
 
 
 def decide(
@@ -130,7 +130,7 @@ def test_plants_come_among_the_items_and_never_count(served: Served) -> None:
         assert {f"a{row.key}" for row in rows} == real
         (run,) = workspace.archive.runs.matching(Selection())
         assert sum(run.assessments.values()) == 40
-        standing = results.stats(workspace, Selection())
+        standing = results.stats(workspace.store, workspace.settings, Selection())
         assert standing.basis.n_trials == 40
         assert len(list(workspace.archive.exports.score_rows(Selection(), everything=True))) == 120
         assert {aside.kind for aside in workspace.control_items.read()} == {ControlKind.CHECK}
@@ -209,7 +209,7 @@ def test_own_earlier_decisions_come_again_as_other_items_come(served: Served, bl
         scores = [{"pane": pane, "criterion": None, "score": 0.5} for pane in range(3)]
         assert decide(served, again["id"], "correct", corrections=scores)["ok"]
     with Workspace.open(served.folder, environment={}) as workspace:
-        token = people.invite(workspace, "ann", role="reviewer", base=served.url).token
+        token = people.invite(workspace.store, "ann", role="reviewer", base=served.url).token
     session = signed_in(served, token)
     own = own_figures(served, session)
     assert own["self_alike"]["n"] == 0, (
@@ -427,7 +427,7 @@ def test_a_check_that_is_judged_again_refuses_others_as_a_real_item_does(
             if name:
                 assert said(name, "approve")["ok"]
             name = client.get("/api/review/next?desk=desk-1&limit=1").json()["items"][0]["id"]
-            key = Concealment(workspace).key_of(name)
+            key = Concealment(workspace.store).key_of(name)
         wish = {"key": "ann-again-1", "id": name, "attempt": 1, "reason": "why", "reviewer": "ann"}
         assert client.post("/api/rerun", json=wish).json()["status"] == "running"
         other = client.post("/api/rerun", json={**wish, "key": "ann-again-2"}).json()["error"]
@@ -464,7 +464,9 @@ def test_idempotency_key_of_one_item_is_refused_for_another(many: Path, tmp_path
             return row
 
         def is_check(name: str) -> bool:
-            return bool(workspace.control_items.read(keys=[Concealment(workspace).key_of(name)]))
+            return bool(
+                workspace.control_items.read(keys=[Concealment(workspace.store).key_of(name)])
+            )
 
         last = check = ""
         while not check:

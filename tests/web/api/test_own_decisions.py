@@ -47,7 +47,9 @@ def owner(workspace: Workspace) -> Iterator[TestClient]:
 def ann(workspace: Workspace) -> Iterator[TestClient]:
     with TestClient(create_app(workspace), base_url=HOME) as client:
         assert (
-            client.get(people.invite(workspace, "ann", role="reviewer", base=HOME).link).status_code
+            client.get(
+                people.invite(workspace.store, "ann", role="reviewer", base=HOME).link
+            ).status_code
             == 200
         )
         yield client
@@ -110,7 +112,7 @@ def test_a_later_change_by_another_person_is_told(
     first, second, _ = waiting(ann)
     decide(ann, first, "approve")
     decide(ann, second, "approve")
-    key = Concealment(workspace).key_of(first, sealed=True)
+    key = Concealment(workspace.store).key_of(first, sealed=True)
     undo = {"key": "u" * 9, "id": f"a{key}", "verb": "undo", "reviewer": "ann"}
     assert owner.post("/api/decisions", json={"decisions": [undo]}).json()["results"][0]["ok"]
     decide(owner, f"a{key}", "reject", reviewer="bob")
@@ -124,7 +126,7 @@ def test_a_planted_check_is_listed_like_an_item(
 ) -> None:
     real, *_ = waiting(ann)
     decide(ann, real, "approve")
-    names = Concealment(workspace)
+    names = Concealment(workspace.store)
     check = put_check(workspace, names.key_of(real, sealed=True))
     decide(ann, names.sealed(check.key), "approve")
     rows = listed(ann)

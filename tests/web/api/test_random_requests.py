@@ -52,7 +52,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
         json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}), "utf-8"
     )
     with Workspace.open(place, environment={}) as opened:
-        execution.run(opened, preflight.load(opened, place / "one.yaml"), RunOptions())
+        execution.run(opened, preflight.load(opened.settings, place / "one.yaml"), RunOptions())
         yield opened
 
 

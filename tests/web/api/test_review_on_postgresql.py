@@ -94,7 +94,10 @@ def test_a_run_is_reviewed_with_checks_and_repeats_to_its_end(served: Served) ->
     assert "pending" not in real.values()
     with Workspace.open(served.folder, environment={}) as workspace:
         counted = sum(state == "approved" for state in real.values())
-        assert results.stats(workspace, Selection()).basis.n_trials == counted
+        assert (
+            results.stats(workspace.store, workspace.settings, Selection()).basis.n_trials
+            == counted
+        )
     asked(served, "/api/review/end", {"key": "e" * 10, "reviewer": "ann"})
     (ann,) = asked(served, "/reviewers.json")["reviewers"]
     assert ann["decisions"] == 30

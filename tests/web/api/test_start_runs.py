@@ -276,7 +276,8 @@ def test_a_set_keeps_its_whole_name(client: TestClient, workspace: Workspace, fo
         "a file's name needs nothing beside it"
     )
     one, other = (
-        preflight.load(workspace, Path(path), judge="human").tasks for path in (saved, plain)
+        preflight.load(workspace.settings, Path(path), judge="human").tasks
+        for path in (saved, plain)
     )
     assert list(one) == list(other), "what is in it is the same"
     run = post(

@@ -627,7 +627,7 @@ def test_votes_come_back_from_the_results_folder(served: Served, tmp_path: Path)
     served.kill()
     (tmp_path / "other").mkdir()
     with Workspace.open(tmp_path / "other", environment={}) as workspace:
-        assert rebuild(workspace, served.folder / "results").votes == 4
+        assert rebuild(workspace.store, workspace.results, served.folder / "results").votes == 4
     with serving(tmp_path / "other") as other:
         assert ask(other, f"/arena/{run}/ranking.json")[1] == before
 

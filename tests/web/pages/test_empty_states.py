@@ -86,7 +86,9 @@ def test_runs_that_wait_for_review_are_offered_for_comparison(tmp_path: Path, ro
         with client_of(workspace) as client:
             if role == "viewer":
                 client.get(
-                    people.invite(workspace, "vera", role=role, base="http://127.0.0.1:8000").link
+                    people.invite(
+                        workspace.store, "vera", role=role, base="http://127.0.0.1:8000"
+                    ).link
                 )
             page = client.get("/compare", headers=HTML).text
     assert plan.id in page

@@ -96,7 +96,10 @@ def test_a_caveat_stands_only_where_something_of_the_two_waits(
     assert (
         client.get("/statistics.json?a=bob&b=ann&all_runs=1").json()["compare"]["anytime"] is None
     )
-    assert results.compare(store, Selection(all_runs=True), "bob", "ann").anytime is None
+    assert (
+        results.compare(store.store, store.settings, Selection(all_runs=True), "bob", "ann").anytime
+        is None
+    )
     assert "overstate certainty" not in printed(folder, "compare", "bob", "ann", "--all-runs")
     assert "6 trials await review" in page(client, "/results?a=dan&b=eve&all_runs=1")
     assert "6 trials await review" in printed(folder, "compare", "dan", "eve")
@@ -204,8 +207,10 @@ def test_pooled_settings_are_named_by_judge_and_run(tmp_path: Path) -> None:
         with pytest.raises(
             InputError, match=r"differ in the judge \(.*no judge in 20250103-000000-alpha-aaaa\)"
         ):
-            results.stats(workspace, Selection(all_runs=True))
-        pooled = results.stats(workspace, Selection(all_runs=True, pool_anyway=True))
+            results.stats(workspace.store, workspace.settings, Selection(all_runs=True))
+        pooled = results.stats(
+            workspace.store, workspace.settings, Selection(all_runs=True, pool_anyway=True)
+        )
         (mixed,) = (each.text for each in pooled.basis.cautions if each.code == "mixed_settings")
     assert mixed == (
         "3 different judges, rubrics, prompts or parameters are pooled: judge judge in 20250101-000000-alpha-aaaa; "

@@ -65,7 +65,7 @@ def run(workspace: Workspace, folder: Path, name: str) -> Any:
     }
     path = folder / f"{name}.yaml"
     path.write_text(yaml.safe_dump(suite), "utf-8")
-    return beside(execution.run, workspace, preflight.load(workspace, path), RunOptions())
+    return beside(execution.run, workspace, preflight.load(workspace.settings, path), RunOptions())
 
 
 def beside(what: Callable[..., Any], *given: Any) -> Any:

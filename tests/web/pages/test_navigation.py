@@ -90,8 +90,8 @@ def test_a_page_of_the_settings_marks_its_tab(workspace: Workspace, path: str, t
 
 
 def test_a_reviewer_sees_review_and_a_viewer_results(workspace: Workspace) -> None:
-    reviewer = people.invite(workspace, "Rea", role="reviewer", base=HOME)
-    viewer = people.invite(workspace, "Vic", role="viewer", base=HOME)
+    reviewer = people.invite(workspace.store, "Rea", role="reviewer", base=HOME)
+    viewer = people.invite(workspace.store, "Vic", role="viewer", base=HOME)
     html = page_of(workspace, "/review", invited=reviewer.token)
     assert links(html, "Main") == [("Review", True), ("My decisions", False), ("My figures", False)]
     assert "Settings" not in html

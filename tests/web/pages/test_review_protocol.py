@@ -120,7 +120,9 @@ def test_a_switch_makes_a_version_and_nothing_is_pooled_in_silence(
         served.folder, environment={}
     ) as workspace:  # pages tell no statistics while checks may come
         document = plain(
-            statistics_documents.scores_document(results.stats(workspace, Selection(runs=(run,))))
+            statistics_documents.scores_document(
+                results.stats(workspace.store, workspace.settings, Selection(runs=(run,)))
+            )
         )
     assert "switched_protocol" in json.dumps(document)
     assert document["protocol"][0]["switched"] == [{"version": 2, "decided_before": 1}]

@@ -178,7 +178,7 @@ def test_a_viewer_is_offered_nothing_they_may_not_do(
     served: Served, filled: dict[str, str]
 ) -> None:
     with Workspace.open(served.folder, environment={}) as workspace:
-        invitation = people.invite(workspace, "Vic", role="viewer", base=served.url)
+        invitation = people.invite(workspace.store, "Vic", role="viewer", base=served.url)
         app = create_app(workspace, token="a-s3cret-of-any-length")
         with TestClient(app, base_url="http://127.0.0.1") as client:
             client.post("/api/signin", json={"token": invitation.token})

@@ -231,7 +231,7 @@ def test_snapshots_of_other_versions_stay_listed(client: TestClient, tmp_path: P
 
 @pytest.mark.parametrize("role", [VisitorRole.REVIEWER, VisitorRole.VIEWER])
 def test_only_the_owner_opens_the_page(workspace: Workspace, role: VisitorRole) -> None:
-    invitation = people.invite(workspace, "ann", role=role, base=HOME)
+    invitation = people.invite(workspace.store, "ann", role=role, base=HOME)
     with TestClient(create_app(workspace), base_url=HOME) as client:
         assert client.post("/api/signin", json={"token": invitation.token}).status_code == 200
         assert client.get("/specialists").status_code == 403

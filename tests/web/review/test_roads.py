@@ -194,7 +194,7 @@ def test_two_names_to_which_the_item_was_shown_are_two_people(of_two: Workspace)
 
 def test_two_invited_people_are_two_people(of_two: Workspace) -> None:
     links = {
-        name: people.invite(of_two, name, role="reviewer", base="http://127.0.0.1:8000").link
+        name: people.invite(of_two.store, name, role="reviewer", base="http://127.0.0.1:8000").link
         for name in ("bea", "cleo")
     }
     for name, link in links.items():
@@ -229,7 +229,7 @@ def test_only_the_owner_reads_signs_of_careless_reviewing_by_name(
     invited = (
         None
         if visitor == "owner"
-        else people.invite(workspace, "ben", role=visitor, base="http://127.0.0.1:8000")
+        else people.invite(workspace.store, "ben", role=visitor, base="http://127.0.0.1:8000")
     )
     with client_of(workspace) as client:
         if invited is not None:

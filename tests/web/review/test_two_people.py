@@ -67,7 +67,7 @@ def browser_of(
 
     def opened(name: str) -> tuple[Page, list[str]]:
         with Workspace.open(served.folder, environment={}) as workspace:
-            invitation = people.invite(workspace, name, role="reviewer", base=served.url)
+            invitation = people.invite(workspace.store, name, role="reviewer", base=served.url)
         contexts.append(new_context(chromium))
         page = contexts[-1].new_page()
         watch.on(page, served)

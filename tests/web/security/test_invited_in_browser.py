@@ -13,7 +13,7 @@ from assay.app.workspace import Workspace
 
 def test_link_leads_to_the_review_and_the_own_name_signs_out(page: Page, served: Served) -> None:
     with Workspace.open(served.folder, environment={}) as workspace:
-        invitation = people.invite(workspace, "ann", role="reviewer", base=served.url)
+        invitation = people.invite(workspace.store, "ann", role="reviewer", base=served.url)
     page.goto(invitation.link)
     ready(page)
     page.locator("#signout").click()

@@ -76,7 +76,7 @@ def test_each_listed_address_is_a_route() -> None:
 def test_every_route_that_is_not_listed_answers_403(
     workspace: Workspace, role: VisitorRole
 ) -> None:
-    invitation = people.invite(workspace, "ann", role=role, base=HOME)
+    invitation = people.invite(workspace.store, "ann", role=role, base=HOME)
     listed = {address.replace("{own_name}", "{name}") for address in LISTED[role]}
     closed = sorted(routes() - listed - OPEN_TO_ALL)
     assert len(closed) > 40
@@ -114,7 +114,7 @@ def test_owner_opens_everything_with_and_without_a_token(workspace: Workspace) -
 
 def test_link_signs_in_once_and_leaves_the_address(workspace: Workspace) -> None:
     for token in (SECRET, None):
-        invitation = people.invite(workspace, "ann", role="reviewer", base=f"{HOME}/")
+        invitation = people.invite(workspace.store, "ann", role="reviewer", base=f"{HOME}/")
         assert invitation.link == f"{HOME}/review?token={invitation.token}"
         with client_of(workspace, token=token) as client:
             answer = client.get(invitation.link)
@@ -140,7 +140,7 @@ def test_link_signs_in_once_and_leaves_the_address(workspace: Workspace) -> None
 
 
 def test_token_of_an_invitation_is_no_token_for_programs(workspace: Workspace) -> None:
-    invitation = people.invite(workspace, "vera", role="viewer", base=HOME)
+    invitation = people.invite(workspace.store, "vera", role="viewer", base=HOME)
     assert invitation.link.startswith(f"{HOME}/?token=")
     with client_of(workspace) as client:
         headers = {"authorization": f"Bearer {invitation.token}"}
@@ -149,7 +149,7 @@ def test_token_of_an_invitation_is_no_token_for_programs(workspace: Workspace) -
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", None])
 def test_link_on_another_site_leads_to_a_question(workspace: Workspace, site: str | None) -> None:
-    invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
+    invitation = people.invite(workspace.store, "ann", role="reviewer", base=HOME)
     headers = {"accept": "text/html", **({"sec-fetch-site": site} if site else {})}
     for token in (SECRET, None):
         with client_of(workspace, token=token) as client:
@@ -164,8 +164,8 @@ def test_link_on_another_site_leads_to_a_question(workspace: Workspace, site: st
 
 
 def test_link_replaces_no_session_without_a_question(workspace: Workspace) -> None:
-    ann = people.invite(workspace, "ann", role="reviewer", base=HOME)
-    bob = people.invite(workspace, "bob", role="reviewer", base=HOME)
+    ann = people.invite(workspace.store, "ann", role="reviewer", base=HOME)
+    bob = people.invite(workspace.store, "bob", role="reviewer", base=HOME)
     typed = {"accept": "text/html", "sec-fetch-site": "none"}
     with client_of(workspace, signed_in=ann.token) as client:
         cookie = client.cookies[COOKIE]
@@ -211,7 +211,7 @@ def test_session_ends_after_its_days(workspace: Workspace, monkeypatch: pytest.M
 
 
 def test_refusal_is_a_page_for_browsers_and_names_where_to_go(workspace: Workspace) -> None:
-    invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
+    invitation = people.invite(workspace.store, "ann", role="reviewer", base=HOME)
     with client_of(workspace, signed_in=invitation.token) as client:
         page = client.get("/runs", headers={"accept": "text/html"})
         assert page.status_code == 403
@@ -243,7 +243,7 @@ def test_own_figures_are_open_and_those_of_others_are_not(workspace: Workspace) 
 def test_decisions_of_a_reviewer_by_role(
     workspace: Workspace, role: VisitorRole | None, own: int, others: int
 ) -> None:
-    token = people.invite(workspace, "ann", role=role, base=HOME).token if role else SECRET
+    token = people.invite(workspace.store, "ann", role=role, base=HOME).token if role else SECRET
     with client_of(workspace, signed_in=token) as client:
         if role is None:
             client.cookies.set("assay_reviewer", "ann")
@@ -262,7 +262,7 @@ def test_reviewer_may_not_filter_by_judge() -> None:
 
 def test_reviewer_may_not_filter_progress_by_judge(workspace: Workspace) -> None:
     decision = {"key": "key-0001", "id": "x", "verb": "approve"}
-    invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
+    invitation = people.invite(workspace.store, "ann", role="reviewer", base=HOME)
     with client_of(workspace, signed_in=invitation.token) as client:
         refused = client.post("/api/decisions", json={"decisions": [decision], "judge": "opus"})
         assert (refused.status_code, refused.json()["error"]["where"]) == (422, "judge")
@@ -272,12 +272,12 @@ def test_reviewer_may_not_filter_progress_by_judge(workspace: Workspace) -> None
 def test_revoked_invitation_opens_nothing_on_any_server(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
+    invitation = people.invite(workspace.store, "ann", role="reviewer", base=HOME)
     for token in (SECRET, None):
         with client_of(workspace, token=token) as client:
             client.get(invitation.link)
             cookie = client.cookies[COOKIE]
-            people.revoke(workspace, "ann")
+            people.revoke(workspace.store, "ann")
             monkeypatch.setattr(workspace, "clock", Later(workspace))
             assert (
                 client.get("/review.json", headers={"cookie": f"{COOKIE}={cookie}"}).status_code
@@ -289,7 +289,7 @@ def test_revoked_invitation_opens_nothing_on_any_server(
                 .startswith("/signin")
             )
             assert client.post("/api/signin", json={"token": invitation.token}).status_code == 401
-        invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
+        invitation = people.invite(workspace.store, "ann", role="reviewer", base=HOME)
 
 
 class Later:
@@ -307,8 +307,8 @@ class Later:
 
 
 def test_new_invitation_ends_the_earlier_one(workspace: Workspace) -> None:
-    first = people.invite(workspace, "ann", role="viewer", base=HOME)
-    second = people.invite(workspace, "ann", role="reviewer", base=HOME)
+    first = people.invite(workspace.store, "ann", role="viewer", base=HOME)
+    second = people.invite(workspace.store, "ann", role="reviewer", base=HOME)
     with client_of(workspace) as client:
         assert client.post("/api/signin", json={"token": first.token}).status_code == 401
         assert client.post("/api/signin", json={"token": second.token}).json() == {
@@ -318,7 +318,7 @@ def test_new_invitation_ends_the_earlier_one(workspace: Workspace) -> None:
 
 
 def test_store_holds_no_token(workspace: Workspace, tmp_path: Path) -> None:
-    invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
+    invitation = people.invite(workspace.store, "ann", role="reviewer", base=HOME)
     with client_of(workspace, signed_in=invitation.token) as client:
         cookie = client.cookies[COOKIE]
     workspace.store.close()
@@ -331,7 +331,7 @@ def test_store_holds_no_token(workspace: Workspace, tmp_path: Path) -> None:
 def test_sign_out_ends_the_session_on_every_server(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
+    invitation = people.invite(workspace.store, "ann", role="reviewer", base=HOME)
     with client_of(workspace) as other, client_of(workspace, signed_in=invitation.token) as client:
         cookie = {"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
         assert other.get("/review.json", headers=cookie).status_code == 200
@@ -345,7 +345,7 @@ def test_sign_out_ends_the_session_on_every_server(
 
 
 def test_reviewer_decides_under_their_own_name_only(workspace: Workspace) -> None:
-    invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
+    invitation = people.invite(workspace.store, "ann", role="reviewer", base=HOME)
     with client_of(workspace, signed_in=invitation.token) as client:
         body = {"key": "k-12345678", "reviewer": "bob"}
         assert client.post("/api/review/end", json=body).status_code == 409
@@ -356,9 +356,9 @@ def test_reviewer_decides_under_their_own_name_only(workspace: Workspace) -> Non
 def test_impossible_invitations_are_refused(workspace: Workspace) -> None:
     for name in ("", " ", "a\u200bb", "a/b", "x" * 121):
         with pytest.raises(InputError):
-            people.invite(workspace, name, role="reviewer", base=HOME)
+            people.invite(workspace.store, name, role="reviewer", base=HOME)
     with pytest.raises(UnknownName, match="owner"):
-        people.invite(workspace, "ann", role="owner", base=HOME)
-    people.invite(workspace, "ann", role="viewer", base=HOME)
+        people.invite(workspace.store, "ann", role="owner", base=HOME)
+    people.invite(workspace.store, "ann", role="viewer", base=HOME)
     with pytest.raises(UnknownName, match="Did you mean 'ann'"):
-        people.revoke(workspace, "anne")
+        people.revoke(workspace.store, "anne")

@@ -34,10 +34,11 @@ from assay.scoring.pages import page_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from assay.app.workspace import Workspace
+    from assay.app.results_folder import Projector
     from assay.domain.assessment import Response
     from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
+    from assay.store.opening import Store
 
 LOOKED_AT: Final = 200
 """Maximum number of trials searched for two answers to vote on; in an unfinished run, most trials
@@ -153,8 +154,9 @@ class ArenaVoting:
     Thread-safe. Skipped pairs are forgotten when the process ends.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, store: Store, results: Projector) -> None:
+        self._store = store
+        self._results = results
         self._lock = Lock()  # protects the caches below
         self._skipped: LRUCache[tuple[str, str], set[tuple[int, int, int, int]]] = LRUCache(_DESKS)
         self._plans: LRUCache[tuple[str, tuple[str, ...]], RunPlan] = LRUCache(_RUNS_KNOWN)
@@ -168,10 +170,10 @@ class ArenaVoting:
         """Return up to `limit` runs with at least two candidates, newest first, and the `before`
         argument for the next page.
         """
-        arena = self._workspace.arena
+        arena = self._store.arena
         summaries: list[RunSummary] = []
         more = False
-        for summary in self._workspace.archive.runs.newest_first(before=before):
+        for summary in self._store.archive.runs.newest_first(before=before):
             if len(summary.candidates) < 2:
                 continue
             if len(summaries) == limit:
@@ -186,7 +188,7 @@ class ArenaVoting:
         """Return a run's summary; raises `UnknownName` for an unknown run or a run with a single
         candidate.
         """
-        (summary,) = self._workspace.archive.runs.matching(Selection(runs=(run,)))
+        (summary,) = self._store.archive.runs.matching(Selection(runs=(run,)))
         if len(summary.candidates) < 2:
             raise UnknownName(
                 "pair", run, remedy="The arena needs a run with at least two candidates."
@@ -200,7 +202,7 @@ class ArenaVoting:
 
         `beside` is an item to leave out.
         """
-        arena, plan = self._workspace.arena, self._plan(summary)
+        arena, plan = self._store.arena, self._plan(summary)
         done = set(arena.voted(summary.id, reviewer=reviewer))
         if beside is not None:
             done.add(beside)
@@ -214,7 +216,7 @@ class ArenaVoting:
     def bout(self, run: str, task: str, k: int, pair: str, reviewer: str) -> Bout:
         """Return the pair with this web address; raises `UnknownName`."""
         summary = self.summary(run)
-        plan, arena = self._plan(summary), self._workspace.arena
+        plan, arena = self._plan(summary), self._store.arena
         position = arena.position_of(summary.id, task)
         contest = None if position is None else arena.contest(summary.id, position, k)
         if contest is not None:
@@ -231,7 +233,7 @@ class ArenaVoting:
         """
         names = bout.summary.candidates
         telling = any(telling_words(response.text, names) for response in bout.sides)
-        vote = self._workspace.arena.cast(
+        vote = self._store.arena.cast(
             Vote(
                 run_id=bout.summary.id,
                 pairing=bout.pairing,
@@ -242,7 +244,7 @@ class ArenaVoting:
                 telling=telling,
             )
         )
-        self._workspace.results.touch(bout.summary.id, bout.contest.trial)
+        self._results.touch(bout.summary.id, bout.contest.trial)
         return self._reveal(bout.summary, self._plan(bout.summary), bout.contest, vote)
 
     def take_back(
@@ -252,13 +254,13 @@ class ArenaVoting:
         can vote again.
         """
         summary = self.summary(run)
-        taken = self._workspace.arena.take_back(
+        taken = self._store.arena.take_back(
             summary.id, reviewer=reviewer, idempotency_key=idempotency_key, vote=vote
         )
-        contest = self._workspace.arena.contest(summary.id, taken.pairing.position, taken.pairing.k)
+        contest = self._store.arena.contest(summary.id, taken.pairing.position, taken.pairing.k)
         if contest is None:
             raise UnknownName("trial", f"{taken.task} {taken.pairing.k}")
-        self._workspace.results.touch(summary.id, contest.trial)
+        self._results.touch(summary.id, contest.trial)
         return self._bout(summary, self._plan(summary), contest, taken.pairing.pair, reviewer)
 
     def skip(self, bout: Bout) -> None:
@@ -286,7 +288,7 @@ class ArenaVoting:
     def _has_pages(self, summary: RunSummary) -> bool | None:
         known = self._pages.get(summary.id)
         if known is None:
-            contest = self._workspace.arena.contest(summary.id, 0, 1)
+            contest = self._store.arena.contest(summary.id, 0, 1)
             responses = [] if contest is None else list(contest.responses.values())
             if not responses:
                 return None
@@ -312,14 +314,14 @@ class ArenaVoting:
 
         The run's seed is not used, because the run's record contains the seed.
         """
-        return self._workspace.store.secret.value()
+        return self._store.secret.value()
 
     @cachedmethod(
         attrgetter("_plans"), lambda _, run: (run.id, run.candidates), attrgetter("_lock")
     )
     def _plan(self, summary: RunSummary) -> RunPlan:
         """Return a run's plan. The cached plan is replaced after candidates have been added."""
-        return self._workspace.journal.plan_of(summary.id)
+        return self._store.journal.plan_of(summary.id)
 
     @cachedmethod(
         attrgetter("_extents"),
@@ -331,7 +333,7 @@ class ArenaVoting:
 
         The cached pair is replaced after trials have been added.
         """
-        return self._workspace.arena.extent(summary.id)
+        return self._store.arena.extent(summary.id)
 
     def _walk(
         self,
@@ -343,7 +345,7 @@ class ArenaVoting:
         """Yield items to vote on, from the pair with the fewest votes first, and in a random order
         per person within a pair.
         """
-        arena = self._workspace.arena
+        arena = self._store.arena
         tasks, most = self._extent(summary)
         votes = arena.by_pair(summary.id)
         pairs = sorted(
@@ -383,7 +385,7 @@ class ArenaVoting:
         if self._drawn(plan, reviewer, "side", contest.position, contest.k, *pair) % 2:
             first, second = second, first
         pairing = Pairing(position=contest.position, k=contest.k, left=first, right=second)
-        vote = self._workspace.arena.vote_on(summary.id, pairing, reviewer=reviewer)
+        vote = self._store.arena.vote_on(summary.id, pairing, reviewer=reviewer)
         reveal = None if vote is None else self._reveal(summary, plan, contest, vote)
         return Bout(
             summary=summary,
@@ -415,7 +417,7 @@ class ArenaVoting:
     @cachedmethod(attrgetter("_disclosed"), lock=attrgetter("_lock"))
     def _note_disclosed(self, run: RunId, task: str, k: int | None, reviewer: str) -> None:
         """Record that a reviewer learns the authors of a trial; repeated calls have no effect."""
-        arena_disclosures.note(self._workspace, run, task, k, reviewer=reviewer)
+        arena_disclosures.note(self._store, run, task, k, reviewer=reviewer)
 
 
 def judges_say(judged: Mapping[str, Mapping[int, Judged]], vote: Vote) -> Iterator[JudgeOpinion]:

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from assay.app.calibration.calibration_request import CalibrationRequest
+    from assay.app.settings import Settings
     from assay.app.workspace import Workspace
     from assay.store.opening import Store
 
@@ -78,7 +79,7 @@ def foreseen(workspace: Workspace, model: str, request: CalibrationRequest) -> F
     references = tuple(
         _references(workspace.store, request.samples, with_built_in=request.with_built_in)
     )
-    setting = setting_of(workspace, model, suite=request.suite)
+    setting = setting_of(workspace.store, workspace.settings, model, suite=request.suite)
     if setting.judge.mode is JudgeMode.PAIRWISE:
         problem = f"makes {setting.judge.name} compare pairs, but a calibration measures scores."
         remedy = "Calibrate with a suite whose judge has `mode: joint` or `each`."
@@ -97,7 +98,7 @@ def foreseen(workspace: Workspace, model: str, request: CalibrationRequest) -> F
     estimate = tally.estimate()
     cap = workspace.settings.cap_usd(request.budget_usd)
     check_cap(estimate, cap)
-    paid = _paid(workspace, setting, references, repeat=repeat)
+    paid = _paid(workspace.store, workspace.settings, setting, references, repeat=repeat)
     return Foreseen(
         setting=setting,
         references=references,
@@ -108,7 +109,8 @@ def foreseen(workspace: Workspace, model: str, request: CalibrationRequest) -> F
 
 
 def _paid(
-    workspace: Workspace,
+    store: Store,
+    settings: Settings,
     setting: JudgeSetting,
     references: Sequence[ReferenceSample],
     *,
@@ -124,12 +126,12 @@ def _paid(
     )
     stored = [
         record.at
-        for record in workspace.calibrations.records(model=identity.model)
+        for record in store.calibrations.records(model=identity.model)
         if record.identity == identity
         and record.document.get("samples_digest") == _samples_digest(references)
     ]
-    folder = workspace.settings.folder / ".assay" / FOLDER
-    paid = PaidAnswers(folder / f"{name}.jsonl", workspace.clock, since=max(stored, default=""))
+    folder = settings.folder / ".assay" / FOLDER
+    paid = PaidAnswers(folder / f"{name}.jsonl", store.clock, since=max(stored, default=""))
     paid.read()
     return paid
 
@@ -165,7 +167,7 @@ def calibrate(
     repeat = request.repeat
     ahead = foreseen(workspace, model, request)
     setting, references = ahead.setting, ahead.references
-    paid = _paid(workspace, setting, references, repeat=repeat)
+    paid = _paid(workspace.store, workspace.settings, setting, references, repeat=repeat)
     replies = ReferenceReplies(
         workspace=workspace,
         setting=setting,

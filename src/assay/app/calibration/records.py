@@ -133,19 +133,19 @@ def look(workspace: Workspace, wanted: Wanted) -> Foreseen:
     calibrate --dry-run` does.
     """
     with _named(wanted):
-        return measure.foreseen(workspace, wanted.model, request_of(workspace, wanted))
+        return measure.foreseen(workspace, wanted.model, request_of(workspace.settings, wanted))
 
 
-def request_of(workspace: Workspace, wanted: Wanted) -> CalibrationRequest:
+def request_of(settings: Settings, wanted: Wanted) -> CalibrationRequest:
     """Return the calibration that a browser requests.
 
     Pasted samples are saved to a file, and every path is inside the project folder.
     """
     samples: Path | None = None
     if wanted.pasted is not None and wanted.pasted.strip():
-        samples = _kept(workspace.settings, wanted.pasted)
+        samples = _kept(settings, wanted.pasted)
     elif wanted.samples:
-        samples = _placed(workspace.folder, wanted.samples)
+        samples = _placed(settings.working_folder, wanted.samples)
     if wanted.with_built_in and samples is None:
         raise InputError(
             "built_in",
@@ -154,7 +154,7 @@ def request_of(workspace: Workspace, wanted: Wanted) -> CalibrationRequest:
     return CalibrationRequest(
         samples=samples,
         with_built_in=wanted.with_built_in,
-        suite=suite_files.suite_place(workspace, wanted.suite) if wanted.suite else None,
+        suite=suite_files.suite_place(settings, wanted.suite) if wanted.suite else None,
         repeat=wanted.repeat,
         budget_usd=wanted.budget_usd,
     )

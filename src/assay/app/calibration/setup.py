@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from assay.app.workspace import Workspace
+    from assay.app.settings import Settings
     from assay.domain.calls import ModelRequest
     from assay.engine.estimate import CostEstimate
     from assay.scoring.evaluator import GradingAttempt
@@ -79,13 +79,15 @@ class Foreseen:
     taken_over: int = 0
 
 
-def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -> JudgeSetting:
+def setting_of(
+    store: Store, settings: Settings, model: str, *, suite: Path | None = None
+) -> JudgeSetting:
     """Return the judge with settings from the suite, its newest run or Assay's defaults; raises
     `InputError` if invalid.
     """
     from assay.app.suites import model_candidate
 
-    spec = model_candidate(workspace.settings, model).model
+    spec = model_candidate(settings, model).model
     if spec is None:
         raise InputError("MODEL", f"{model!r} is not a model.", remedy="Write provider/name.")
     if spec.provider == PERSON:
@@ -95,11 +97,11 @@ def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -
             remedy="Write provider/name.",
         )
     if suite is not None:
-        loaded = _loaded(workspace, suite, model, spec.ref)
-        plan = planned_run(loaded, RunOptions(), started=workspace.clock.now(), seed=0, nonce="")
+        loaded = _loaded(settings, suite, model, spec.ref)
+        plan = planned_run(loaded, RunOptions(), started=store.clock.now(), seed=0, nonce="")
         judge = next((j for j in plan.judges if j.model.ref == spec.ref), plan.judges[0])
         return JudgeSetting(judge=judge, rubric=plan.rubric, source=f"suite {loaded.name}")
-    for plan in _plans(workspace.store):
+    for plan in _plans(store):
         for judge in plan.judges:
             if judge.model.ref == spec.ref:
                 # A budget cannot be enforced without a price, which an older run may lack.
@@ -133,11 +135,11 @@ def _plans(store: Store, *, having: AssessmentState | None = None) -> Iterator[R
             yield store.journal.plan_of(summary.id)
 
 
-def _loaded(workspace: Workspace, suite: Path, model: str, ref: str) -> Suite:
+def _loaded(settings: Settings, suite: Path, model: str, ref: str) -> Suite:
     try:
-        loaded = preflight.load(workspace, suite)
+        loaded = preflight.load(settings, suite)
     except InputError:  # a missing judge is fine here; other problems are raised below
         loaded = None
     if loaded is not None and any(judge.model.ref == ref for judge in loaded.judges):
         return loaded
-    return preflight.load(workspace, suite, judge=model)
+    return preflight.load(settings, suite, judge=model)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from assay.analysis.columns import ReviewColumns
-    from assay.app.workspace import Workspace
     from assay.domain.decisions import Place
     from assay.domain.graded_trials import GradedRun, PlacedTrial
     from assay.store.opening import Store
@@ -126,7 +125,7 @@ class ResolvedGradeQuery:
         observed: True if at least one reviewer gave own scores in this run.
     """
 
-    workspace: Workspace
+    store: Store
     wanted: GradeQuery
     run: GradedRun
     other: GradedRun | None
@@ -135,7 +134,7 @@ class ResolvedGradeQuery:
     observed: bool = False
 
     def trials(self, *, after: tuple[int, int] | None, limit: int) -> tuple[PlacedTrial, ...]:
-        return self.workspace.archive.trials.graded(
+        return self.store.archive.trials.graded(
             self.run.run,
             task=self.wanted.task,
             again=self.wanted.by is CompareBy.ATTEMPTS,
@@ -145,7 +144,7 @@ class ResolvedGradeQuery:
 
     def chunk(self, trials: Sequence[TrialKey], own: Sequence[str]) -> GradeChunk:
         """Return the rows of some trials; `own` lists extra panes for single reviewers."""
-        archive, wanted = self.workspace.archive, self.wanted
+        archive, wanted = self.store.archive, self.wanted
         criteria = (wanted.criterion,) if wanted.criterion else ()
         # Each run is read separately, because in one selection a regrade replaces the grades it is
         # compared with.
@@ -174,7 +173,7 @@ class ResolvedGradeQuery:
             rows = grade_rows.of_people(columns, self.judge)
             if self.observed:
                 given = own_scores(
-                    self.workspace.store, assessments=[int(key) for key in rows.assessment[:, 0]]
+                    self.store, assessments=[int(key) for key in rows.assessment[:, 0]]
                 )
                 rows = self._with_own(columns, rows, given, own)
         if wanted.candidate:
@@ -214,14 +213,14 @@ class ResolvedGradeQuery:
         return self.run.written.get(candidate, candidate)
 
 
-def resolve_query(workspace: Workspace, wanted: GradeQuery) -> ResolvedGradeQuery:
+def resolve_query(store: Store, wanted: GradeQuery) -> ResolvedGradeQuery:
     """Look up the names in a query; raises `UnknownName` for an unknown run, judge, task, candidate
     or criterion.
     """
-    archive = workspace.archive
-    run, other = archive.runs.graded(_run(workspace.store, wanted.run)), None
+    archive = store.archive
+    run, other = archive.runs.graded(_run(store, wanted.run)), None
     if wanted.beside and wanted.by is CompareBy.JUDGES:
-        other = archive.runs.graded(_run(workspace.store, wanted.beside))
+        other = archive.runs.graded(_run(store, wanted.beside))
         if other.run == run.run:
             raise InputError("beside", "is the same run.", remedy="Choose another run, or none.")
     judges = tuple(name for name in run.judges if name != PERSON)
@@ -238,7 +237,7 @@ def resolve_query(workspace: Workspace, wanted: GradeQuery) -> ResolvedGradeQuer
         criterion=_known("criterion", wanted.criterion, run.criteria),
     )
     run = replace(run, judges=judges)
-    resolved = ResolvedGradeQuery(workspace=workspace, wanted=wanted, run=run, other=other)
+    resolved = ResolvedGradeQuery(store=store, wanted=wanted, run=run, other=other)
     if wanted.task:
         resolved.trials(after=None, limit=1)  # raises UnknownName for an unknown task
     if wanted.by is CompareBy.JUDGES:
@@ -248,7 +247,7 @@ def resolve_query(workspace: Workspace, wanted: GradeQuery) -> ResolvedGradeQuer
         most = min(MAX_PANES, run.attempts.get(judge, 0) + 1)
         return replace(resolved, judge=judge, panes=tuple(f"attempt {n + 1}" for n in range(most)))
     judge = wanted.judge or judges[0]
-    some = workspace.observations.read(
+    some = store.observations.read(
         kinds=(ObservationKind.VERDICT, ObservationKind.OPINION), run=run.run, newest=1
     )
     return replace(resolved, judge=judge, panes=(judge, PERSONS), observed=bool(some))
@@ -266,17 +265,14 @@ def own_panes(resolved: ResolvedGradeQuery) -> tuple[str, ...]:
     """
     if not resolved.observed:
         return ()
-    seen = resolved.workspace.observations.read(
+    seen = resolved.store.observations.read(
         kinds=(ObservationKind.VERDICT, ObservationKind.OPINION), run=resolved.run.run
     )
     keys = list(dict.fromkeys(int(observation.assessment) for observation in seen))
     counts: Counter[str] = Counter()
     for start in range(0, len(keys), 500):
         counts.update(
-            pane
-            for pane, _ in own_scores(
-                resolved.workspace.store, assessments=keys[start : start + 500]
-            )
+            pane for pane, _ in own_scores(resolved.store, assessments=keys[start : start + 500])
         )
     return tuple(pane for pane, _ in counts.most_common(MAX_PANES - len(resolved.panes)))
 

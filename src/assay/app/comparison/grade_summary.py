@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from assay.analysis.grade_rows import GradeRows
     from assay.app.comparison.grade_rows import GradeChunk, ResolvedGradeQuery
-    from assay.app.workspace import Workspace
+    from assay.store.opening import Store
 
 WIDEST: Final = 1_000
 """Maximum number of rows that are sorted by the difference between grades; later rows stay in run
@@ -143,8 +143,8 @@ class _Kept:
 class GradeFiguresCache:
     """Cache of figures by query. Thread-safe; `close` stops a thread that is reading."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._lock = threading.Lock()  # protects the two dictionaries
         self._pass = threading.Lock()  # held while a run is read
         self._kept: LRUCache[object, _Kept] = LRUCache(maxsize=KEPT)
@@ -184,18 +184,18 @@ class GradeFiguresCache:
             reading.done.wait(10)
 
     def _is_young(self, kept: _Kept) -> bool:
-        age = self._workspace.clock.monotonic() - kept.at
+        age = self._store.clock.monotonic() - kept.at
         return kept.took > AT_ONCE_S and age < PATIENCE * kept.took
 
     def _as_of(self, figures: GradeFigures, newest: int) -> GradeFigures:
         if newest == figures.newest:
             return figures
         return replace(
-            figures, since=len(self._workspace.archive.trials.decided_since(figures.newest)[1])
+            figures, since=len(self._store.archive.trials.decided_since(figures.newest)[1])
         )
 
     def _now(self, resolved: ResolvedGradeQuery) -> tuple[int, tuple[tuple[str, int], ...]]:
-        archive = self._workspace.archive
+        archive = self._store.archive
         runs = tuple(run.run for run in (resolved.run, resolved.other) if run is not None)
         tally = tuple(
             sorted(
@@ -208,9 +208,9 @@ class GradeFiguresCache:
     def _read(self, key: object, resolved: ResolvedGradeQuery, reading: _Reading) -> None:
         try:
             with self._pass:
-                stamp, began = self._now(resolved), self._workspace.clock.monotonic()
+                stamp, began = self._now(resolved), self._store.clock.monotonic()
                 figures = self._whole(resolved, stamp[0])
-                ended = self._workspace.clock.monotonic()
+                ended = self._store.clock.monotonic()
             if figures is not None:
                 with self._lock:
                     self._kept[key] = _Kept(

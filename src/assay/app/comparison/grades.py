@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from assay.analysis.columns import TaskLabel
-    from assay.app.workspace import Workspace
     from assay.domain.assessment import Assessment, Grade
     from assay.domain.selection import AssessmentDetail
+    from assay.store.opening import Store
 
 PORTION: Final = 20
 
@@ -96,9 +96,9 @@ class GradesPage:
 class GradeComparison:
     """Provides pages of grades in columns, and caches the figures of each run. Thread-safe."""
 
-    def __init__(self, workspace: Workspace, *, clock: Callable[[], float] = monotonic) -> None:
-        self._workspace = workspace
-        self._figures = GradeFiguresCache(workspace)
+    def __init__(self, store: Store, *, clock: Callable[[], float] = monotonic) -> None:
+        self._store = store
+        self._figures = GradeFiguresCache(store)
         self._clock = clock
 
     def page(
@@ -120,7 +120,7 @@ class GradeComparison:
             InputError: a run compared with itself, or a query for a judge in a run that no model
                 graded.
         """
-        resolved = grade_rows.resolve_query(self._workspace, wanted)
+        resolved = grade_rows.resolve_query(self._store, wanted)
         figures = self._figures.of(resolved)
         own = () if figures is None else figures.own
         listed = None if figures is None or not wanted.by_gap else figures.widest[wanted.only]
@@ -212,7 +212,7 @@ class GradeComparison:
         keys = sorted({int(key) for key in rows.assessment.ravel() if key >= 0})
         details = {
             detail.row.key: detail
-            for detail in self._workspace.archive.assessments.details(
+            for detail in self._store.archive.assessments.details(
                 [AssessmentKey(key) for key in keys]
             )
         }

@@ -44,7 +44,7 @@ from assay.formats.csv_lines import CsvLines
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from assay.app.workspace import Workspace
+    from assay.app.settings import Settings
     from assay.domain.achieved_review import AchievedReview
     from assay.domain.attention import Attention
     from assay.domain.review import Approvals
@@ -82,7 +82,11 @@ def export(request: ExportRequest) -> Exported:
     read = with_runs(request)
     if read.vetted:
         require_vetted(read.workspace, read.selection)
-    given = None if read.format == "results" else approvals_of(read.workspace, read.selection)
+    given = (
+        None
+        if read.format == "results"
+        else approvals_of(read.workspace.store, read.workspace.settings, read.selection)
+    )
     return replace(exporter(read), read=runs_written(read), approvals=given)
 
 
@@ -90,7 +94,8 @@ def export_report(request: ExportRequest) -> Exported:
     """Write a report of the selection as html, markdown, latex or junit."""
     only_counted(request)
     text = reports.written(
-        request.workspace,
+        request.workspace.store,
+        request.workspace.settings,
         request.format,
         request.chosen or request.selection,
         anonymise=request.anonymise,
@@ -286,7 +291,11 @@ def _write_records(
     """
     workspace, selection = request.workspace, request.selection
     plans = list(plans_of(workspace.store, selection)) if request.format == "json" else []
-    head = _head(workspace, selection, plans, names) if request.format == "json" else None
+    head = (
+        _head(workspace.store, workspace.settings, selection, plans, names)
+        if request.format == "json"
+        else None
+    )
     counts = [0] * len(outputs)
     unseen = 0
     for output in outputs:
@@ -446,17 +455,17 @@ def provenance(
 
 
 def _head(
-    workspace: Workspace, selection: Selection, plans: list[RunPlan], names: Anonymiser
+    store: Store, settings: Settings, selection: Selection, plans: list[RunPlan], names: Anonymiser
 ) -> dict[str, Any]:
-    summaries = {summary.id: summary for summary in workspace.archive.runs.matching(selection)}
-    by_run = workspace.archive.scores.approvals_by_run(list(summaries))
+    summaries = {summary.id: summary for summary in store.archive.runs.matching(selection)}
+    by_run = store.archive.scores.approvals_by_run(list(summaries))
     return {
         "assay_export": 1,
-        "exported": workspace.clock.now(),
+        "exported": store.clock.now(),
         "anonymised": names.active,
         "filters": {key: list(values) for key, values in selection.filters().items()},
         "approvals": to_json(
-            review_documents.approvals_document(approvals_of(workspace, selection))
+            review_documents.approvals_document(approvals_of(store, settings, selection))
         ),
         "runs": [
             provenance(
@@ -464,8 +473,8 @@ def _head(
                 plan,
                 by_run[plan.id],
                 names,
-                achieved=achieved_by(workspace.decisions, plan),
-                signs=attention_of(workspace, (plan.id,)),
+                achieved=achieved_by(store.decisions, plan),
+                signs=attention_of(store, (plan.id,)),
             )
             for plan in plans
         ],

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from assay.analysis.diagnostics import ScoreDiagnostics
     from assay.analysis.verdict_rates import VerdictRates
-    from assay.app.workspace import Workspace
+    from assay.app.settings import Settings
     from assay.domain.run import RunPlan
     from assay.domain.run_choice import ChosenRuns
     from assay.domain.selection import AssessmentRow, RunSummary, Selection
@@ -52,7 +52,8 @@ _SEED: Final = 20240607
 
 
 def written(
-    workspace: Workspace,
+    store: Store,
+    settings: Settings,
     format: str,  # noqa: A002 # the contract's word for it
     selection: Selection | ChosenRuns,
     *,
@@ -65,27 +66,27 @@ def written(
 
     `threshold`, `against` and `margin` set the JUnit rule (see `report.junit`).
     """
-    graded = _graded_runs(workspace, selection, anonymise=anonymise)
+    graded = _graded_runs(store, settings, selection, anonymise=anonymise)
     if format == "junit":
         return _junit(
-            workspace.clock,
+            store.clock,
             graded.basis,
-            _verdict_rates(workspace.store, graded.selection, graded.names),
+            _verdict_rates(store, graded.selection, graded.names),
             threshold=threshold,
             against=against,
             margin=margin,
             names=graded.names,
         )
-    return _RENDERERS[format](_report(workspace, graded))
+    return _RENDERERS[format](_report(store, graded))
 
 
 def written_together(
-    workspace: Workspace, formats: Iterable[str], selection: Selection | ChosenRuns
+    store: Store, settings: Settings, formats: Iterable[str], selection: Selection | ChosenRuns
 ) -> dict[str, str]:
     """Return one report in several of `FORMATS` except JUnit, for the time of one: nearly all of it
     goes into the statistics.
     """
-    report = _report(workspace, _graded_runs(workspace, selection))
+    report = _report(store, _graded_runs(store, settings, selection))
     return {format: _RENDERERS[format](report) for format in formats}  # noqa: A001
 
 
@@ -108,13 +109,13 @@ class _GradedRuns:
 
 
 def _graded_runs(
-    workspace: Workspace, selection: Selection | ChosenRuns, *, anonymise: bool = False
+    store: Store, settings: Settings, selection: Selection | ChosenRuns, *, anonymise: bool = False
 ) -> _GradedRuns:
-    chosen = choose(workspace.store, selection)
-    summaries = workspace.archive.runs.matching(chosen.selection)
-    plans = [workspace.journal.plan_of(summary.id) for summary in summaries]
+    chosen = choose(store, selection)
+    summaries = store.archive.runs.matching(chosen.selection)
+    plans = [store.journal.plan_of(summary.id) for summary in summaries]
     names = names_for(plans, summaries) if anonymise else Anonymiser()
-    columns = workspace.archive.scores.columns(chosen.selection)
+    columns = store.archive.scores.columns(chosen.selection)
     # Renamed before anything is computed, so that no sentence or drawing below can contain a real
     # name.
     columns = replace(
@@ -129,26 +130,26 @@ def _graded_runs(
         summaries=summaries,
         plans=plans,
         names=names,
-        basis=basis_from(workspace, chosen, columns),
+        basis=basis_from(store, settings, chosen, columns),
     )
 
 
-def _report(workspace: Workspace, graded: _GradedRuns) -> ReportContents:
+def _report(store: Store, graded: _GradedRuns) -> ReportContents:
     selection, basis, names = graded.selection, graded.basis, graded.names
     summaries = graded.summaries
     candidates = estimates(basis.table)
     ranking = rank(basis.table, None, basis.margin)
-    columns = workspace.archive.scores.review_columns(selection)
+    columns = store.archive.scores.review_columns(selection)
     beside = diagnostics.diagnose_scores(
         basis.table,
         candidates,
         replace(columns, candidates=tuple(names.candidate(name) for name in columns.candidates)),
-        workspace.archive.scores.criterion_moments(selection),
-        draw=draw_of(workspace.store, basis.runs),
+        store.archive.scores.criterion_moments(selection),
+        draw=draw_of(store, basis.runs),
         rng=np.random.default_rng(_SEED),
     )
-    reviews, left_out = _reviews(workspace.store, selection, names)
-    rates = _verdict_rates(workspace.store, selection, names)
+    reviews, left_out = _reviews(store, selection, names)
+    rates = _verdict_rates(store, selection, names)
     suites = tuple(dict.fromkeys(summary.suite for summary in summaries))
     cautions = {
         caution.text: caution
@@ -164,7 +165,7 @@ def _report(workspace: Workspace, graded: _GradedRuns) -> ReportContents:
         title=", ".join(suites[:3])
         + (f" and {len(suites) - 3} more suites" if len(suites) > 3 else "")
         or "No run",
-        written=workspace.clock.now(),
+        written=store.clock.now(),
         about=f"{wording.runs_line(basis.read)}. {_about(selection, summaries)}",
         read=basis.read,
         anonymised=names.active,
@@ -184,7 +185,7 @@ def _report(workspace: Workspace, graded: _GradedRuns) -> ReportContents:
         else (),
         reviews=reviews,
         reviews_left_out=left_out,
-        runs=tuple(_run(workspace, summary, names) for summary in summaries[:MAX_RUNS]),
+        runs=tuple(_run(store, summary, names) for summary in summaries[:MAX_RUNS]),
         runs_left_out=max(0, len(summaries) - MAX_RUNS),
     )
 
@@ -267,8 +268,8 @@ def _criteria(
     return tuple(parts.values())
 
 
-def _run(workspace: Workspace, summary: RunSummary, names: Anonymiser) -> RunPart:
-    record = provenance(workspace, summary)
+def _run(store: Store, summary: RunSummary, names: Anonymiser) -> RunPart:
+    record = provenance(store, summary)
     facts = run_description.facts(record)
     models = run_description.models(record)
     if names.active:

@@ -116,7 +116,11 @@ class _FinalResults:
     @classmethod
     def read(cls, request: ExportRequest) -> _FinalResults:
         results, names = (
-            cls(approvals=approvals_of(request.workspace, request.selection)),
+            cls(
+                approvals=approvals_of(
+                    request.workspace.store, request.workspace.settings, request.selection
+                )
+            ),
             request.names(),
         )
         for answer in sorted(

@@ -151,7 +151,7 @@ class SharedExports:
     def _written(self, forms: tuple[str, ...], selection: Selection) -> Mapping[str, SharedFile]:
         workspace = self._workspace
         if forms == _REPORTS:
-            texts = written_together(workspace, forms, selection)
+            texts = written_together(workspace.store, workspace.settings, forms, selection)
             return {form: SharedFile(text_file(text)) for form, text in texts.items()}
         return {form: SharedFile(exported_file(workspace, form, selection)) for form in forms}
 

@@ -51,6 +51,7 @@ from assay.suites.files import whole_text
 from assay.suites.located_yaml import UnreadableText, plain, read_yaml
 
 if TYPE_CHECKING:
+    from assay.app.settings import Settings
     from assay.app.workspace import Workspace
     from assay.domain.extraction import ExtractionSpec
     from assay.store.opening import Store
@@ -110,7 +111,9 @@ def import_paths(
     # Requests without answers come last, because results in the same import may name their dataset.
     for group in rest:
         if role_of(group.importer) == "input":
-            _import_tasks(workspace, group, options, result, names, progress)
+            _import_tasks(
+                workspace.store, workspace.settings, group, options, result, names, progress
+            )
         else:
             _report_only(group, result)
     replaced = {each.run for each in result.replaced}
@@ -225,7 +228,7 @@ def _import_group(
     source, importer = group.source, group.importer
     imports = workspace.store.imports
     keeping = OriginalCopies(
-        _files_of(group), _folder(workspace), copy=options.copy or options.move
+        _files_of(group), _folder(workspace.settings), copy=options.copy or options.move
     )
     originals = keeping.originals
     content = originals[0].sha256
@@ -329,7 +332,8 @@ def _import_group(
 
 
 def _import_tasks(
-    workspace: Workspace,
+    store: Store,
+    settings: Settings,
     group: FileGroup,
     options: ImportOptions,
     result: ImportResult,
@@ -341,9 +345,9 @@ def _import_tasks(
     """
     from assay.exchange.file_groups import dataset_digest
 
-    imports = workspace.store.imports
+    imports = store.imports
     source = group.source
-    keeping = OriginalCopies([source.path], _folder(workspace), copy=options.copy or options.move)
+    keeping = OriginalCopies([source.path], _folder(settings), copy=options.copy or options.move)
     originals = keeping.originals
     digest = _digest(group, originals[0].sha256, options)
     if imports.known(digest) is not None:
@@ -440,11 +444,11 @@ def _suite(
     return name
 
 
-def _folder(workspace: Workspace) -> Path:
+def _folder(settings: Settings) -> Path:
     """Return the folder for original files: next to a SQLite store, otherwise in `.assay` in the
     working folder.
     """
-    url = workspace.settings.store_url
+    url = settings.store_url
     if url.startswith("sqlite:///"):
         return Path(url.removeprefix("sqlite:///")).parent / "imports"
-    return workspace.folder / ".assay" / "imports"
+    return settings.working_folder / ".assay" / "imports"

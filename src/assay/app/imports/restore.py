@@ -16,7 +16,8 @@ from assay.exchange.results_folder import folder as results_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from assay.app.workspace import Workspace
+    from assay.app.results_folder import Projector
+    from assay.store.opening import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ class Rebuilt:
     skipped: tuple[Skipped, ...]
 
 
-def rebuild(workspace: Workspace, folder: Path) -> Rebuilt:
+def rebuild(store: Store, results: Projector, folder: Path) -> Rebuilt:
     """Restore all runs of a results folder that the store does not have; raises `InputError` for
     any other folder.
     """
@@ -68,14 +69,14 @@ def rebuild(workspace: Workspace, folder: Path) -> Rebuilt:
             skipped.append(Skipped(where=str(path), why=str(error)))
     # Sorted by their numbers in the store: sorted by time, a regrade could come before its origin.
     order = sorted(heads)
-    restored = workspace.store.restoring.restore(
+    restored = store.restoring.restore(
         (run, partial(results_folder.record_lines, path)) for _, run, path in order
     )
-    home = workspace.results.folder
+    home = results.folder
     if home is not None and (restored.renumbered or home.resolve() != folder.resolve()):
         for run in restored.runs:  # the records get the numbers that they have in the store
-            workspace.results.end(RunId(run))
-    removed = {run for run in restored.there if workspace.store.run_removal.is_aside(run)}
+            results.end(RunId(run))
+    removed = {run for run in restored.there if store.run_removal.is_aside(run)}
     return Rebuilt(
         runs=restored.runs,
         there=tuple(run for run in restored.there if run not in removed),

@@ -32,6 +32,8 @@ from assay.suites.taskfiles import TABLES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from assay.app.settings import Settings
+    from assay.providers.directory import Directory
     from assay.store.opening import Store
 
 
@@ -114,7 +116,10 @@ def look(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> UploadPr
             tasks=result.tasks,
             responses=result.responses,
             known={name: ids for name, ids in known.items() if ids is not None},
-            suites=tuple(_suite(workspace, path, name) for path, name in suites.items()),
+            suites=tuple(
+                _suite(workspace.settings, workspace.directory, path, name)
+                for path, name in suites.items()
+            ),
             notes=tuple(f"{note.where}: {note.what}" for note in result.notes[:_LISTED]),
             skipped=tuple(f"{line.where}: {line.why}" for line in result.skipped[:_LISTED]),
             skipped_more=max(0, len(result.skipped) - _LISTED),
@@ -126,7 +131,7 @@ def keep(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> dict[str
     for invalid or large files.
     """
     with _received(uploads) as (_, results, suites):
-        saved = [_save(workspace, path) for path in suites]
+        saved = [_save(workspace.settings, workspace.directory, path) for path in suites]
         result = import_paths(workspace, list(results), progress=_bounded(), called=results)
     imported = Selection(runs=tuple(result.run_ids))
     waiting = (
@@ -228,19 +233,19 @@ def _text_of(path: Path) -> tuple[Path | None, str]:
         raise InputError(path.name, f"is not text: {error}.", remedy="Save it as UTF-8.") from error
 
 
-def _suite(workspace: Workspace, path: Path, name: str) -> UploadedSuite:
+def _suite(settings: Settings, directory: Directory, path: Path, name: str) -> UploadedSuite:
     where, suite, problems = Path(name), None, list[str]()
     try:
         at, text = _text_of(path)
-        where, wrong = suite_files.check(workspace, (at or path).name, text, at=at)
+        where, wrong = suite_files.check(settings, directory, (at or path).name, text, at=at)
         problems = [str(error).replace(f"{path.parent}/", "") for error in wrong]
-        suite = None if wrong else suite_files.suite_of(workspace, at or where, text)
+        suite = None if wrong else suite_files.suite_of(settings, at or where, text)
     except InputError as error:
         problems = [str(error).replace(f"{path.parent}/", "")]
     return UploadedSuite(
         file=name,
         path=where.as_posix(),
-        exists=(workspace.folder / where).exists(),
+        exists=(settings.working_folder / where).exists(),
         tasks=0 if suite is None else sum(1 for _ in suite.tasks),
         candidates=()
         if suite is None
@@ -249,12 +254,12 @@ def _suite(workspace: Workspace, path: Path, name: str) -> UploadedSuite:
     )
 
 
-def _save(workspace: Workspace, path: Path) -> str:
+def _save(settings: Settings, directory: Directory, path: Path) -> str:
     """Save a suite in the working folder; a table is saved next to the suite proposed for it."""
     at, text = _text_of(path)
     if at is not None:
-        suite_files.save_table(workspace.folder, path)
-    return suite_files.save(workspace, (at or path).name, text, as_version=True)
+        suite_files.save_table(settings.working_folder, path)
+    return suite_files.save(settings, directory, (at or path).name, text, as_version=True)
 
 
 def _runs(store: Store) -> list[UploadedRun]:

@@ -40,7 +40,8 @@ from assay.domain.selection import AssessmentRow, Excluded, RunSummary, Selectio
 from assay.statistics.warnings import Caution
 
 if TYPE_CHECKING:
-    from assay.app.workspace import Workspace
+    from assay.app.settings import Settings
+    from assay.store.opening import Store
 
 MAX_SHOWN: Final = 1000
 """Maximum number of assessments in one response; further pages return the rest."""
@@ -145,27 +146,27 @@ class EvaluationDocument:
 
 
 def evaluation(
-    workspace: Workspace, evaluation_id: str, *, after: str | None = None
+    store: Store, settings: Settings, evaluation_id: str, *, after: str | None = None
 ) -> EvaluationDocument:
     """Return the state and results of an evaluation; raises `UnknownName`."""
-    summary = run_of_evaluation(workspace.store, evaluation_id)
+    summary = run_of_evaluation(store, evaluation_id)
     if summary is None:
         raise UnknownName(
             "evaluation",
             evaluation_id,
             remedy="The response to POST /submit_evaluation contains the id.",
         )
-    plan = workspace.journal.plan_of(summary.id)
+    plan = store.journal.plan_of(summary.id)
     selection = Selection(runs=(summary.id,))
-    pause = pause_of(workspace.store, summary)
+    pause = pause_of(store, summary)
     start = assessment_key(after) if after else None
-    rows = list(workspace.archive.assessments.matching(selection, after=start, limit=MAX_SHOWN))
-    failed = list(workspace.archive.trials.matching(selection, failed_only=True))
-    planned, count = next(iter(workspace.journal.tasks_of(summary.id)))
+    rows = list(store.archive.assessments.matching(selection, after=start, limit=MAX_SHOWN))
+    failed = list(store.archive.trials.matching(selection, failed_only=True))
+    planned, count = next(iter(store.journal.tasks_of(summary.id)))
     waiting = summary.assessments.get(AssessmentState.PENDING, 0)
     state = _state(summary)
     scores = statistics_documents.scores_document(
-        results.stats(workspace, selection, diagnose=False)
+        results.stats(store, settings, selection, diagnose=False)
     )
     kept = plan.environment.get("submission")
     # `content` is the digest that recognises a repeated request; the client did not send it.
@@ -177,7 +178,7 @@ def evaluation(
     more = len(rows) == MAX_SHOWN
     # All answers are read even for a later page, because a call belongs to the first answer that
     # used its reply.
-    graded = list(graded_answers(workspace.store, selection, Anonymiser()))
+    graded = list(graded_answers(store, selection, Anonymiser()))
     shown = {row.key for row in rows}
     problem = next(
         (row.failure.detail for row in failed if row.failure),

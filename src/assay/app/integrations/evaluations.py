@@ -118,7 +118,7 @@ def submit(workspace: Workspace, submission: Submission, *, key: str | None = No
     if workspace.settings.values["rubric"] is not None:
         # the suite reader uses the rubric in the settings
         submission = replace(submission, of_answers=False)
-    suite = _read(workspace, submission)
+    suite = _read(workspace.settings, submission)
     values = workspace.settings.values
     options = RunOptions(
         concurrency=values["concurrency"],
@@ -157,7 +157,7 @@ def _sent_before(workspace: Workspace, known: RunId, content: str) -> Submitted 
     left = summary.state in {RunState.PLANNED, RunState.INTERRUPTED}
     waits = left and not workspace.journal.is_carried_out(summary.id)
     if waits:
-        preflight.check_providers(workspace, plan)
+        preflight.check_providers(workspace.settings, workspace.directory, plan)
     return Submitted(evaluation_id=summary.id, plan=plan if waits else None, again=True)
 
 
@@ -182,7 +182,7 @@ def run_of_evaluation(store: Store, evaluation_id: str) -> RunSummary | None:
     return summary if summary.id == evaluation_id else None
 
 
-def _read(workspace: Workspace, submission: Submission) -> Any:
+def _read(settings: Settings, submission: Submission) -> Any:
     if not slug(submission.thing):
         where = submission.names.get("thing", "thing")
         raise InputError(
@@ -197,10 +197,7 @@ def _read(workspace: Workspace, submission: Submission) -> Any:
     text = unescaped_json(_document(submission))
     try:
         return read_suite(
-            workspace,
-            _place(workspace.folder),
-            judge=_judge(workspace.settings, submission),
-            text=text,
+            settings, _place(settings.working_folder), judge=_judge(settings, submission), text=text
         )
     except SuiteErrors as error:
         raise SuiteErrors(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from assay.app.statistics.notebooks import Frame, FrameLibrary
     from assay.app.workspace import Workspace
+    from assay.store.opening import Store
 
 
 _SHOWN: Final = 5
@@ -55,7 +56,7 @@ class CompletedRun(RunResult):
     def stats(self) -> results.CandidateScores:
         """Compute each candidate's score over the counted trials of this run."""
         with self._open() as workspace:
-            return results.stats(workspace, self._selection)
+            return results.stats(workspace.store, workspace.settings, self._selection)
 
     def compare(
         self, a: str, b: str, *, scope: str | None = None, margin: Margin | None = None
@@ -63,7 +64,15 @@ class CompletedRun(RunResult):
         """Compare A with B in this run."""
         smallest = margin_of(margin, argument="margin")
         with self._open() as workspace:
-            return results.compare(workspace, self._selection, a, b, scope=scope, margin=smallest)
+            return results.compare(
+                workspace.store,
+                workspace.settings,
+                self._selection,
+                a,
+                b,
+                scope=scope,
+                margin=smallest,
+            )
 
     def rank(
         self, *, scope: str | None = None, margin: Margin | None = None
@@ -71,7 +80,9 @@ class CompletedRun(RunResult):
         """Rank the candidates of this run."""
         smallest = margin_of(margin, argument="margin")
         with self._open() as workspace:
-            return results.rank(workspace, self._selection, scope=scope, margin=smallest)
+            return results.rank(
+                workspace.store, workspace.settings, self._selection, scope=scope, margin=smallest
+            )
 
     def gate(
         self,
@@ -118,7 +129,7 @@ class CompletedRun(RunResult):
     def to_frame(self, library: FrameLibrary | None = None) -> Frame:
         """Return a data frame (pandas or polars) with a row for each grade, counted or not."""
         with self._open() as workspace:
-            rows = list(_grade_rows(workspace, self._selection))
+            rows = list(_grade_rows(workspace.store, self._selection))
         return notebooks.frame_of(rows, library)
 
     def __repr__(self) -> str:
@@ -126,10 +137,12 @@ class CompletedRun(RunResult):
 
     def _repr_html_(self) -> str:
         with self._open() as workspace:
-            ranking = results.rank(workspace, self._selection)
+            ranking = results.rank(workspace.store, workspace.settings, self._selection)
             names = [str(place.candidate) for place in ranking.ranking.candidates]
             verdict = (
-                results.compare(workspace, self._selection, *names).verdict
+                results.compare(
+                    workspace.store, workspace.settings, self._selection, *names
+                ).verdict
                 if len(names) == 2
                 else ""
             )
@@ -206,8 +219,8 @@ def gate_of(
     )
 
 
-def _grade_rows(workspace: Workspace, selection: Selection) -> Iterator[Mapping[str, Any]]:
-    for row in workspace.archive.exports.score_rows(selection, everything=True):
+def _grade_rows(store: Store, selection: Selection) -> Iterator[Mapping[str, Any]]:
+    for row in store.archive.exports.score_rows(selection, everything=True):
         yield {
             "task": row.task,
             "candidate": row.candidate,

@@ -25,7 +25,7 @@ from assay.suites.loading import GivenSuite
 from assay.suites.tasks import TaskKeys, slug
 
 if TYPE_CHECKING:
-    from assay.app.workspace import Workspace
+    from assay.app.settings import Settings
     from assay.domain.programs import Function
     from assay.domain.suite import CandidateSpec, Suite
 
@@ -194,7 +194,7 @@ already checked.
 
 
 def checked_suite(
-    workspace: Workspace, suite: SuiteDraft | Mapping[str, object], *, judge: str | None = None
+    settings: Settings, suite: SuiteDraft | Mapping[str, object], *, judge: str | None = None
 ) -> Suite:
     """Check a suite written in Python; raises `InputError` with all problems."""
     draft: dict[str, Any] = dict(suite) if isinstance(suite, Mapping) else _present(suite)
@@ -204,7 +204,10 @@ def checked_suite(
         reading.candidate(candidate) for candidate in candidates_of(draft.get("candidates"))
     ]
     persona = str(_mapping(draft.get("user")).get("persona") or "")
-    reading.templates = (*_named_columns(candidates, workspace.folder), *columns_named(persona))
+    reading.templates = (
+        *_named_columns(candidates, settings.working_folder),
+        *columns_named(persona),
+    )
     document = {
         **draft,
         "tasks": _file_of_tasks(draft.get("tasks"), columns)
@@ -219,8 +222,8 @@ def checked_suite(
     }
     given = GivenSuite(document=_plain(document), label=f"suite {name!r}", files=reading.files)
     # The copy of the suite in the results folder is a suite file of this name.
-    path = workspace.folder / f"{slug(str(name)) or 'suite'}.json"
-    return reading.with_callables(read_suite(workspace, path, judge=judge, given=given))
+    path = settings.working_folder / f"{slug(str(name)) or 'suite'}.json"
+    return reading.with_callables(read_suite(settings, path, judge=judge, given=given))
 
 
 def candidates_of(given: object) -> tuple[Any, ...]:
@@ -238,14 +241,15 @@ def candidates_of(given: object) -> tuple[Any, ...]:
     return tuple(given)
 
 
-def checked_candidate(workspace: Workspace, candidate: CandidateLike) -> CandidateSpec:
+def checked_candidate(settings: Settings, candidate: CandidateLike) -> CandidateSpec:
     """Check a candidate that is added to a run; raises `InputError` with all problems."""
     if isinstance(candidate, str):
-        return model_candidate(workspace.settings, candidate)
+        return model_candidate(settings, candidate)
     row = _Reading({}).candidate(candidate)
-    named = {*columns_named(str(_plain(row))), *_named_columns([row], workspace.folder)} - set(
-        TaskKeys.table.keys
-    )
+    named = {
+        *columns_named(str(_plain(row))),
+        *_named_columns([row], settings.working_folder),
+    } - set(TaskKeys.table.keys)
     # The run's own tasks are checked when the candidate joins; this placeholder only lets the
     # reader check the candidate.
     task = {
@@ -255,7 +259,7 @@ def checked_candidate(workspace: Workspace, candidate: CandidateLike) -> Candida
         "columns": dict.fromkeys(sorted(named), "?"),
     }
     suite = {"name": "extend", "tasks": [task], "score": "exact", "candidates": [candidate]}
-    return checked_suite(workspace, suite).candidates[0]
+    return checked_suite(settings, suite).candidates[0]
 
 
 class _Reading:

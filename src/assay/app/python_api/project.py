@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from assay.app.imports.options import ImportOptions, ImportResult
     from assay.app.runs.regrade import Regraded
     from assay.app.runs.stopper import Stopper
+    from assay.app.settings import Settings
     from assay.app.statistics import power as planning
     from assay.app.workspace import Workspace
     from assay.domain.events import Listener
@@ -68,7 +69,7 @@ class Project:
     def load_suite(self, path: str | Path, *, judge: str | None = None) -> Suite:
         """Load and check a suite or set file; raises `InputError` with all problems."""
         with self._open() as workspace:
-            return preflight.load(workspace, Path(path), judge=judge)
+            return preflight.load(workspace.settings, Path(path), judge=judge)
 
     def run(
         self,
@@ -119,7 +120,7 @@ class Project:
 
         def work(_: Stopper | None) -> CompletedRun:
             with self._open() as workspace:
-                checked, chosen = _checked(workspace, suite, options, judge)
+                checked, chosen = _checked(workspace.settings, suite, options, judge)
                 plan = preflight.look_ahead(workspace, checked, chosen).plan
                 done = batch.submit(
                     workspace, plan, tasks_of(checked, chosen, plan), only_structure=only_structure
@@ -190,7 +191,7 @@ class Project:
                     more_trials=trials,
                     until_approved=until_approved,
                     candidates=tuple(
-                        checked_candidate(workspace, candidate)
+                        checked_candidate(workspace.settings, candidate)
                         for candidate in candidates_of(candidates)
                     ),
                     budget_usd=budget_usd,
@@ -283,7 +284,7 @@ class Project:
     def stats(self, selection: Selection | None = None) -> results.CandidateScores:
         """Compute each candidate's score over the counted trials."""
         with self._open() as workspace:
-            return results.stats(workspace, selection or Selection())
+            return results.stats(workspace.store, workspace.settings, selection or Selection())
 
     def compare(
         self,
@@ -301,7 +302,13 @@ class Project:
         smallest = margin_of(margin, argument="margin")
         with self._open() as workspace:
             return results.compare(
-                workspace, selection or Selection(), a, b, scope=scope, margin=smallest
+                workspace.store,
+                workspace.settings,
+                selection or Selection(),
+                a,
+                b,
+                scope=scope,
+                margin=smallest,
             )
 
     def rank(
@@ -314,7 +321,13 @@ class Project:
         """Rank all candidates and compare all pairs; `.ranking` contains both."""
         smallest = margin_of(margin, argument="margin")
         with self._open() as workspace:
-            return results.rank(workspace, selection or Selection(), scope=scope, margin=smallest)
+            return results.rank(
+                workspace.store,
+                workspace.settings,
+                selection or Selection(),
+                scope=scope,
+                margin=smallest,
+            )
 
     def plan(
         self,
@@ -332,7 +345,12 @@ class Project:
         difference = required_margin(detect, argument="detect")
         with self._open() as workspace:
             return planning.plan(
-                workspace, selection or Selection(), detect=difference, power=power, scope=scope
+                workspace.store,
+                workspace.settings,
+                selection or Selection(),
+                detect=difference,
+                power=power,
+                scope=scope,
             )
 
     def gate(
@@ -410,7 +428,7 @@ class Project:
         stopper: Stopper | None,
     ) -> CompletedRun:
         with self._open() as workspace, notebook.progress(listener) as progress_listener:
-            checked, options = _checked(workspace, suite, options, judge)
+            checked, options = _checked(workspace.settings, suite, options, judge)
             result = execution.run(
                 workspace, checked, options, listener=progress_listener, stopper=stopper
             )
@@ -435,14 +453,14 @@ def _run_id(run_id: object) -> str:
 
 
 def _checked(
-    workspace: Workspace, suite: SuiteLike, options: RunOptions | None, judge: str | None
+    settings: Settings, suite: SuiteLike, options: RunOptions | None, judge: str | None
 ) -> tuple[Suite, RunOptions]:
-    values = workspace.settings.values
+    values = settings.values
     options = options or RunOptions(concurrency=values["concurrency"], budget_usd=values["budget"])
     match suite:
         case str() | Path():
-            return preflight.load(workspace, Path(suite), judge=judge), options
+            return preflight.load(settings, Path(suite), judge=judge), options
         case SuiteDraft() | Mapping():
-            return checked_suite(workspace, suite, judge=judge), options
+            return checked_suite(settings, suite, judge=judge), options
         case _:
             return suite, options

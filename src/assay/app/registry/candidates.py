@@ -82,8 +82,8 @@ def _standing(store: Store, candidate: str, suite: str) -> CandidateInSuite:
     return replace(row, estimate=next(own, None))
 
 
-def candidates(workspace: Workspace) -> tuple[CandidateRow, ...]:
-    return workspace.store.renaming.candidates()
+def candidates(store: Store) -> tuple[CandidateRow, ...]:
+    return store.renaming.candidates()
 
 
 def events(store: Store) -> tuple[NameEvent, ...]:

@@ -73,9 +73,9 @@ def restore(
     return event
 
 
-def events(workspace: Workspace) -> tuple[RunEvent, ...]:
+def events(store: Store) -> tuple[RunEvent, ...]:
     """Return all deletions, replacements and restorations of runs, oldest first."""
-    return workspace.store.run_removal.events()
+    return store.run_removal.events()
 
 
 def of_batch(store: Store, batch_id: str) -> tuple[RunEvent, ...]:

@@ -28,7 +28,7 @@ from assay.domain.selection import Selection
 from assay.domain.suite import Criterion, Rubric, scale_in_words
 
 if TYPE_CHECKING:
-    from assay.app.workspace import Workspace
+    from assay.store.opening import Store
 
 AT_ONCE_S: Final = 0.25
 PATIENCE: Final = 20
@@ -126,8 +126,8 @@ class _Read:
 class Criteria:
     """Rubrics by digest, with cached statistics. Thread-safe."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._lock = Lock()  # protects the records of use
         self._reading = Lock()  # held while statistics are read
         self._newest = self._aside = 0
@@ -170,7 +170,7 @@ class Criteria:
         """Return a rubric with statistics of its criteria; raises `UnknownName`."""
         use = self.one(name)
         read = self._fares(use)
-        _, since = self._workspace.archive.trials.decided_since(read.event or None)
+        _, since = self._store.archive.trials.decided_since(read.event or None)
         criteria = (
             tuple(self._still_counting(criterion) for criterion in read.criteria)
             if since
@@ -192,14 +192,14 @@ class Criteria:
 
     def _by_digest(self) -> dict[str, RubricInUse]:
         with self._lock:
-            numbers = self._workspace.archive.runs.numbers()
-            aside = self._workspace.archive.runs.newest_run_event()
+            numbers = self._store.archive.runs.numbers()
+            aside = self._store.archive.runs.newest_run_event()
             if aside != self._aside or any(
                 numbers.get(key) != use.run_id for key, use in self._uses.items()
             ):
                 self._aside = aside
                 self._newest, self._uses, self._digests = 0, {}, {}
-            self._newest, fresh = self._workspace.archive.rubrics.uses(self._newest)
+            self._newest, fresh = self._store.archive.rubrics.uses(self._newest)
             for use in fresh:
                 self._uses[use.run_key] = use
                 self._digests[use.run_key] = use.rubric.digest
@@ -236,7 +236,7 @@ class Criteria:
         """Return a rubric's statistics, from the cache if computing them again now would take too
         long.
         """
-        archive, clock = self._workspace.archive, self._workspace.clock
+        archive, clock = self._store.archive, self._store.clock
         ids = {run.run_id for run in use.runs}
         event = archive.trials.decided_since(None)[0]
         summaries = archive.runs.matching(Selection(runs=tuple(sorted(ids)))) if ids else ()
@@ -277,7 +277,7 @@ class Criteria:
             return True
         return (
             known.took > AT_ONCE_S
-            and self._workspace.clock.monotonic() - known.ended < PATIENCE * known.took
+            and self._store.clock.monotonic() - known.ended < PATIENCE * known.took
         )
 
     def _with_examples(
@@ -293,7 +293,7 @@ class Criteria:
 
     def _still_counting(self, criterion_in_full: CriterionInFull) -> CriterionInFull:
         """Remove examples whose decision was undone, because they no longer count."""
-        detail = self._workspace.archive.assessments.detail
+        detail = self._store.archive.assessments.detail
         kept = [
             example if example and detail(example.assessment).row.state in COUNTS else None
             for example in (criterion_in_full.highest, criterion_in_full.lowest)
@@ -306,7 +306,7 @@ class Criteria:
         """
         if place is None:
             return None
-        row = self._workspace.archive.assessments.detail(AssessmentKey(place[0])).row
+        row = self._store.archive.assessments.detail(AssessmentKey(place[0])).row
         grades = [
             candidate_grade
             for candidate_grade in row.assessment.grades

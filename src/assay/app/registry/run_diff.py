@@ -24,7 +24,6 @@ from assay.statistics.comparisons import Comparison, compare
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
     from assay.domain.suite import CandidateSpec, Task
     from assay.store.opening import Store
@@ -138,7 +137,7 @@ class RunDiff:
         )
 
 
-def diff(workspace: Workspace, before: str, after: str) -> RunDiff:
+def diff(store: Store, before: str, after: str) -> RunDiff:
     """Compare two runs, each given by its id, a unique prefix or `latest`.
 
     Only tasks with the same content in both are compared.
@@ -147,14 +146,14 @@ def diff(workspace: Workspace, before: str, after: str) -> RunDiff:
     ids belong to the same run.
     """
     (before_run,), (other,) = (
-        workspace.archive.runs.matching(Selection(runs=(named_run(workspace.store, run),)))
+        store.archive.runs.matching(Selection(runs=(named_run(store, run),)))
         for run in (before, after)
     )
     if before_run.id == other.id:
         raise InputError("", f"{before_run.id!r} is compared with itself.", remedy="Name two runs.")
-    sides = (provenance(workspace, before_run), provenance(workspace, other))
+    sides = (provenance(store, before_run), provenance(store, other))
     tasks = tuple(
-        {p.task.id: (p.task, n) for p, n in workspace.journal.tasks_of(run.id)}
+        {p.task.id: (p.task, n) for p, n in store.journal.tasks_of(run.id)}
         for run in (before_run, other)
     )
     set_up = (*_set_up(*sides), *_tasks(*tasks), *_versions(*sides))
@@ -163,16 +162,14 @@ def diff(workspace: Workspace, before: str, after: str) -> RunDiff:
         for name, (task, _) in tasks[0].items()
         if name in tasks[1] and tasks[1][name][0].digest == task.digest
     ]
-    differences = in_words(measured_differently(workspace, before_run.id, other.id))
+    differences = in_words(measured_differently(store, before_run.id, other.id))
     return RunDiff(
         before=before_run.id,
         after=other.id,
         set_up=set_up,
         same=tuple(kind for kind in _KINDS if kind not in {change.kind for change in set_up}),
         changes=tuple(
-            _changes(
-                workspace.store, before_run.id, other.id, measured_differently=bool(differences)
-            )
+            _changes(store, before_run.id, other.id, measured_differently=bool(differences))
         ),
         shared_tasks=len(shared),
         measured_differently=differences,

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from assay.app.results_folder import Projector
-    from assay.app.workspace import Workspace
     from assay.domain.achieved_review import AchievedReview
     from assay.domain.attention import Attention
     from assay.store.opening import Store
@@ -78,13 +77,13 @@ class Dossier:
     files: tuple[KeptFile, ...]
 
 
-def dossier(workspace: Workspace, run_id: str) -> Dossier:
+def dossier(store: Store, results: Projector, run_id: str) -> Dossier:
     """Return a run's registry record; raises `UnknownName`.
 
     A unique prefix of the run's id is enough.
     """
-    (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
-    origin = provenance(workspace, summary)
+    (summary,) = store.archive.runs.matching(Selection(runs=(run_id,)))
+    origin = provenance(store, summary)
     return Dossier(
         provenance=origin,
         config=config_digest(origin.plan),
@@ -94,10 +93,10 @@ def dossier(workspace: Workspace, run_id: str) -> Dossier:
         facts=tuple(run_description.facts(origin)),
         models=run_description.models(origin),
         environment=tuple(_flat(origin.plan.environment)),
-        protocols=tuple(_versions(workspace.store, origin)),
-        achieved=achieved_by(workspace.decisions, origin.plan),
-        attention=attention_of(workspace, (origin.plan.id,)),
-        files=tuple(_files(workspace.results, origin)),
+        protocols=tuple(_versions(store, origin)),
+        achieved=achieved_by(store.decisions, origin.plan),
+        attention=attention_of(store, (origin.plan.id,)),
+        files=tuple(_files(results, origin)),
     )
 
 

@@ -22,12 +22,12 @@ from assay.domain.selection import RunSummary, Selection, TrialRow
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from assay.app.workspace import Workspace
     from assay.domain.attention import Attention
     from assay.domain.digest import JsonValue
     from assay.domain.identifiers import RunId, TrialKey
     from assay.domain.jobs import BatchJob
     from assay.domain.run import RunPlan
+    from assay.providers.directory import Directory
     from assay.store.opening import Store
 
 
@@ -83,16 +83,14 @@ def stamp_of(store: Store, run: RunId, judge: str) -> str:
     return words(CalibrationStatus(store).of(run, judge))
 
 
-def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
+def run_in_full(store: Store, directory: Directory, run_id: str) -> RunInFull:
     """Return a run by its id or a unique prefix, or the newest one by `latest`; raises
     `UnknownName`.
     """
-    (summary,) = workspace.archive.runs.matching(
-        Selection(runs=(named_run(workspace.store, run_id),))
-    )
-    origin = provenance(workspace, summary)
+    (summary,) = store.archive.runs.matching(Selection(runs=(named_run(store, run_id),)))
+    origin = provenance(store, summary)
     plan = origin.plan
-    calibration_status = CalibrationStatus(workspace.store)
+    calibration_status = CalibrationStatus(store)
     return RunInFull(
         summary=summary,
         plan=plan,
@@ -100,14 +98,14 @@ def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
         calibration_status=tuple(
             words(calibration_status.of(summary.id, judge.name)) for judge in plan.judges
         ),
-        trials=tuple(workspace.archive.trials.matching(Selection(runs=(summary.id,)))),
-        jobs=workspace.jobs.of_runs([summary.id]),
-        causes=causes_of(workspace.store, summary),
-        pause=pause_of(workspace.store, summary),
-        enough_usd=enough_usd(workspace, plan, summary),
-        remaining=remaining_cost(workspace, plan, summary),
-        protocol=in_use(workspace, [plan])[0],
-        attention=attention_of(workspace, (plan.id,)),
+        trials=tuple(store.archive.trials.matching(Selection(runs=(summary.id,)))),
+        jobs=store.jobs.of_runs([summary.id]),
+        causes=causes_of(store, summary),
+        pause=pause_of(store, summary),
+        enough_usd=enough_usd(store, directory, plan, summary),
+        remaining=remaining_cost(store, directory, plan, summary),
+        protocol=in_use(store, [plan])[0],
+        attention=attention_of(store, (plan.id,)),
     )
 
 

@@ -14,8 +14,8 @@ from assay.domain.opinions import StandingOpinion, differ, standing_by_item
 from assay.domain.review import Decision, Via, stated_by
 
 if TYPE_CHECKING:
+    from assay.app.results_folder import ProjectingDecisions
     from assay.app.review.service import ReviewService
-    from assay.app.workspace import Workspace
     from assay.domain.selection import AssessmentDetail
     from assay.store.opening import Store
 
@@ -35,11 +35,11 @@ class Dispute:
     opinions: tuple[StandingOpinion, ...]
 
 
-def disputes(workspace: Workspace, review: ReviewService) -> tuple[Dispute, ...]:
+def disputes(store: Store, review: ReviewService) -> tuple[Dispute, ...]:
     """Return disputed items, oldest first, including control items while their run hides which
     items are control items.
     """
-    opinions = workspace.observations.read(kinds=(ObservationKind.OPINION,))
+    opinions = store.observations.read(kinds=(ObservationKind.OPINION,))
     disputes = []
     for key, standing in standing_by_item(opinions).items():
         if not differ(standing):
@@ -51,7 +51,8 @@ def disputes(workspace: Workspace, review: ReviewService) -> tuple[Dispute, ...]
 
 
 def settle(
-    workspace: Workspace,
+    store: Store,
+    decisions: ProjectingDecisions,
     review: ReviewService,
     key: AssessmentKey,
     *,
@@ -93,7 +94,7 @@ def settle(
     if not reason.strip():
         raise InputError("reason", "is empty.", remedy="Give a short reason.")
     dispute = next(
-        (dispute for dispute in disputes(workspace, review) if dispute.detail.row.key == key), None
+        (dispute for dispute in disputes(store, review) if dispute.detail.row.key == key), None
     )
     if dispute is None:
         events = review.control_items.detail(key).events if idempotency_key is not None else ()
@@ -122,11 +123,11 @@ def settle(
         key=idempotency_key,
         purpose=dispute.detail.row.purpose,
     )
-    event = workspace.decisions.settle(decision, together=together)
+    event = decisions.settle(decision, together=together)
     outcome = DisputeSettled(
         choice=choice, disagreement=kind, confidence=confidence, together=together
     )
-    note(workspace, dispute.detail, reviewer, f"settled:{key}:{event.id}", outcome)
+    note(store, dispute.detail, reviewer, f"settled:{key}:{event.id}", outcome)
     return str(event.after)
 
 

@@ -17,23 +17,22 @@ from assay.domain.observations import AuthorsDisclosed, Observation, Observation
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from assay.app.workspace import Workspace
     from assay.domain.identifiers import AssessmentKey, RunId
     from assay.domain.selection import AssessmentRow
     from assay.store.opening import Store
 
 
-def note(workspace: Workspace, run: RunId, task: str, k: int | None, *, reviewer: str) -> None:
+def note(store: Store, run: RunId, task: str, k: int | None, *, reviewer: str) -> None:
     """Record that a reviewer learns the authors of trial `k`, or of all trials of the task if `k`
     is None.
     """
-    workspace.observations.note(
+    store.observations.note(
         [
             Observation(
                 run_id=run,
                 assessment=OF_THE_RUN,
                 reviewer=reviewer,
-                at=workspace.clock.now(),
+                at=store.clock.now(),
                 idempotency_key=_idempotency_key(run, task, k, reviewer),
                 body=AuthorsDisclosed(task=task, k=k),
             )

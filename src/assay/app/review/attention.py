@@ -21,8 +21,8 @@ from assay.scoring.planted_errors import GOOD
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
+    from assay.store.opening import Store
 
 
 @document
@@ -67,29 +67,29 @@ def attention_document(signs: Attention) -> AttentionDocument:
     )
 
 
-def attention_of(workspace: Workspace, runs: Collection[RunId]) -> Attention:
+def attention_of(store: Store, runs: Collection[RunId]) -> Attention:
     """Return the signs of careless reviewing among all decisions on these runs that were made on a
     screen.
     """
-    return Attention.total(by_reviewer(workspace, runs).values())
+    return Attention.total(by_reviewer(store, runs).values())
 
 
-def by_reviewer(workspace: Workspace, runs: Collection[RunId]) -> Mapping[str, Attention]:
+def by_reviewer(store: Store, runs: Collection[RunId]) -> Mapping[str, Attention]:
     """Return the signs of each reviewer by name.
 
     Only the owner may see names beside these figures.
     """
-    return attention_by_reviewer(workspace.decisions.timed(runs), _planted(workspace, runs))
+    return attention_by_reviewer(store.decisions.timed(runs), _planted(store, runs))
 
 
-def _planted(workspace: Workspace, runs: Collection[RunId]) -> Iterator[tuple[str, bool]]:
+def _planted(store: Store, runs: Collection[RunId]) -> Iterator[tuple[str, bool]]:
     """Yield each reviewer's answers to planted errors in sessions that have ended; True if they
     found the error.
     """
-    checks = workspace.observations.read(kinds=(ObservationKind.CHECK,), runs=runs)
+    checks = store.observations.read(kinds=(ObservationKind.CHECK,), runs=runs)
     for name in dict.fromkeys(check.reviewer for check in checks):
-        own = workspace.observations.read(reviewer=name)
-        control = {item.key: item for item in workspace.control_items.read(reviewer=name)}
-        for answer, result in shown_answers(workspace, own, control):
+        own = store.observations.read(reviewer=name)
+        control = {item.key: item for item in store.control_items.read(reviewer=name)}
+        for answer, result in shown_answers(store, own, control):
             if answer.run_id in runs and result.how != GOOD:
                 yield name, result.caught

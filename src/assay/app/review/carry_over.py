@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from assay.app.results_folder import ProjectingDecisions
-    from assay.app.workspace import Workspace
     from assay.domain.assessment import Assessment
     from assay.domain.identifiers import AssessmentKey, RunId
     from assay.domain.run import RunPlan
     from assay.store.opening import Store
 
 
-def keep_reviews(workspace: Workspace, plan: RunPlan) -> int:
+def keep_reviews(store: Store, decisions: ProjectingDecisions, plan: RunPlan) -> int:
     """Repeat earlier decisions on unchanged assessments of a regrade as new events; return the
     number of repeated decisions.
 
@@ -38,32 +37,32 @@ def keep_reviews(workspace: Workspace, plan: RunPlan) -> int:
     origin, states = Selection(runs=(plan.regrade_of,)), frozenset(DECIDED.values())
     decided = {
         (row.task, row.k, row.candidate, row.grader): row
-        for row in workspace.archive.assessments.matching(origin, states=states)
+        for row in store.archive.assessments.matching(origin, states=states)
     }
     if not decided:
         return 0
-    current = [row for row, _ in gradings(workspace.store, plan.regrade_of)]
+    current = [row for row, _ in gradings(store, plan.regrade_of)]
     pairs = Graders({place: row for row in current for place in places(row)})
-    protocol = holding(workspace.store, plan)
+    protocol = holding(store, plan)
     repeats = []
     waiting = frozenset({AssessmentState.PENDING})
-    for row in workspace.archive.assessments.matching(Selection(runs=(plan.id,)), states=waiting):
+    for row in store.archive.assessments.matching(Selection(runs=(plan.id,)), states=waiting):
         grader = pairs.grader_before(row.task, row.k, row.grader)
         was = decided.get((row.task, row.k, row.candidate, grader))
         if was is None:
             continue
-        detail = workspace.archive.assessments.detail(was.key)
+        detail = store.archive.assessments.detail(was.key)
         if (
             _came_out_alike(detail.judged, row.assessment)
             and (decision := _as_before(detail, row, plan)) is not None
         ):
             two = takes_two(row.key, protocol=protocol, seed=plan.seed, requested=False)
-            opinions = _opinions_before(workspace.store, was.key) if two else {}
+            opinions = _opinions_before(store, was.key) if two else {}
             repeats.append(_Repeat(decision=decision, opinions=opinions))
     kept = 0
     for repeat in repeats:
         try:
-            kept += _is_repeated(workspace.decisions, repeat)
+            kept += _is_repeated(decisions, repeat)
         except Refused:  # somebody has decided the item in the meantime
             continue
     return kept

@@ -32,8 +32,8 @@ from assay.domain.selection import RunSummary, Selection
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from assay.app.workspace import Workspace
     from assay.domain.observations import Observation
+    from assay.store.opening import Store
 
 LOOK_S: Final = 1.0
 """Seconds for which protocols of runs are cached."""
@@ -59,8 +59,8 @@ class Concealment:
     Thread-safe.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._lock = Lock()  # protects everything below
         self._runs: Mapping[RunId, _Covered] = {}
         self._looked = float("-inf")
@@ -83,17 +83,17 @@ class Concealment:
 
     def _known(self) -> Mapping[RunId, _Covered]:
         with self._lock:
-            now = self._workspace.clock.monotonic()
+            now = self._store.clock.monotonic()
             if now - self._looked >= LOOK_S:
                 self._runs = self._looked_up()
                 self._looked = now
             return self._runs
 
     def _looked_up(self) -> dict[RunId, _Covered]:
-        waiting = self._workspace.event_log.waiting()
+        waiting = self._store.event_log.waiting()
         if not waiting:
             return {}
-        switches = switches_by_run(self._workspace.store)
+        switches = switches_by_run(self._store)
         covered: dict[RunId, _Covered] = {}
         for run in waiting:
             protocol, decided, made = protocol_of(run.protocol), 0, 0
@@ -108,9 +108,7 @@ class Concealment:
     def _made_before(self, switch: Observation, protocol: Protocol) -> int:
         mark = (switch.run_id, protocol.version)
         if mark not in self._before:
-            self._before[mark] = self._workspace.control_items.count(
-                switch.run_id, before=switch.at
-            )
+            self._before[mark] = self._store.control_items.count(switch.run_id, before=switch.at)
         return self._before[mark]
 
     # --- names of items
@@ -139,7 +137,7 @@ class Concealment:
         """
         with self._lock:
             if not self._keys:
-                secret = self._workspace.store.secret.value()
+                secret = self._store.secret.value()
                 self._keys = tuple(
                     hashlib.blake2b(bytes([n]), key=secret).digest()[:16] for n in range(_ROUNDS)
                 )
@@ -150,12 +148,10 @@ class Concealment:
     def tally(self, selection: Selection) -> dict[AssessmentState, int]:
         """Count the assessments of runs by state, as the review page shows them."""
         chosen = Selection(runs=selection.runs, suites=selection.suites)
-        totals: Counter[AssessmentState] = Counter(
-            self._workspace.archive.assessments.tally(chosen)
-        )
+        totals: Counter[AssessmentState] = Counter(self._store.archive.assessments.tally(chosen))
         covered = self._known()
         if covered and (runs := [run for run in covered if not chosen.runs or run in chosen.runs]):
-            for summary in self._workspace.archive.runs.matching(
+            for summary in self._store.archive.runs.matching(
                 Selection(runs=tuple(runs), suites=chosen.suites)
             ):
                 totals.subtract(summary.assessments)
@@ -171,7 +167,7 @@ class Concealment:
         real = summary.assessments
         if covered is None or not real.get(AssessmentState.PENDING):
             return real
-        answered = self._workspace.control_items.tally().get(summary.id, Counter())
+        answered = self._store.control_items.tally().get(summary.id, Counter())
         items = real[AssessmentState.PENDING] + sum(real.get(state, 0) for state in _STATES)
         # Only numbers that no decision changes: a total that fell only with real items would reveal
         # the control items.

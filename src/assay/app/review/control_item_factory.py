@@ -24,9 +24,9 @@ from assay.scoring.planted_errors import DecidedAssessment, planted, reordered, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from assay.app.workspace import Workspace
     from assay.domain.assessment import Assessment
     from assay.domain.selection import AssessmentDetail
+    from assay.store.opening import Store
 
 RECENT: Final = 5
 """This many of a reviewer's latest items never become control items, because the reviewer would
@@ -46,8 +46,8 @@ _COUNTED: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED)
 class ControlItemFactory:
     """Creates planted checks and repeats, and selects those that are due."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def after(
         self, detail: AssessmentDetail, decision: Observation, *, protocol: Protocol, seed: int
@@ -68,7 +68,7 @@ class ControlItemFactory:
 
         A repeat is due only after enough decisions and hours.
         """
-        now = _moment(self._workspace.clock.now())
+        now = _moment(self._store.clock.now())
         return [item for item in items if self._is_due(item, reviewer, now)]
 
     def _is_due(self, item: ControlItem, reviewer: str, now: datetime) -> bool:
@@ -78,22 +78,22 @@ class ControlItemFactory:
         if now < _moment(origin.due):
             return False
         if (
-            self._workspace.observations.decided_since(origin.since, reviewer=reviewer)
+            self._store.observations.decided_since(origin.since, reviewer=reviewer)
             < origin.after_items
         ):
             return False
         # If the decision was undone or changed since, a repeat has nothing to be compared with.
-        row = decisions.assessment(self._workspace.store, item.source).row
+        row = decisions.assessment(self._store, item.source).row
         return row.state in _COUNTED and dict(row.assessment.scores) == origin.scores
 
     def _put_repeat(
         self, detail: AssessmentDetail, decision: Observation, protocol: Protocol, *, seed: int
     ) -> None:
-        row = decisions.assessment(self._workspace.store, detail.row.key).row
+        row = decisions.assessment(self._store, detail.row.key).row
         if row.state not in _COUNTED:
             return
         pending = {AssessmentState.PENDING}
-        waiting = self._workspace.control_items.read(
+        waiting = self._store.control_items.read(
             reviewer=decision.reviewer, source=row.key, states=pending
         )
         if any(isinstance(item.origin, RepeatOrigin) for item in waiting):
@@ -121,7 +121,7 @@ class ControlItemFactory:
     def _taken(
         self, run: RunId, *, reviewer: str | None = None, newest: int
     ) -> list[tuple[Observation, DecisionTaken]]:
-        observations = self._workspace.observations.read(
+        observations = self._store.observations.read(
             kinds=(ObservationKind.DECISION,),
             purpose=AssessmentPurpose.WORK,
             run=run,
@@ -133,15 +133,13 @@ class ControlItemFactory:
     def _put_check(self, detail: AssessmentDetail, reviewer: str, *, seed: int, good: bool) -> None:
         run = detail.row.run_id
         vouched = self._vouched(run, reviewer)
-        made = {
-            item.source for item in self._workspace.control_items.read(reviewer=reviewer, run=run)
-        }
+        made = {item.source for item in self._store.control_items.read(reviewer=reviewer, run=run)}
         fit = [key for key in vouched if key not in made and (not good or vouched[key])]
         # An unaltered check is only as good as its source, so sources decided blind or by another
         # reviewer come first.
         fit.sort(key=lambda key: (good and vouched[key] == "own", chance(seed, "source", int(key))))
         for key in fit[:_TRIES]:
-            real = decisions.assessment(self._workspace.store, key)
+            real = decisions.assessment(self._store, key)
             if is_own_work(reviewer, real.row.candidates):
                 continue  # the reviewer could not decide the check
             if real.row.trial == detail.row.trial or not real.row.current or not real.row.by_model:
@@ -189,7 +187,7 @@ class ControlItemFactory:
         for key in keys[:_TRIES]:
             if key == row.key:
                 continue
-            other = decisions.assessment(self._workspace.store, key)
+            other = decisions.assessment(self._store, key)
             alike = (other.row.grader, other.row.candidates) == (row.grader, row.candidates)
             if alike and other.row.task != row.task:
                 return other.judged
@@ -198,13 +196,13 @@ class ControlItemFactory:
     def _put(
         self, source: AssessmentDetail, reviewer: str, judged: Assessment, origin: ControlOrigin
     ) -> None:
-        self._workspace.control_items.put(
+        self._store.control_items.put(
             ControlItem(
                 key=AssessmentKey(0),
                 run_id=source.row.run_id,
                 source=source.row.key,
                 reviewer=reviewer,
-                made=self._workspace.clock.now(),
+                made=self._store.clock.now(),
                 judged=judged,
                 origin=origin,
             )

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from assay.app.review.double_review import SecondOpinions
     from assay.app.review.protocol import RunProtocols
     from assay.app.review.submitted_decision import ResolvedDecision
-    from assay.app.workspace import Workspace
     from assay.domain.decisions import Place
+    from assay.store.opening import Store
 
 _WAITING = frozenset({AssessmentState.PENDING})
 
@@ -41,22 +41,18 @@ class ControlItems:
     """Reads real assessments and control items by key, and creates control items."""
 
     def __init__(
-        self,
-        workspace: Workspace,
-        concealment: Concealment,
-        plans: RunProtocols,
-        opinions: SecondOpinions,
+        self, store: Store, concealment: Concealment, plans: RunProtocols, opinions: SecondOpinions
     ) -> None:
-        self._workspace = workspace
+        self._store = store
         self._concealment = concealment
         self._plans = plans
         self._opinions = opinions
-        self._factory = ControlItemFactory(workspace)
+        self._factory = ControlItemFactory(store)
 
     def detail(self, key: AssessmentKey) -> AssessmentDetail:
         """Return the assessment or control item with this key; raises `UnknownName`."""
         # raises `UnknownName`
-        return self.details([key]).get(key) or decisions.assessment(self._workspace.store, key)
+        return self.details([key]).get(key) or decisions.assessment(self._store, key)
 
     def details(self, keys: Sequence[AssessmentKey]) -> dict[AssessmentKey, AssessmentDetail]:
         """Return assessments and control items by key, without unknown keys.
@@ -64,13 +60,12 @@ class ControlItems:
         The same queries read both, so that the response time does not show which item is a control
         item.
         """
-        control = {item.key: item for item in self._workspace.control_items.read(keys=keys)}
+        control = {item.key: item for item in self._store.control_items.read(keys=keys)}
         sources = dict.fromkeys(control[key].source if key in control else key for key in keys)
         real = {
-            detail.row.key: detail
-            for detail in self._workspace.archive.assessments.details([*sources])
+            detail.row.key: detail for detail in self._store.archive.assessments.details([*sources])
         }
-        events = self._workspace.control_items.events(list(control))
+        events = self._store.control_items.events(list(control))
         details: dict[AssessmentKey, AssessmentDetail] = {}
         for key in keys:
             item = control.get(key)
@@ -102,21 +97,19 @@ class ControlItems:
         """
         items = [
             item
-            for item in self._workspace.control_items.read(reviewer=reviewer, states=_WAITING)
+            for item in self._store.control_items.read(reviewer=reviewer, states=_WAITING)
             if self._concealment.covers(item.run_id)
             and (not selection.runs or item.run_id in selection.runs)
         ]
         if items and selection.suites:
             suites = {folded(name) for name in selection.suites}
-            summaries = self._workspace.archive.runs.matching(
+            summaries = self._store.archive.runs.matching(
                 Selection(runs=tuple({item.run_id for item in items}))
             )
             runs = {run.id for run in summaries if folded(run.suite) in suites}
             items = [item for item in items if item.run_id in runs]
         if items and (selection.tasks or selection.judges):
-            sources = self._workspace.archive.assessments.details(
-                [*{item.source for item in items}]
-            )
+            sources = self._store.archive.assessments.details([*{item.source for item in items}])
             rows = {detail.row.key: detail.row for detail in sources}
             items = [
                 item
@@ -148,8 +141,8 @@ class ControlItems:
         if any(event.decision.key == idempotency_key for event in detail.events):
             return detail.attempts[-1]
         check_rerun(detail.row)
-        (item,) = self._workspace.control_items.read(keys=[detail.row.key])
-        (source,) = self._workspace.archive.assessments.details([item.source])
+        (item,) = self._store.control_items.read(keys=[detail.row.key])
+        (source,) = self._store.archive.assessments.details([item.source])
         attempt = len(detail.attempts) + 1
         seed = self._plans.plan(item.run_id).seed
         new = ControlItem(
@@ -157,26 +150,26 @@ class ControlItems:
             run_id=item.run_id,
             source=item.source,
             reviewer=item.reviewer,
-            made=self._workspace.clock.now(),
+            made=self._store.clock.now(),
             # The attempt has the unaltered grades, because a second look at a planted error would
             # measure nothing.
             judged=reordered(source.judged, seed=seed, key=int(item.source) + attempt),
             origin=AttemptOrigin(first=item.first),
             attempt=attempt,
         )
-        key = self._workspace.control_items.supersede(decision, new)
-        note(self._workspace, detail, reviewer, f"decision:{idempotency_key}", taken)
+        key = self._store.control_items.supersede(decision, new)
+        note(self._store, detail, reviewer, f"decision:{idempotency_key}", taken)
         answered = item.state is not AssessmentState.PENDING or reviewer in self._opinions.of(
             item.key
         )
         if isinstance(item.origin, CheckOrigin) and not answered and self._measures(item, reviewer):
             result = CheckAnswered(caught=True, verb=Verb.REJECT, how=item.origin.how)
-            note(self._workspace, detail, reviewer, f"check:{idempotency_key}", result)
+            note(self._store, detail, reviewer, f"check:{idempotency_key}", result)
         return key
 
     def note_result(self, detail: AssessmentDetail, resolved: ResolvedDecision) -> None:
         decision = resolved.decision
-        (item,) = self._workspace.control_items.read(keys=[detail.row.key])
+        (item,) = self._store.control_items.read(keys=[detail.row.key])
         if not isinstance(item.origin, CheckOrigin) or not self._measures(item, decision.reviewer):
             return
         altered = item.origin.how != GOOD
@@ -184,7 +177,7 @@ class ControlItems:
             not altered or _touches(place, item.origin.places) for place in decision.corrections
         )
         result = CheckAnswered(caught=caught, verb=decision.verb, how=item.origin.how)
-        note(self._workspace, detail, decision.reviewer, f"check:{decision.key}", result)
+        note(self._store, detail, decision.reviewer, f"check:{decision.key}", result)
 
     def _measures(self, item: ControlItem, reviewer: str) -> bool:
         """True if a response measures this reviewer: the control item was made for them and was
@@ -215,7 +208,7 @@ class ControlItems:
 
     def _attempts(self, item: ControlItem) -> tuple[AssessmentKey, ...]:
         """Return the keys of all attempts at a control item, oldest first."""
-        alike = self._workspace.control_items.read(source=item.source, reviewer=item.reviewer)
+        alike = self._store.control_items.read(source=item.source, reviewer=item.reviewer)
         attempts = [other for other in alike if other.first == item.first]
         return tuple(other.key for other in sorted(attempts, key=lambda other: other.attempt))
 

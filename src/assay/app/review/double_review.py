@@ -32,15 +32,12 @@ if TYPE_CHECKING:
     from assay.store.opening import Store
 
 
-def what_waits(workspace: Workspace, selection: Selection) -> str:
+def what_waits(store: Store, reviewer: str, selection: Selection) -> str:
     """State what the signed-in person can do about a selection's pending items, and which of them
     wait for somebody else.
     """
-    reviewer = workspace.reviewer
-    left = SecondOpinions(workspace.store, RunProtocols(workspace.store)).left_to_others(
-        selection, reviewer=reviewer
-    )
-    pending = workspace.archive.assessments.matching(
+    left = SecondOpinions(store, RunProtocols(store)).left_to_others(selection, reviewer=reviewer)
+    pending = store.archive.assessments.matching(
         selection, states=frozenset({AssessmentState.PENDING}), limit=left.total + 1
     )
     is_part_done = sum(1 for _ in pending) <= left.total

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from assay.domain.observations import Observation, ObservationBody
 
 if TYPE_CHECKING:
-    from assay.app.workspace import Workspace
     from assay.domain.selection import AssessmentDetail
     from assay.ports import Clock
+    from assay.store.opening import Store
 
 
 def observation_on(
@@ -36,7 +36,7 @@ def observation_on(
 
 
 def note(
-    workspace: Workspace,
+    store: Store,
     detail: AssessmentDetail,
     reviewer: str,
     idempotency_key: str,
@@ -45,7 +45,7 @@ def note(
     """Store an observation with the current time and return it; for a repeated idempotency key,
     return the stored observation.
     """
-    (kept,) = workspace.observations.note(
-        [observation_on(workspace.clock, detail, reviewer, idempotency_key, body)]
+    (kept,) = store.observations.note(
+        [observation_on(store.clock, detail, reviewer, idempotency_key, body)]
     )
     return kept

@@ -23,10 +23,10 @@ from assay.scoring.evaluators import evaluators_for
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from assay.app.results_folder import ProjectingDecisions
     from assay.app.workspace import Workspace
     from assay.domain.run import PlannedTask, RunPlan
     from assay.store.opening import Store
+    from assay.store.review.decisions import StoreDecisions
 
 RANDOM: Final = "random"
 """Review order in a run's protocol: chance draws the next item."""
@@ -116,14 +116,14 @@ def switch(
     return kept.body.protocol if isinstance(kept.body, ProtocolSwitched) else after
 
 
-def in_use(workspace: Workspace, plans: Iterable[RunPlan]) -> tuple[dict[str, Any], ...]:
+def in_use(store: Store, plans: Iterable[RunPlan]) -> tuple[dict[str, Any], ...]:
     """Return the distinct protocols of these runs, each with its `runs` and what their reviews
     `achieved`.
 
     `switched` lists protocol changes made after decisions: the new `version` and the number of
     items `decided_before`.
     """
-    switches = switches_by_run(workspace.store)
+    switches = switches_by_run(store)
     in_use: dict[str, dict[str, Any]] = {}
     for plan in plans:
         of_run = [switch for _, switch in switches.get(plan.id, ())]
@@ -140,11 +140,11 @@ def in_use(workspace: Workspace, plans: Iterable[RunPlan]) -> tuple[dict[str, An
             **({"switched": late} if late else {}),
         }
         in_use.setdefault(canonical(held), {**held, "runs": []})["runs"].append(str(plan.id))
-    return with_achieved(workspace.decisions, in_use.values())
+    return with_achieved(store.decisions, in_use.values())
 
 
 def with_achieved(
-    decisions: ProjectingDecisions, protocols: Iterable[Mapping[str, Any]]
+    decisions: StoreDecisions, protocols: Iterable[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], ...]:
     """Return protocols of `in_use` with what the reviews of their runs have achieved by now."""
     protocols = tuple(protocols)
@@ -164,7 +164,7 @@ def with_achieved(
     )
 
 
-def achieved_by(decisions: ProjectingDecisions, plan: RunPlan) -> AchievedReview:
+def achieved_by(decisions: StoreDecisions, plan: RunPlan) -> AchievedReview:
     """Return what the review of one run has achieved by now."""
     ordered = (plan.id,) if plan.protocol.get("order") == RANDOM else ()
     return decisions.achieved((plan.id,), ordered=ordered)[plan.id]

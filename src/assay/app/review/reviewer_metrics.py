@@ -40,7 +40,6 @@ from assay.scoring.planted_errors import GOOD
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from assay.app.workspace import Workspace
     from assay.domain.assessment import Grade
     from assay.domain.identifiers import AssessmentKey, RunId
     from assay.ports import Clock
@@ -53,7 +52,7 @@ SESSION_S: Final = 1800.0
 
 
 def reviewers(
-    workspace: Workspace, *, run: RunId | None = None, covered: Collection[RunId] = ()
+    store: Store, *, run: RunId | None = None, covered: Collection[RunId] = ()
 ) -> dict[str, Reviewer]:
     """Return metrics by name for each reviewer who decided an item in the web app.
 
@@ -62,13 +61,13 @@ def reviewers(
     opinion is included only after the second reviewer's opinion, because the figures would
     otherwise show the first opinion.
     """
-    observations = _without_open_opinions(workspace.observations.read(run=run))
+    observations = _without_open_opinions(store.observations.read(run=run))
     decided = (ObservationKind.DECISION, ObservationKind.VERDICT, ObservationKind.OPINION)
     names = sorted(
         {observation.reviewer for observation in observations if observation.kind in decided}
     )
     if covered:
-        observations = _of_sessions_over(workspace.clock, observations, names, covered)
+        observations = _of_sessions_over(store.clock, observations, names, covered)
     rng = np.random.default_rng(_DRAWS_SEED)
     pairs = _opinion_pairs(observations)
     real = [taken for _, taken in _real_decisions(observations) if taken.verb is not Verb.UNDO]
@@ -77,17 +76,17 @@ def reviewers(
     )
     return {
         name: reviewer_of(
-            replace(_evidence(workspace, name, observations, pairs), quickest=limit), rng=rng
+            replace(_evidence(store, name, observations, pairs), quickest=limit), rng=rng
         )
         for name in names
     }
 
 
 def reviewer(
-    workspace: Workspace, name: str, *, run: RunId | None = None, covered: Collection[RunId] = ()
+    store: Store, name: str, *, run: RunId | None = None, covered: Collection[RunId] = ()
 ) -> Reviewer:
     """Return the metrics of one reviewer, as `reviewers` does; raises `UnknownName`."""
-    known = reviewers(workspace, run=run, covered=covered)
+    known = reviewers(store, run=run, covered=covered)
     if name not in known:
         raise UnknownName(
             "reviewer",
@@ -141,7 +140,7 @@ def stated_reviewers(store: Store, *, run: RunId | None = None) -> dict[str, dic
 
 
 def _evidence(
-    workspace: Workspace,
+    store: Store,
     name: str,
     observations: Sequence[Observation],
     opinions: Sequence[tuple[StandingOpinion, StandingOpinion]],
@@ -155,7 +154,7 @@ def _evidence(
     }
     judged = {
         detail.row.key: detail.judged.scores
-        for detail in workspace.archive.assessments.details(list(real))
+        for detail in store.archive.assessments.details(list(real))
     }
     # For each item, the reviewer's own score and the judge's score for each candidate.
     beside = {
@@ -181,8 +180,8 @@ def _evidence(
             reruns += 1
         else:
             of_item.append(_reviewer_decision(decision, before.get(observation.assessment)))
-    control = {item.key: item for item in workspace.control_items.read(reviewer=name)}
-    checks = [result for _, result in shown_answers(workspace, own, control)]
+    control = {item.key: item for item in store.control_items.read(reviewer=name)}
+    checks = [result for _, result in shown_answers(store, own, control)]
     both = [pair for pair in opinions if name in (pair[0].reviewer, pair[1].reviewer)]
     others: list[tuple[float, float]] = []
     for first, second in both:
@@ -273,7 +272,7 @@ def _opinion_pairs(
 
 
 def shown_answers(
-    workspace: Workspace, own: Sequence[Observation], control: Mapping[AssessmentKey, ControlItem]
+    store: Store, own: Sequence[Observation], control: Mapping[AssessmentKey, ControlItem]
 ) -> list[tuple[Observation, CheckAnswered]]:
     """Return the last response to each planted check, if the reviewer's session or the whole run
     has ended.
@@ -299,10 +298,10 @@ def shown_answers(
     runs = tuple({observation.run_id for observation, _ in last.values()})
     over = {
         summary.id
-        for summary in workspace.archive.runs.matching(Selection(runs=runs))
+        for summary in store.archive.runs.matching(Selection(runs=runs))
         if not summary.assessments.get(AssessmentState.PENDING)
     }
-    until = _over_until(own, now=workspace.clock.now())
+    until = _over_until(own, now=store.clock.now())
     return [
         (observation, result)
         for observation, result in last.values()
@@ -332,13 +331,13 @@ def _seconds_between(earlier: str, later: str) -> float:
     return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
 
 
-def end_session(workspace: Workspace, name: str, *, idempotency_key: str) -> None:
+def end_session(store: Store, name: str, *, idempotency_key: str) -> None:
     """Record that a reviewer's session has ended, so that results of its planted checks may be
     shown.
     """
-    decisions = workspace.observations.read(kinds=(ObservationKind.DECISION,), reviewer=name)
-    at = workspace.clock.now()
-    workspace.observations.note(
+    decisions = store.observations.read(kinds=(ObservationKind.DECISION,), reviewer=name)
+    at = store.clock.now()
+    store.observations.note(
         [
             Observation(
                 run_id=run,
@@ -376,19 +375,19 @@ class Answered:
 
 
 def answered(
-    workspace: Workspace, name: str, *, run: RunId | None = None, limit: int = 200
+    store: Store, name: str, *, run: RunId | None = None, limit: int = 200
 ) -> tuple[Answered, ...]:
     """Return a reviewer's responses to planted checks in ended sessions, newest first; raises
     `UnknownName`.
     """
-    own = workspace.observations.read(run=run, reviewer=name)
-    control = {item.key: item for item in workspace.control_items.read(reviewer=name)}
+    own = store.observations.read(run=run, reviewer=name)
+    control = {item.key: item for item in store.control_items.read(reviewer=name)}
     if not own and not control:
         raise UnknownName(
             "reviewer", name, remedy="/reviewers lists the people who reviewed in the browser."
         )
-    shown = sorted(shown_answers(workspace, own, control), key=lambda answer: -answer[0].id)[:limit]
-    sources = workspace.archive.assessments.details(
+    shown = sorted(shown_answers(store, own, control), key=lambda answer: -answer[0].id)[:limit]
+    sources = store.archive.assessments.details(
         [control[observation.assessment].source for observation, _ in shown]
     )
     details = {detail.row.key: detail for detail in sources}

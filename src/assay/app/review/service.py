@@ -112,7 +112,7 @@ class ReviewService:
         self._noted = _Remembered()
         self._served = _Remembered()
         self.opinions = SecondOpinions(workspace.store, self._plans)
-        self.control_items = ControlItems(workspace, concealment, self._plans, self.opinions)
+        self.control_items = ControlItems(workspace.store, concealment, self._plans, self.opinions)
 
     # --- show
 
@@ -318,7 +318,7 @@ class ReviewService:
                     remedy="Score each criterion, or give the candidate an overall score.",
                 )
             verdict = BlindVerdict(scores=given, overall=overall)
-            note(self._workspace, detail, reviewer, f"verdict:{key}:{reviewer}", verdict)
+            note(self._workspace.store, detail, reviewer, f"verdict:{key}:{reviewer}", verdict)
         return self.item(key, reviewer=reviewer)
 
     def note_served(self, keys: Iterable[AssessmentKey], *, reviewer: str) -> None:
@@ -407,7 +407,7 @@ class ReviewService:
         # After the decision instead of before it, so that a crash in between loses a measurement
         # but never a decision.
         decision = note(
-            self._workspace,
+            self._workspace.store,
             detail,
             submitted.reviewer,
             f"decision:{submitted.idempotency_key}",
@@ -485,12 +485,12 @@ class ReviewService:
                 shown_assessment(key), "already has one opinion, so it needs a second one."
             )
         own = f"second:{shown_assessment(key)}:{idempotency_key}"
-        note(self._workspace, detail, reviewer, own, SecondRequested(withdrawn=withdrawn))
+        note(self._workspace.store, detail, reviewer, own, SecondRequested(withdrawn=withdrawn))
 
     def note_rerun(self, key: AssessmentKey, *, reviewer: str, idempotency_key: str) -> None:
         detail = decisions.assessment(self._workspace.store, key)
         note(
-            self._workspace,
+            self._workspace.store,
             detail,
             reviewer,
             f"rerun:{idempotency_key}",

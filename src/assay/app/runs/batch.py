@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from assay.domain.jobs import BatchJob
     from assay.domain.run import PlannedTask, RunPlan
     from assay.domain.selection import RunSummary
+    from assay.ports import Workers
     from assay.providers.directory import Directory
     from assay.store.opening import Store
 
@@ -107,7 +108,9 @@ def begin(
     workspace.directory.batch_files = by_files or to_file is not None
     check_batchable(workspace.directory, plan)
     plan = _staged(plan, only_structure=only_structure)
-    outbox = _outbox(workspace, plan, _JobFiles(workspace.settings, to_file=to_file))
+    outbox = _outbox(
+        workspace.store, workspace.settings, plan, _JobFiles(workspace.settings, to_file=to_file)
+    )
     ask = first_requests(plan, workspace.jobs, workspace.directory, outbox)
     try:  # submitted from the beginning, so that `collect` goes on after a kill
         workspace.journal.open_run(plan, tasks, state=RunState.SUBMITTED, ask=ask)
@@ -150,7 +153,7 @@ def submit_stored(
     staged = _staged(plan, only_structure=only_structure)
     if budget_usd is not None:
         staged = with_budget(
-            workspace.directory, staged, result_of(workspace, plan.id).summary, budget_usd
+            workspace.directory, staged, result_of(workspace.store, plan.id).summary, budget_usd
         )
     if staged != plan:
         workspace.journal.extend_run(staged, ())
@@ -207,13 +210,16 @@ def collect(
             "is not waiting for answers from files.",
             remedy=f"See assay batch status {plan.id}",
         )
-    before = result_of(workspace, plan.id).summary
+    before = result_of(workspace.store, plan.id).summary
     listener, watch = workspace.notices.watch(plan, before, listener)
     known = {
         job.token: Path(job.input_file) for job in jobs if job.place == FILE and job.input_file
     }
     outbox = outbox or _outbox(
-        workspace, plan, _JobFiles(workspace.settings, known, to_file=to_file)
+        workspace.store,
+        workspace.settings,
+        plan,
+        _JobFiles(workspace.settings, known, to_file=to_file),
     )
     collector = Collector(
         engine=engine_of(
@@ -228,14 +234,16 @@ def collect(
     total = sum(before.trials.values())
     left = sum(before.trials.get(state, 0) for state in TO_COME)
     listener(RunStarted(run=plan.id, suite=plan.suite, total=total, left=left))
-    collected = asyncio.run(_until_done(workspace, collector, plan, outbox))
-    result = result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
+    collected = asyncio.run(
+        _until_done(workspace.directory, workspace.workers, collector, plan, outbox)
+    )
+    result = result_of(workspace.store, plan.id, seconds=workspace.clock.monotonic() - began)
     if (
         plan.regrade_of is not None
         and result.summary.state is RunState.FINISHED
-        and keep_reviews(workspace, plan)
+        and keep_reviews(workspace.store, workspace.decisions, plan)
     ):
-        result = replace(result_of(workspace, plan.id), seconds=result.seconds)
+        result = replace(result_of(workspace.store, plan.id), seconds=result.seconds)
     if before.state is not result.summary.state or collected.answered:
         workspace.results.end(plan.id)
     if before.state is not result.summary.state:
@@ -247,8 +255,8 @@ def collect(
     )
     result = replace(
         result,
-        enough_usd=enough_usd(workspace, plan, result.summary),
-        remaining=remaining_cost(workspace, plan, result.summary),
+        enough_usd=enough_usd(workspace.store, workspace.directory, plan, result.summary),
+        remaining=remaining_cost(workspace.store, workspace.directory, plan, result.summary),
         look=look,
     )
     return BatchResult(result=result, jobs=workspace.jobs.of_runs([plan.id]), collected=collected)
@@ -284,13 +292,13 @@ def collect_all(
 
 
 async def _until_done(
-    workspace: Workspace, collector: Collector, plan: RunPlan, outbox: Outbox
+    directory: Directory, workers: Workers, collector: Collector, plan: RunPlan, outbox: Outbox
 ) -> Collected:
     try:
         return await collector.collect(plan, outbox)
     finally:
-        await workspace.workers.close()
-        await workspace.directory.close()
+        await workers.close()
+        await directory.close()
 
 
 def execute(
@@ -302,7 +310,7 @@ def execute(
     `{input}` and `{output}` in the command stand for the two files; a command without them gets `-i
     INPUT -o OUTPUT`.
     """
-    result = status(workspace, run_id)[0]
+    result = status(workspace.store, run_id)[0]
     run = result.result.summary.id
     while jobs := [
         job
@@ -312,7 +320,7 @@ def execute(
         failed = []
         outputs = []
         for job in jobs:
-            output, problem = _answered_by(workspace, job, command)
+            output, problem = _answered_by(workspace.store, job, command)
             failed += [problem] if problem else []
             outputs += [output] if output.exists() else []
         result = collect(workspace, run, results=outputs, by_files=True, listener=listener)
@@ -322,7 +330,7 @@ def execute(
     return result
 
 
-def _answered_by(workspace: Workspace, job: BatchJob, command: Sequence[str]) -> tuple[Path, str]:
+def _answered_by(store: Store, job: BatchJob, command: Sequence[str]) -> tuple[Path, str]:
     """Run a command on the file of a job; return (file with answers, reason for a failure)."""
     source = Path(job.input_file or "")
     output, log = source.with_suffix(".answers-0"), source.with_suffix(".log")
@@ -331,7 +339,7 @@ def _answered_by(workspace: Workspace, job: BatchJob, command: Sequence[str]) ->
     ]
     if words == list(command):
         words += ["-i", str(source), "-o", str(output)]
-    started, began = workspace.clock.now(), workspace.clock.monotonic()
+    started, began = store.clock.now(), store.clock.monotonic()
     with log.open("wb") as out:
         try:
             code = subprocess.run(
@@ -339,9 +347,9 @@ def _answered_by(workspace: Workspace, job: BatchJob, command: Sequence[str]) ->
             ).returncode
         except OSError as error:
             raise InputError(words[0], f"cannot be executed: {error.strerror}.") from error
-    seconds = workspace.clock.monotonic() - began
+    seconds = store.clock.monotonic() - began
     text = log.read_bytes()[-_LOG_KEPT:].decode("utf-8", "replace")
-    workspace.jobs.keep_log(job.key, text)
+    store.jobs.keep_log(job.key, text)
     facts = facts_of_text(text)
     carried: JsonValue = {
         "job": job.token,
@@ -350,11 +358,11 @@ def _answered_by(workspace: Workspace, job: BatchJob, command: Sequence[str]) ->
         "version": facts.get("server_version"),
         "req_per_sec": facts.get("requests_per_s"),
         "started_at": started,
-        "completed_at": workspace.clock.now(),
+        "completed_at": store.clock.now(),
         "duration_seconds": round(seconds, 3),
         "exit_code": code,
     }
-    _note_carried(workspace.store, job.run, carried)
+    _note_carried(store, job.run, carried)
     if not code and output.exists():
         return output, ""
     last = text.strip().splitlines()[-1:] or ["it printed nothing"]
@@ -371,19 +379,17 @@ def _note_carried(store: Store, run: RunId, carried: JsonValue) -> None:
     store.journal.set_state(run, state)
 
 
-def status(workspace: Workspace, run_id: str | None = None) -> tuple[BatchResult, ...]:
+def status(store: Store, run_id: str | None = None) -> tuple[BatchResult, ...]:
     """Return the runs with open jobs, or one run with all of its jobs, without calling a
     provider.
     """
     if run_id is not None:
-        run = run_named(workspace.store, run_id)
-        return (BatchResult(result=result_of(workspace, run), jobs=workspace.jobs.of_runs([run])),)
-    jobs = workspace.jobs.of_runs(only_open=True)
+        run = run_named(store, run_id)
+        return (BatchResult(result=result_of(store, run), jobs=store.jobs.of_runs([run])),)
+    jobs = store.jobs.of_runs(only_open=True)
     return tuple(
-        BatchResult(
-            result=result_of(workspace, run), jobs=tuple(job for job in jobs if job.run == run)
-        )
-        for run in waiting_runs(workspace.store)
+        BatchResult(result=result_of(store, run), jobs=tuple(job for job in jobs if job.run == run))
+        for run in waiting_runs(store)
     )
 
 
@@ -412,11 +418,11 @@ def _staged(plan: RunPlan, *, only_structure: bool) -> RunPlan:
     return replace(plan, environment=environment)
 
 
-def _outbox(workspace: Workspace, plan: RunPlan, files: _JobFiles) -> Outbox:
-    most = workspace.settings.values["batch_requests"]
-    most = None if most is None else int(_positive(workspace.settings, "batch_requests"))
+def _outbox(store: Store, settings: Settings, plan: RunPlan, files: _JobFiles) -> Outbox:
+    most = settings.values["batch_requests"]
+    most = None if most is None else int(_positive(settings, "batch_requests"))
     return Outbox(
-        workspace.jobs, plan, name=lambda: secrets.token_hex(6), path=files.path, most_requests=most
+        store.jobs, plan, name=lambda: secrets.token_hex(6), path=files.path, most_requests=most
     )
 
 

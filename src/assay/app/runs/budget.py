@@ -19,7 +19,6 @@ from assay.domain.selection import Selection
 from assay.engine.estimate import CostEstimate
 
 if TYPE_CHECKING:
-    from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
     from assay.domain.selection import CallTotals, RunSummary
@@ -64,7 +63,9 @@ def with_budget(
     return replace(plan, budget_usd=budget_usd)
 
 
-def enough_usd(workspace: Workspace, plan: RunPlan, summary: RunSummary) -> float | None:
+def enough_usd(
+    store: Store, directory: Directory, plan: RunPlan, summary: RunSummary
+) -> float | None:
     """Return a budget for the whole run that probably covers the trials that its budget left
     undone.
 
@@ -75,11 +76,11 @@ def enough_usd(workspace: Workspace, plan: RunPlan, summary: RunSummary) -> floa
     """
     if summary.budget_usd is None:
         return None
-    left = _left_by_budget(workspace.store, summary)
+    left = _left_by_budget(store, summary)
     if not left:
         return None
-    rest, dearest = Tally(workspace.directory, paid=paid_per_call(workspace.store, plan.id)), 0.0
-    for planned, count in workspace.journal.tasks_of(plan.id):
+    rest, dearest = Tally(directory, paid=paid_per_call(store, plan.id)), 0.0
+    for planned, count in store.journal.tasks_of(plan.id):
         for k in left.get(planned.task.id, ()):
             for request in _requests(plan, replace(planned, trials=range(1, count + 1)), k=k):
                 rest.add(request, times=1)

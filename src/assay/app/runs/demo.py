@@ -43,7 +43,7 @@ def run_demo(workspace: Workspace, *, listener: Listener = nobody) -> RunResult:
     """Run the demo's set: 7 Things, 3 candidates, 5 trials each, graded by recorded judge
     replies.
     """
-    suite = read_suite(workspace, content("architects.json"), judge=JUDGE)
+    suite = read_suite(workspace.settings, content("architects.json"), judge=JUDGE)
     return execution.run(workspace, suite, RunOptions(), listener=listener)
 
 
@@ -57,7 +57,7 @@ def write_down_demo(workspace: Workspace) -> RunPlan:
             "is for a store without runs.",
             remedy="`assay demo` creates a separate store.",
         )
-    suite = read_suite(workspace, content("architects.json"), judge=JUDGE)
+    suite = read_suite(workspace.settings, content("architects.json"), judge=JUDGE)
     options = RunOptions()
     return execution.write_down(
         workspace.store, suite, options, preflight.look_ahead(workspace, suite, options)

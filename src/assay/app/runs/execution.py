@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary, TrialRow
     from assay.domain.suite import Suite
+    from assay.ports import Workers
+    from assay.providers.directory import Directory
     from assay.store.opening import Store
 
 
@@ -117,13 +119,13 @@ def resume(
     plan = resumable(workspace, run_id)
     if budget_usd is not None:
         plan = with_budget(
-            workspace.directory, plan, result_of(workspace, plan.id).summary, budget_usd
+            workspace.directory, plan, result_of(workspace.store, plan.id).summary, budget_usd
         )
         workspace.journal.extend_run(plan, ())
     result = carry_out(workspace, plan, retry_failed=True, **how)
-    if plan.regrade_of is not None and keep_reviews(workspace, plan):
+    if plan.regrade_of is not None and keep_reviews(workspace.store, workspace.decisions, plan):
         return replace(
-            result_of(workspace, plan.id),
+            result_of(workspace.store, plan.id),
             seconds=result.seconds,
             enough_usd=result.enough_usd,
             remaining=result.remaining,
@@ -142,7 +144,7 @@ def resumable(workspace: Workspace, run_id: str) -> RunPlan:
             f"Import a file that has them, or judge the existing answers: {how_to_judge(plan.id)}"
         )
         raise Refused(plan.id, problem, remedy=remedy)
-    check_providers(workspace, plan)
+    check_providers(workspace.settings, workspace.directory, plan)
     return plan
 
 
@@ -150,16 +152,16 @@ def how_to_judge(run: str) -> str:
     return f"assay regrade {run} --judge PROVIDER/MODEL"
 
 
-def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> RunResult:
+def result_of(store: Store, run_id: RunId, *, seconds: float = 0.0) -> RunResult:
     selection = Selection(runs=(run_id,))
-    (summary,) = workspace.archive.runs.matching(selection)
+    (summary,) = store.archive.runs.matching(selection)
     return RunResult(
         summary=summary,
-        failures=tuple(workspace.archive.trials.matching(selection, failed_only=True)),
+        failures=tuple(store.archive.trials.matching(selection, failed_only=True)),
         seconds=seconds,
-        calibrations=CalibrationStatus(workspace.store).judges_of(run_id),
-        causes=causes_of(workspace.store, summary),
-        pause=pause_of(workspace.store, summary),
+        calibrations=CalibrationStatus(store).judges_of(run_id),
+        causes=causes_of(store, summary),
+        pause=pause_of(store, summary),
     )
 
 
@@ -185,7 +187,7 @@ def carry_out(
     """
     began, heard = workspace.clock.monotonic(), listener
     with _resume_named(plan):
-        summary = result_of(workspace, plan.id).summary
+        summary = result_of(workspace.store, plan.id).summary
         listener, watch = workspace.notices.watch(plan, summary, listener)
         engine = engine_of(workspace, plan, listener, only_structure=only_structure)
     total = sum(summary.trials.values())
@@ -193,7 +195,7 @@ def carry_out(
         n for state, n in summary.trials.items() if state not in (*TO_COME, TrialState.FAILED)
     )
     if ahead is None:
-        ahead = () if heard is nobody else calls_left(workspace, plan)
+        ahead = () if heard is nobody else calls_left(workspace.store, workspace.directory, plan)
     started = RunStarted(
         run=plan.id,
         suite=plan.suite,
@@ -207,7 +209,14 @@ def carry_out(
     workspace.results.begin(plan.id)
     try:
         asyncio.run(
-            _until_stopped(engine, workspace, plan, retry_failed=retry_failed, stopper=stopper)
+            _until_stopped(
+                engine,
+                workspace.directory,
+                workspace.workers,
+                plan,
+                retry_failed=retry_failed,
+                stopper=stopper,
+            )
         )
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
         raise Interrupted(
@@ -221,17 +230,17 @@ def carry_out(
         watch.broke(summary)
         raise _stopped_by(error, plan) from error
     except BaseExceptionGroup as group:
-        watch.broke(_as_it_is(workspace, summary))
+        watch.broke(_as_it_is(workspace.store, summary))
         # The engine's task group wraps every error; exit codes and messages need the original.
         cause = _first_expected(group)
         raise (_stopped_by(cause, plan) if isinstance(cause, StoreError) else cause) from group
     finally:
         workspace.results.end(plan.id)
     with _resume_named(plan):
-        result = result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
+        result = result_of(workspace.store, plan.id, seconds=workspace.clock.monotonic() - began)
         watch.ended(result.summary)
-        enough = enough_usd(workspace, plan, result.summary)
-        remaining = remaining_cost(workspace, plan, result.summary)
+        enough = enough_usd(workspace.store, workspace.directory, plan, result.summary)
+        remaining = remaining_cost(workspace.store, workspace.directory, plan, result.summary)
         return replace(
             result, enough_usd=enough, remaining=remaining, look=first_look(workspace.store, plan)
         )
@@ -266,17 +275,18 @@ def _resume_named(plan: RunPlan) -> Iterator[None]:
         raise _stopped_by(error, plan) from error
 
 
-def _as_it_is(workspace: Workspace, before: RunSummary) -> RunSummary:
+def _as_it_is(store: Store, before: RunSummary) -> RunSummary:
     """Return a run's current state, or the last known state if the store does not respond."""
     try:
-        return result_of(workspace, before.id).summary
+        return result_of(store, before.id).summary
     except StoreError:
         return before
 
 
 async def _until_stopped(
     engine: Engine,
-    workspace: Workspace,
+    directory: Directory,
+    workers: Workers,
     plan: RunPlan,
     *,
     retry_failed: bool,
@@ -312,8 +322,8 @@ async def _until_stopped(
             signal.signal(number, earlier)
         if stopper is not None:
             stopper.holds(None)
-        await workspace.workers.close()
-        await workspace.directory.close()
+        await workers.close()
+        await directory.close()
 
 
 def _stopped_by(error: StoreError, plan: RunPlan) -> Interrupted:

@@ -105,9 +105,9 @@ def add_to(
         sample = _grown(workspace.store, plan, request.review)
         plan = replace(plan, protocol={**plan.protocol, "sample": sample.as_json()})
         drawn = _drawn(workspace.store, plan)
-    check_providers(workspace, plan)
+    check_providers(workspace.settings, workspace.directory, plan)
     if request.budget_usd is not None:
-        summary = result_of(workspace, plan.id).summary
+        summary = result_of(workspace.store, plan.id).summary
         plan = with_budget(workspace.directory, plan, summary, request.budget_usd)
     hopeful = _hopeful_trials(workspace.store, plan.id) if request.until_approved else {}
 

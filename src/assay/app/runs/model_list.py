@@ -14,7 +14,8 @@ from assay.providers.prices import PriceList
 from assay.providers.vendors import VENDORS
 
 if TYPE_CHECKING:
-    from assay.app.workspace import Workspace
+    from assay.app.settings import Settings
+    from assay.store.opening import Store
 
 
 @document
@@ -29,14 +30,16 @@ class ModelDocument:
     context_tokens: int | None
 
 
-def list_models(workspace: Workspace, search: str = "") -> tuple[ModelDocument, ...]:
+def list_models(store: Store, settings: Settings, search: str = "") -> tuple[ModelDocument, ...]:
     """Return models from earlier runs and the price data; the reference must contain every word of
     a search text.
     """
     words = search.lower().split()
     prices = PriceList()
     models = [
-        _model(ref) for ref in model_names(workspace) if all(word in ref.lower() for word in words)
+        _model(ref)
+        for ref in model_names(store, settings)
+        if all(word in ref.lower() for word in words)
     ]
     return tuple(
         ModelDocument(

@@ -84,10 +84,10 @@ def grade_pasted(
         ],
     }
     text = unescaped_json(document, indent=2) + "\n"
-    if wrong := problems(workspace, Path(PLACE), text=text):
+    if wrong := problems(workspace.settings, Path(PLACE), text=text):
         raise SuiteErrors(wrong)
     path = _kept(workspace.folder / FOLDER, thing, text)
-    suite = preflight.load(workspace, path)
+    suite = preflight.load(workspace.settings, path)
     return execution.run(workspace, suite, RunOptions())
 
 

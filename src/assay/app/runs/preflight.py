@@ -85,7 +85,7 @@ class LookAhead:
 
 
 def load(
-    workspace: Workspace, path: Path, *, judge: JudgeRef | None = None, text: str | None = None
+    settings: Settings, path: Path, *, judge: JudgeRef | None = None, text: str | None = None
 ) -> Suite:
     """Load a suite from its file or `text`; if it has no judge, `judge` or the setting `judge`
     applies.
@@ -95,7 +95,7 @@ def load(
     # imported here because YAML and validation are only needed to read a file
     from assay.app.suites import read_suite
 
-    return read_suite(workspace, path, judge=judge, text=text)
+    return read_suite(settings, path, judge=judge, text=text)
 
 
 def options_for(settings: Settings, suite: Suite, request: RunRequest) -> RunOptions:
@@ -143,7 +143,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
         seed=workspace.seed(),
         nonce=workspace.nonce(),
     )
-    check_providers(workspace, plan)
+    check_providers(workspace.settings, workspace.directory, plan)
     check_demands(workspace.store, plan)
     plan = replace(plan, environment=surroundings(workspace, plan))
     trials = tasks = reviews = 0
@@ -310,18 +310,18 @@ def _trials_alike(plan: RunPlan, trials: range) -> list[Sequence[int]]:
     return list(groups.values())
 
 
-def check_providers(workspace: Workspace, plan: RunPlan) -> None:
+def check_providers(settings: Settings, directory: Directory, plan: RunPlan) -> None:
     """Raise an error if a model of the run cannot be called.
 
     In a regrade, candidates are not checked.
     """
-    check_webhook(workspace.settings)
+    check_webhook(settings)
     asked = plan.candidates if plan.regrade_of is None else ()
     candidates = [c.model for c in asked if c.model is not None]
     candidates += [plan.user.model] if plan.user is not None and candidates else []
     judges = [judge.model for judge in plan.judges]
     judges += [] if plan.rubric.structuring is None else [plan.rubric.structuring.model]
-    if problems := workspace.directory.problems(candidates, judges=judges):
+    if problems := directory.problems(candidates, judges=judges):
         raise problems[0]
 
 

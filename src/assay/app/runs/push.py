@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from assay.app.runs.scenario_runs import AgentTrialDocument
     from assay.app.settings import Settings
-    from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
     from assay.domain.selection import RunSummary
+    from assay.store.opening import Store
 
 
 @document
@@ -91,25 +91,25 @@ def server_of(settings: Settings) -> str | None:
     return address
 
 
-def push(workspace: Workspace, run: RunId) -> PushDocument | None:
+def push(store: Store, settings: Settings, run: RunId) -> PushDocument | None:
     """Send each graded trial of a run to the server in the settings; return None without a server
     or without agents.
 
     Trials that the server already has are not stored again. Trials that await review are not sent.
     """
-    server = server_of(workspace.settings)
-    trials = outcomes(workspace.store, run) if server is not None else ()
+    server = server_of(settings)
+    trials = outcomes(store, run) if server is not None else ()
     if server is None or not trials:
         return None
-    (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
-    token = workspace.settings.values["server_token"]
+    (summary,) = store.archive.runs.matching(Selection(runs=(run,)))
+    token = settings.values["server_token"]
     headers = {"Content-Type": "application/json", "User-Agent": "assay"}
     headers |= {"Authorization": f"Bearer {token}"} if token else {}
     graded = finished_runs(summary, trials)
     sent, problem = 0, ""
     for row in graded:
         body = unescaped_json(row).encode("utf-8", "replace")
-        pinned = bool(workspace.settings.values["local_only"])
+        pinned = bool(settings.values["local_only"])
         again, problem = asyncio.run(
             posted(f"{server}/api/runs", body, headers, pinned=pinned, timeout_s=30)
         )

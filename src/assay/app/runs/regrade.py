@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from assay.analysis.references import JudgeAgainstReferences
+    from assay.app.results_folder import ProjectingDecisions
     from assay.app.runs.run_request import RegradeRequest
     from assay.app.settings import Settings
     from assay.app.workspace import Workspace
@@ -165,7 +166,7 @@ def planned(
         if old.imported or not old.judges:
             plan = _first_graded(plan, tasks, notes, default_rubric(workspace.settings) or QUALITY)
     else:
-        loaded = preflight.load(workspace, request.suite, judge=request.judge)
+        loaded = preflight.load(workspace.settings, request.suite, judge=request.judge)
         tasks = tuple(_matched(workspace.store, old, loaded, notes))
         plan = _by_suite(old, loaded)
     plan = plan if rubric is None else replace(plan, rubric=rubric)
@@ -189,7 +190,7 @@ def planned(
         budget_usd=cap,
         regrade_of=old.id,
     )
-    preflight.check_providers(workspace, plan)
+    preflight.check_providers(workspace.settings, workspace.directory, plan)
     check_demands(workspace.store, plan)
     plan = replace(plan, environment=surroundings(workspace, plan))
     held = _held(workspace.store, summary, plan, tasks) if old.imported else None
@@ -240,28 +241,33 @@ def regrade(
     result = execution.carry_out(
         workspace, ahead.plan, retry_failed=False, only_structure=only_structure, listener=listener
     )
-    return outcome(workspace, ahead.plan, result, notes=ahead.notes)
+    return outcome(workspace.store, workspace.decisions, ahead.plan, result, notes=ahead.notes)
 
 
 def outcome(
-    workspace: Workspace, plan: RunPlan, result: execution.RunResult, *, notes: tuple[str, ...] = ()
+    store: Store,
+    decisions: ProjectingDecisions,
+    plan: RunPlan,
+    result: execution.RunResult,
+    *,
+    notes: tuple[str, ...] = (),
 ) -> Regraded:
     origin = plan.regrade_of
     if origin is None:
         raise InputError(plan.id, "does not regrade the responses of another run.")
-    kept = keep_reviews(workspace, plan)
-    people = workspace.archive.scores.reference_graders(origin)
+    kept = keep_reviews(store, decisions, plan)
+    people = store.archive.scores.reference_graders(origin)
     before = {
         place: (row, judged)
-        for row, judged in gradings(workspace.store, origin)
+        for row, judged in gradings(store, origin)
         if row.grader not in people
         for place in places(row)
     }
-    pairs_with_people = workspace.archive.scores.reference_pairs(Selection(runs=(origin, plan.id)))
+    pairs_with_people = store.archive.scores.reference_pairs(Selection(runs=(origin, plan.id)))
     changed: list[GradeChange] = []
     unchanged = 0
     pairs = Graders(before)
-    for row, judged in gradings(workspace.store, plan.id):
+    for row, judged in gradings(store, plan.id):
         for place in places(row):
             was = before.get(pairs.place_before(place))
             if was is None:
@@ -285,12 +291,12 @@ def outcome(
                 )
             )
     return Regraded(
-        result=replace(execution.result_of(workspace, plan.id), seconds=result.seconds),
+        result=replace(execution.result_of(store, plan.id), seconds=result.seconds),
         origin=origin,
         changed=tuple(changed),
         unchanged=unchanged,
         kept_reviews=kept,
-        conclusions=_conclusions(workspace.store, origin, plan),
+        conclusions=_conclusions(store, origin, plan),
         agreement=judges_against_references(pairs_with_people),
         notes=notes,
     )

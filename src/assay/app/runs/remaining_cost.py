@@ -19,11 +19,11 @@ from assay.domain.remaining_cost import (
 )
 
 if TYPE_CHECKING:
-    from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
     from assay.domain.remaining_cost import CallsAhead, RoleAndModel
     from assay.domain.run import RunPlan
     from assay.domain.selection import CallTotals, RunSummary
+    from assay.providers.directory import Directory
     from assay.store.opening import Store
 
 _ANSWERING = frozenset({Role.CANDIDATE, Role.USER})
@@ -33,7 +33,7 @@ _UNFINISHED = frozenset(
 
 
 def remaining_cost(
-    workspace: Workspace, plan: RunPlan, summary: RunSummary
+    store: Store, directory: Directory, plan: RunPlan, summary: RunSummary
 ) -> RemainingCost | None:
     """Return what an unfinished run will cost; None before `CALLS_NEEDED` answers, if a price is
     unknown, or if it is finished.
@@ -41,7 +41,7 @@ def remaining_cost(
     to_come = sum(summary.trials.get(state, 0) for state in TO_COME)
     if plan.imported or not to_come or summary.state not in _UNFINISHED:
         return None
-    paid = paid_calls(workspace.store, summary.id)
+    paid = paid_calls(store, summary.id)
     answered = sum(calls.calls for calls in paid.values())
     costs = [calls.usd for calls in paid.values() if calls.usd is not None]
     if answered < CALLS_NEEDED or len(costs) < len(paid):
@@ -52,7 +52,7 @@ def remaining_cost(
         begun=total - summary.trials.get(TrialState.PENDING, 0),
         failed=summary.trials.get(TrialState.FAILED, 0),
     )
-    remaining = remaining_usd(calls_ahead(workspace, plan), paid, progress)
+    remaining = remaining_usd(calls_ahead(store, directory, plan), paid, progress)
     if remaining is None:
         return None
     paid_usd = fsum(costs)
@@ -64,10 +64,10 @@ def remaining_cost(
     )
 
 
-def calls_ahead(workspace: Workspace, plan: RunPlan) -> tuple[CallsAhead, ...]:
+def calls_ahead(store: Store, directory: Directory, plan: RunPlan) -> tuple[CallsAhead, ...]:
     """Return the predicted calls of all trials of a stored run, by role and model."""
-    tally = Tally(workspace.directory)
-    for planned, count in workspace.journal.tasks_of(plan.id):
+    tally = Tally(directory)
+    for planned, count in store.journal.tasks_of(plan.id):
         whole = replace(planned, trials=range(1, count + 1))
         for alike in _trials_alike(plan, whole.trials):
             for request in _requests(plan, whole, k=alike[0]):
@@ -76,14 +76,14 @@ def calls_ahead(workspace: Workspace, plan: RunPlan) -> tuple[CallsAhead, ...]:
     return tally.estimate().ahead
 
 
-def calls_left(workspace: Workspace, plan: RunPlan) -> tuple[CallsAhead, ...]:
+def calls_left(store: Store, directory: Directory, plan: RunPlan) -> tuple[CallsAhead, ...]:
     """Return the predicted calls that a stored run still needs, at the mean cost of its calls so
     far if there are enough.
     """
-    paid = paid_calls(workspace.store, plan.id)
+    paid = paid_calls(store, plan.id)
     enough = sum(calls.calls for calls in paid.values()) >= CALLS_NEEDED
     left = []
-    for ahead in calls_ahead(workspace, plan):
+    for ahead in calls_ahead(store, directory, plan):
         so_far = paid.get((ahead.role, ahead.model))
         if so_far is not None:
             price = (

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from assay.app.settings import Settings
-    from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
     from assay.domain.identifiers import RunId, TrialKey
     from assay.domain.selection import AssessmentDetail, CallsOfTrial, RunSummary
@@ -69,7 +68,7 @@ class AgentTrialDocument:
 
 
 def scenario_suite(
-    workspace: Workspace,
+    settings: Settings,
     suite: str,
     scenarios: Sequence[str],
     *,
@@ -88,7 +87,7 @@ def scenario_suite(
     Raises InputError if a scenario, tier or agent is unknown, or if a scenario's files have
     problems.
     """
-    base = workspace.folder
+    base = settings.working_folder
     loaded = [
         load_scenario(scenario_folder(base, suite, name), base=base, tiers=tuple(tiers))
         for name in dict.fromkeys(scenarios)
@@ -103,7 +102,7 @@ def scenario_suite(
         whole = replace(
             whole, path=path, text=text, digest=digest([copy.digest for copy in copies])
         )
-    candidates = tuple(_candidate(workspace.settings, agent) for agent in dict.fromkeys(agents))
+    candidates = tuple(_candidate(settings, agent) for agent in dict.fromkeys(agents))
     tasks = [task for each in loaded for task in each.tasks]
     if skip_warmup:
         tasks = [
@@ -120,7 +119,7 @@ def scenario_suite(
     return Suite(
         name=suite,
         candidates=candidates,
-        judges=_judges(workspace.settings, tasks),
+        judges=_judges(settings, tasks),
         rubric=rubric,
         tasks=tuple(tasks),
         copy=whole,

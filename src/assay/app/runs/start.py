@@ -30,8 +30,10 @@ from assay.suites.tasks import slug
 if TYPE_CHECKING:
     from assay.app.runs.preflight import LookAhead
     from assay.app.runs.run_request import RunRequest
+    from assay.app.settings import Settings
     from assay.app.workspace import Workspace
     from assay.domain.suite import Suite
+    from assay.store.opening import Store
     from assay.suites.loading import JudgeRef
 
 
@@ -46,16 +48,16 @@ class KnownModel:
     origin: str
 
 
-def known_models(workspace: Workspace) -> tuple[KnownModel, ...]:
+def known_models(store: Store, settings: Settings) -> tuple[KnownModel, ...]:
     """Return the models that forms offer: models in the settings and the newest runs, and `echo`.
 
     Programs that are candidates, such as agents, are no models: nobody can name one as a judge.
     """
     models: dict[str, str] = {}
-    for ref in (*workspace.settings.judge_refs, *map(str, workspace.settings.values["prices"])):
+    for ref in (*settings.judge_refs, *map(str, settings.values["prices"])):
         models.setdefault(ref, "assay.yaml")
-    for summary in workspace.archive.runs.newest(limit=_RUNS_LOOKED_AT):
-        plan = workspace.journal.plan_of(summary.id)
+    for summary in store.archive.runs.newest(limit=_RUNS_LOOKED_AT):
+        plan = store.journal.plan_of(summary.id)
         for model in (*(c.model for c in plan.candidates), *(j.model for j in plan.judges)):
             if model is not None and model.program is None:
                 models.setdefault(model.ref, summary.suite)
@@ -63,23 +65,23 @@ def known_models(workspace: Workspace) -> tuple[KnownModel, ...]:
     return tuple(KnownModel(ref=ref, origin=origin) for ref, origin in models.items())
 
 
-def model_names(workspace: Workspace) -> tuple[str, ...]:
+def model_names(store: Store, settings: Settings) -> tuple[str, ...]:
     """Return model names for completion, known models first, then all models with a known price."""
     return tuple(
-        dict.fromkeys((*(model.ref for model in known_models(workspace)), *priced_models()))
+        dict.fromkeys((*(model.ref for model in known_models(store, settings)), *priced_models()))
     )
 
 
-def read(workspace: Workspace, path: str) -> tuple[Suite | None, tuple[SuiteError, ...]]:
+def read(settings: Settings, path: str) -> tuple[Suite | None, tuple[SuiteError, ...]]:
     """Return a suite, or its problems. If only the judge is missing, `echo` becomes the judge."""
-    where = suite_place(workspace, path)
-    wrong = problems(workspace, where)
+    where = suite_place(settings, path)
+    wrong = problems(settings, where)
     if wrong:
         return None, wrong
     try:
-        return read_suite(workspace, where), ()
+        return read_suite(settings, where), ()
     except SuiteErrors:
-        return replace(read_suite(workspace, where, judge="echo"), judges=()), ()
+        return replace(read_suite(settings, where, judge="echo"), judges=()), ()
 
 
 def look(
@@ -97,9 +99,9 @@ def look(
     `changes`: new values for keys of the file, such as `review`, `protocol`, `parameters` and
     `rubric`.
     """
-    where = suite_place(workspace, path)
+    where = suite_place(workspace.settings, path)
     text = _changed(where, changes) if changes else None
-    suite = preflight.load(workspace, where, judge=judges, text=text)
+    suite = preflight.load(workspace.settings, where, judge=judges, text=text)
     try:
         options = preflight.options_for(workspace.settings, suite, request)
     except InputError as error:

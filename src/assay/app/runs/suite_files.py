@@ -22,8 +22,9 @@ from assay.suites.tasks import slug
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from assay.app.workspace import Workspace
+    from assay.app.settings import Settings
     from assay.domain.suite import Suite
+    from assay.providers.directory import Directory
 
 
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl")
@@ -64,13 +65,13 @@ _FIELDS: Final = {"candidate": "candidates"}
 """Form fields with a different name than the command-line option."""
 
 
-def suite_files(workspace: Workspace) -> tuple[str, ...]:
+def suite_files(settings: Settings) -> tuple[str, ...]:
     """Return the files below the working folder that look like suites or sets; files in upper
     folders come first.
     """
-    root = workspace.folder.resolve()
+    root = settings.working_folder.resolve()
     # files that Assay wrote are not suites
-    kept = root / str(workspace.settings.values["results"] or "results")
+    kept = root / str(settings.values["results"] or "results")
     suites = [
         path for path in _walked(root) if not path.is_relative_to(kept) and looks_like_a_suite(path)
     ]
@@ -81,7 +82,7 @@ def suite_files(workspace: Workspace) -> tuple[str, ...]:
 
 
 def check(
-    workspace: Workspace, name: str, text: str, *, at: Path | None = None
+    settings: Settings, directory: Directory, name: str, text: str, *, at: Path | None = None
 ) -> tuple[Path, tuple[SuiteError, ...]]:
     """Return the path to which a suite or set would be saved, and the errors in its text.
 
@@ -101,25 +102,27 @@ def check(
     if not plain_name:
         raise InputError("name", f"is {name!r}, expected a name with at least one letter or digit.")
     where = Path(SAVED_IN) / f"{plain_name[:80]}.{suffix.lower()}"
-    wrong = problems(workspace, at or _relative_to_here(workspace.folder, where), text=text)
-    return where, wrong or _refused_addresses(workspace, at or where, text)
+    wrong = problems(settings, at or _relative_to_here(settings.working_folder, where), text=text)
+    return where, wrong or _refused_addresses(settings, directory, at or where, text)
 
 
-def suite_of(workspace: Workspace, where: Path, text: str) -> Suite:
+def suite_of(settings: Settings, where: Path, text: str) -> Suite:
     """Return the suite or set in a text without errors; a suite may lack a judge."""
-    place = _relative_to_here(workspace.folder, where)
+    place = _relative_to_here(settings.working_folder, where)
     try:
-        return read_suite(workspace, place, text=text)
+        return read_suite(settings, place, text=text)
     except SuiteErrors:
-        return replace(read_suite(workspace, place, judge="echo", text=text), judges=())
+        return replace(read_suite(settings, place, judge="echo", text=text), judges=())
 
 
-def _refused_addresses(workspace: Workspace, where: Path, text: str) -> tuple[SuiteError, ...]:
+def _refused_addresses(
+    settings: Settings, directory: Directory, where: Path, text: str
+) -> tuple[SuiteError, ...]:
     # Most texts are sets without a program or address. A key may be spelled with escapes, which
     # contain a backslash.
     if not any(word in text for word in ("base_url", "\\", *KINDS)):
         return ()
-    suite = suite_of(workspace, where, text)
+    suite = suite_of(settings, where, text)
     models = [candidate.model for candidate in suite.candidates] + [
         judge.model for judge in suite.judges
     ]
@@ -128,7 +131,7 @@ def _refused_addresses(workspace: Workspace, where: Path, text: str) -> tuple[Su
     for model in models:
         if model is not None and (model.base_url is not None or model.program is not None):
             try:
-                workspace.directory.check_address(model)
+                directory.check_address(model)
             except SettingsError as error:
                 problems.append(
                     SuiteError(
@@ -139,7 +142,8 @@ def _refused_addresses(workspace: Workspace, where: Path, text: str) -> tuple[Su
 
 
 def save(
-    workspace: Workspace,
+    settings: Settings,
+    directory: Directory,
     name: str,
     text: str,
     *,
@@ -154,13 +158,13 @@ def save(
     Raises SuiteErrors for an invalid text, which is not saved, and Refused if a different file with
     this name exists.
     """
-    where, wrong = check(workspace, name, text)
+    where, wrong = check(settings, directory, name, text)
     if not wrong and title is not None and title != where.stem:
         text = _titled(text, title)
-        wrong = problems(workspace, _relative_to_here(workspace.folder, where), text=text)
+        wrong = problems(settings, _relative_to_here(settings.working_folder, where), text=text)
     if wrong:
         raise SuiteErrors(wrong)
-    root = workspace.folder.resolve()
+    root = settings.working_folder.resolve()
     target = root / where
     try:
         target.parent.mkdir(exist_ok=True)
@@ -181,7 +185,8 @@ def save(
             return where.as_posix()
         if as_version and (number := _next_version(target)) is not None:
             return save(
-                workspace,
+                settings,
+                directory,
                 f"{_unnumbered(where.stem)}-{number}{where.suffix}",
                 text,
                 as_version=True,
@@ -192,13 +197,13 @@ def save(
     return where.as_posix()
 
 
-def text_of_set(workspace: Workspace, path: str) -> str:
+def text_of_set(settings: Settings, path: str) -> str:
     """Return the text of a set that can be edited in the browser; raises `InputError` for any other
     file.
     """
-    where = suite_place(workspace, path)
+    where = suite_place(settings, path)
     text = whole_text(where)
-    if not is_editable(suite_of(workspace, where, text)):
+    if not is_editable(suite_of(settings, where, text)):
         raise InputError(
             path,
             "cannot be edited here, because it is no JSON set with all its texts.",
@@ -271,15 +276,17 @@ def _titled(text: str, title: str) -> str:
     return unescaped_json({"name": title, "things": plain(document.value)}, indent=2) + "\n"
 
 
-def suite_place(workspace: Workspace, path: str) -> Path:
+def suite_place(settings: Settings, path: str) -> Path:
     """Return the path of a suite or set file named by a browser; raises `UnknownName` for a path
     outside the folder.
     """
-    whole = visible_file(workspace.folder, path, SUFFIXES)
+    whole = visible_file(settings.working_folder, path, SUFFIXES)
     if whole is None:
         remedy = "Suites must be in the folder where `assay serve` was started."
-        raise UnknownName("suite", path, suite_files(workspace), remedy=remedy)
-    return _relative_to_here(workspace.folder, whole.relative_to(workspace.folder.resolve()))
+        raise UnknownName("suite", path, suite_files(settings), remedy=remedy)
+    return _relative_to_here(
+        settings.working_folder, whole.relative_to(settings.working_folder.resolve())
+    )
 
 
 def visible_file(folder: Path, path: str, suffixes: tuple[str, ...]) -> Path | None:

@@ -46,10 +46,12 @@ from assay.suites.files import NamedFiles
 from assay.suites.problems import Location, Problems
 
 if TYPE_CHECKING:
+    from assay.app.settings import Settings
     from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
     from assay.domain.model import ModelSpec
     from assay.domain.specialists import SpecialistTemplate
+    from assay.providers.directory import Directory
 
 AT_ONCE: Final = 3
 EXTRACTION_S: Final = 30.0
@@ -93,7 +95,9 @@ class EnrichmentDocument:
     cost_usd: float | None
 
 
-def chosen_model(workspace: Workspace, provider: str | None, model: str | None) -> ModelSpec:
+def chosen_model(
+    settings: Settings, directory: Directory, provider: str | None, model: str | None
+) -> ModelSpec:
     """Return the model for `--provider` and `--model`; raises `InputError` if it cannot be
     called.
     """
@@ -106,10 +110,10 @@ def chosen_model(workspace: Workspace, provider: str | None, model: str | None) 
                 remedy="Give a model with --model.",
             )
         model = MODELS[provider]
-    spec = model_candidate(workspace.settings, f"{provider}/{model}" if provider else model).model
+    spec = model_candidate(settings, f"{provider}/{model}" if provider else model).model
     if spec is None:
         raise InputError("--model", f"{model!r} is not a model.", remedy="Write provider/name.")
-    if problems := workspace.directory.problems([], judges=[spec]):
+    if problems := directory.problems([], judges=[spec]):
         raise problems[0]
     return spec
 
@@ -144,7 +148,7 @@ def enrich(
     newest = read_template(most_enriched(path)).documentation
     known = {n: each["enrichment"] for n, each in enumerate(newest) if each.get("enrichment")}
     kept = {} if force else known
-    spec = chosen_model(workspace, provider, model)
+    spec = chosen_model(workspace.settings, workspace.directory, provider, model)
     name = digest([str(path.resolve()), template.digest, spec.ref])
     paid = PaidAnswers(
         workspace.settings.folder / ".assay" / "enriching" / f"{name}.jsonl", workspace.clock

@@ -127,7 +127,7 @@ def mint(
     evidence = evidence_of(
         benchmarks, verdict, template, summaries, validity["valid_for"]["judges"]
     )
-    given = approvals_of(workspace, batch)
+    given = approvals_of(workspace.store, workspace.settings, batch)
     evidence["approvals"] = {
         "shown": given.shown,
         "scripted": given.scripted,
@@ -135,8 +135,10 @@ def mint(
     }
     if given.total:
         evidence["shows"].append(f"{wording.approvals(given)}.")
-    protocols = in_use(workspace, [workspace.journal.plan_of(summary.id) for summary in summaries])
-    signs = attention_of(workspace, [summary.id for summary in summaries])
+    protocols = in_use(
+        workspace.store, [workspace.journal.plan_of(summary.id) for summary in summaries]
+    )
+    signs = attention_of(workspace.store, [summary.id for summary in summaries])
     evidence["review"] = [dict(protocol) for protocol in protocols]
     evidence["attention"] = plain(attention_document(signs))
     evidence["shows"] += [

@@ -24,7 +24,8 @@ from assay.specialists.snapshots import misplaced, read_snapshot
 from assay.specialists.templates import TEMPLATES, home_of, most_enriched, read_template
 
 if TYPE_CHECKING:
-    from assay.app.workspace import Workspace
+    from assay.app.settings import Settings
+    from assay.store.opening import Store
 
 MAX_TEMPLATES, MAX_SNAPSHOTS = 50, 50
 LARGEST_LISTED: Final = 2_000_000
@@ -94,11 +95,11 @@ class SpecialistsDocument:
     mints: tuple[WaitingMintDocument, ...]
 
 
-def specialists(workspace: Workspace) -> SpecialistsDocument:
+def specialists(store: Store, settings: Settings) -> SpecialistsDocument:
     """Return the templates in the project's folder `templates`, snapshots of the project, and mints
     that wait.
     """
-    root = workspace.folder.resolve()
+    root = settings.working_folder.resolve()
     files = [path for path in sorted((root / TEMPLATES).rglob("*.json5")) if path.is_file()]
     # of all files, because templates have parents
     state = hash(tuple((path, *_state(path)) for path in files))
@@ -108,12 +109,12 @@ def specialists(workspace: Workspace) -> SpecialistsDocument:
         if home_of(path) == path.parent and not _SNAPSHOT_FILE.fullmatch(path.name)
     ]
     templates = [_template(path, root, state) for path in originals[:MAX_TEMPLATES]]
-    notes = list(workspace.observations.read(kinds=(ObservationKind.MINT,)))
+    notes = list(store.observations.read(kinds=(ObservationKind.MINT,)))
     folders = {
         root / "snapshots",
         *(root / mint.output for _, mint in with_body(notes, MintRequested)),
     }
-    remote = remote_mints(workspace.settings)
+    remote = remote_mints(settings)
     folders |= {root / mint.request.output for mint in remote}
     folders |= {
         Path(root / end.path).parents[2]
@@ -128,7 +129,7 @@ def specialists(workspace: Workspace) -> SpecialistsDocument:
     }
     paths = {path for path in paths if _SNAPSHOT_FILE.fullmatch(path.name)}
     newest = sorted(paths, key=lambda path: (_state(path), path), reverse=True)
-    archive = workspace.archive.runs
+    archive = store.archive.runs
     return SpecialistsDocument(
         # Of files with the same name and version, the first one is used by name.
         templates=tuple(
@@ -147,7 +148,7 @@ def specialists(workspace: Workspace) -> SpecialistsDocument:
                     template=mint.template,
                     waiting=waiting_in(archive.matching(Selection(batch_ids=(mint.batch_id,)))),
                 )
-                for mint in open_mints(workspace.store)
+                for mint in open_mints(store)
             ),
             *(
                 WaitingMintDocument(

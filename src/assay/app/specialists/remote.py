@@ -75,18 +75,18 @@ _GRADED_BY: Final = {
 }
 
 
-def mint_from_server(workspace: Workspace, request: MintRequested, server: str) -> MintDocument:
+def mint_from_server(settings: Settings, request: MintRequested, server: str) -> MintDocument:
     """Mint a batch that only the server in the settings has; raises the errors of `mint`, and
     `InputError` for the server.
 
     The runs are imported into a temporary store, so that exactly the rules of local runs apply to
     them.
     """
-    if (done := minted_before(workspace.folder, request)) is not None:
+    if (done := minted_before(settings.working_folder, request)) is not None:
         return done
-    rows, waiting, removed = asyncio.run(_read(workspace.settings, server, request.batch_id))
+    rows, waiting, removed = asyncio.run(_read(settings, server, request.batch_id))
     if waiting:
-        own = template_of(workspace.folder, request)
+        own = template_of(settings.working_folder, request)
         batch_id, name, version = request.batch_id, own.name, own.version
         return MintDocument(
             state=WAITING,
@@ -106,10 +106,12 @@ def mint_from_server(workspace: Workspace, request: MintRequested, server: str) 
         }
         environment = {
             k: v
-            for k, v in workspace.settings.environment.items()
+            for k, v in settings.environment.items()
             if k not in {"ASSAY_SERVER", "ASSAY_STORE"}
         }
-        with Workspace.open(workspace.folder, options=options, environment=environment) as copy:
+        with Workspace.open(
+            settings.working_folder, options=options, environment=environment
+        ) as copy:
             if skipped := import_paths(copy, [file], ImportOptions(format=NAME)).skipped:
                 raise InputError(server, f"sent a run that cannot be read: {skipped[0].why}")
             return mint(copy, request, source=BatchSource(server=server, removed=removed))

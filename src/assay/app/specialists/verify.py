@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from assay.app.workspace import Workspace
     from assay.domain.run_removal import RunEvent
     from assay.specialists.comparison import Section
     from assay.store.opening import Store
@@ -76,7 +75,7 @@ class SnapshotVerificationDocument:
 
 
 def verify(
-    workspace: Workspace, path: Path, key: Path | None = None, *, strict: bool = False
+    store: Store, path: Path, key: Path | None = None, *, strict: bool = False
 ) -> SnapshotVerificationDocument:
     """Check a snapshot.
 
@@ -91,7 +90,7 @@ def verify(
     if problems:
         checks = [("content", FAILED, " ".join(problems[:5]))]
     else:
-        sha256, stored = snapshot["integrity"]["sha256"], _stored_batch(workspace.store, snapshot)
+        sha256, stored = snapshot["integrity"]["sha256"], _stored_batch(store, snapshot)
         checks = [
             (
                 "content",
@@ -105,7 +104,7 @@ def verify(
             _comparison(snapshot),
             _runs(snapshot, stored),
             _removed_runs(snapshot, stored),
-            _validity(snapshot["validity"]["valid_until"], workspace.clock.now()),
+            _validity(snapshot["validity"]["valid_until"], store.clock.now()),
         ]
     documents = tuple(
         SnapshotCheckDocument(check=name, result=result, detail=detail)

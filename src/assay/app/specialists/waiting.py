@@ -26,6 +26,7 @@ from assay.exchange.results_folder.folder import FolderBusy, locked
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from assay.app.settings import Settings
     from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
     from assay.store.opening import Store
@@ -49,28 +50,26 @@ def mint_or_wait(workspace: Workspace, request: MintRequested) -> MintDocument:
         server = server_of(workspace.settings)
         if server is None:
             raise
-        return _from_server_or_wait(workspace, request, server)
+        return _from_server_or_wait(workspace.settings, request, server)
     if result.state == WAITING and request not in [
         replace(each, token="") for each in open_mints(workspace.store)
     ]:
         request = replace(request, token=secrets.token_hex(8))
-        _note(workspace, request.batch_id, "mint", request)
+        _note(workspace.store, workspace.reviewer, request.batch_id, "mint", request)
     return result
 
 
-def _from_server_or_wait(workspace: Workspace, request: MintRequested, server: str) -> MintDocument:
-    result = mint_from_server(workspace, request, server)
+def _from_server_or_wait(settings: Settings, request: MintRequested, server: str) -> MintDocument:
+    result = mint_from_server(settings, request, server)
     if result.state == WAITING:
         same = (
             each
-            for each in remote_mints(workspace.settings)
+            for each in remote_mints(settings)
             if each.server == server and replace(each.request, token="") == request
         )
         known = next(same, None)
         recorded = replace(request, token=secrets.token_hex(8)) if known is None else known.request
-        record(
-            workspace.settings, RemoteMint(request=recorded, server=server, waiting=result.waiting)
-        )
+        record(settings, RemoteMint(request=recorded, server=server, waiting=result.waiting))
     return result
 
 
@@ -120,9 +119,9 @@ def mint_recorded(
                 results.append(result)
                 if result.state != WAITING:
                     end = MintEnded(token=request.token, path=result.path or "")
-                    _note(workspace, request.batch_id, "minted", end)
+                    _note(workspace.store, workspace.reviewer, request.batch_id, "minted", end)
             results += [
-                _remote(workspace, recorded)
+                _remote(workspace.settings, recorded)
                 for recorded in (remote_mints(workspace.settings) if runs is None else ())
             ]
     except FolderBusy as error:
@@ -132,11 +131,11 @@ def mint_recorded(
     return tuple(results)
 
 
-def _remote(workspace: Workspace, recorded: RemoteMint) -> MintDocument:
+def _remote(settings: Settings, recorded: RemoteMint) -> MintDocument:
     """Carry out the mint of a server's batch if its grades are complete; a failed mint stays
     recorded.
     """
-    request, server = recorded.request, server_of(workspace.settings)
+    request, server = recorded.request, server_of(settings)
     if server != recorded.server:  # the token in the settings belongs to the server in the settings
         problem = f"was recorded for the server {recorded.server}, but the settings name {server or 'no server'}"
         problem = f"it {problem}. Set ASSAY_SERVER={recorded.server}, and try again."
@@ -144,15 +143,15 @@ def _remote(workspace: Workspace, recorded: RemoteMint) -> MintDocument:
             state=WAITING, batch_id=request.batch_id, problem=problem, server=recorded.server
         )
     try:
-        result = mint_from_server(workspace, request, server)
+        result = mint_from_server(settings, request, server)
     except AssayError as error:
         return MintDocument(
             state=WAITING, batch_id=request.batch_id, problem=str(error), server=server
         )
     if result.state == WAITING:
-        record(workspace.settings, replace(recorded, waiting=result.waiting))
+        record(settings, replace(recorded, waiting=result.waiting))
     else:
-        forget(workspace.settings, request.token)
+        forget(settings, request.token)
     return result
 
 
@@ -180,10 +179,12 @@ def mint_due(workspace: Workspace, runs: Collection[RunId]) -> None:
         _LOG.warning("a snapshot was not minted: %s; `assay mint --pending` tries again", error)
 
 
-def _note(workspace: Workspace, batch_id: str, key: str, body: MintRequested | MintEnded) -> None:
+def _note(
+    store: Store, reviewer: str, batch_id: str, key: str, body: MintRequested | MintEnded
+) -> None:
     """Record a request or its end for each run of the batch."""
-    now, who = workspace.clock.now(), workspace.reviewer
-    for run in workspace.archive.runs.matching(Selection(batch_ids=(batch_id,))):
+    now, who = store.clock.now(), reviewer
+    for run in store.archive.runs.matching(Selection(batch_ids=(batch_id,))):
         own = f"{key}:{body.token}:{run.id}"
         note = Observation(
             run_id=run.id,
@@ -193,4 +194,4 @@ def _note(workspace: Workspace, batch_id: str, key: str, body: MintRequested | M
             idempotency_key=own,
             body=body,
         )
-        workspace.observations.note([note])
+        store.observations.note([note])

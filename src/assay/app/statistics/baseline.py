@@ -24,6 +24,7 @@ from assay.statistics.warnings import Caution, few_names
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from assay.app.settings import Settings
     from assay.app.workspace import Workspace
     from assay.store.opening import Store
 
@@ -72,12 +73,17 @@ def gate_baseline(
         )
     old_ids, new_ids = (tuple(run.id for run in runs) for runs in (old, new))
     differing = refuse_baseline(workspace.store, selection, old_ids, new_ids)
-    after, new_basis = _side(workspace, replace(selection, runs=new_ids), candidate)
+    after, new_basis = _side(
+        workspace.store, workspace.settings, replace(selection, runs=new_ids), candidate
+    )
     candidate = after.mark
     label = f"{candidate} in {few_names([*old_ids], shown=1)}"
-    before, old_basis = _side(workspace, replace(selection, runs=old_ids), candidate, label)
+    before, old_basis = _side(
+        workspace.store, workspace.settings, replace(selection, runs=old_ids), candidate, label
+    )
     basis = _basis(
-        workspace,
+        workspace.store,
+        workspace.settings,
         replace(selection, runs=(*old_ids, *new_ids)),
         (old_basis, new_basis),
         (before, after),
@@ -167,17 +173,18 @@ def _has(run: RunSummary, candidate: str) -> bool:
 
 
 def _side(
-    workspace: Workspace, selection: Selection, candidate: str, mark: str = ""
+    store: Store, settings: Settings, selection: Selection, candidate: str, mark: str = ""
 ) -> tuple[RunSide, Basis]:
-    columns = workspace.archive.scores.columns(selection)
-    name = results.candidate_named(candidate, workspace.archive.scores.candidates(selection))
+    columns = store.archive.scores.columns(selection)
+    name = results.candidate_named(candidate, store.archive.scores.candidates(selection))
     return side_of(columns, name, mark or name), basis_from(
-        workspace, choose(workspace.store, selection), columns
+        store, settings, choose(store, selection), columns
     )
 
 
 def _basis(
-    workspace: Workspace,
+    store: Store,
+    settings: Settings,
     both: Selection,
     bases: tuple[Basis, Basis],
     sides: tuple[RunSide, RunSide],
@@ -186,7 +193,7 @@ def _basis(
     """Return the comparison's basis: the paired table, and warnings about each side and about
     differences between them.
     """
-    together = basis_of(workspace, both, pooled=False)
+    together = basis_of(store, settings, both, pooled=False)
     read = replace(together.read, choice=RunChoice.BASELINE, differences=in_words(differing))
     together = replace(together, read=read)
     own = [caution for basis in bases for caution in basis.cautions if caution.code != "same_name"]

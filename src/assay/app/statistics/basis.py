@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from assay.analysis.columns import ScoreColumns
-    from assay.app.workspace import Workspace
+    from assay.app.settings import Settings
     from assay.domain.attention import Attention
     from assay.domain.review import Approvals
     from assay.domain.run import RunPlan
@@ -96,51 +96,56 @@ class StillOpen:
 
 
 def basis_of(
-    workspace: Workspace, selection: Selection | ChosenRuns, *, pooled: bool = True
+    store: Store, settings: Settings, selection: Selection | ChosenRuns, *, pooled: bool = True
 ) -> Basis:
     """Read the counted scores of the chosen runs. Raises `InputError` if they may not be pooled.
 
     `pooled` is False if the caller contrasts the runs, so that they may differ.
     """
-    chosen = choose(workspace.store, selection)
+    chosen = choose(store, selection)
     return basis_from(
-        workspace, chosen, workspace.archive.scores.columns(chosen.selection), pooled=pooled
+        store, settings, chosen, store.archive.scores.columns(chosen.selection), pooled=pooled
     )
 
 
 def basis_from(
-    workspace: Workspace, chosen: ChosenRuns, columns: ScoreColumns, *, pooled: bool = True
+    store: Store,
+    settings: Settings,
+    chosen: ChosenRuns,
+    columns: ScoreColumns,
+    *,
+    pooled: bool = True,
 ) -> Basis:
     selection = chosen.selection
-    differing = refuse_different(workspace.store, selection, columns.runs) if pooled else ()
-    rules = shared_settings(workspace, columns.runs, selection.criteria)
-    by_run = workspace.archive.scores.counted_by_run(selection) if len(columns.runs) > 1 else None
+    differing = refuse_different(store, selection, columns.runs) if pooled else ()
+    rules = shared_settings(store, columns.runs, selection.criteria)
+    by_run = store.archive.scores.counted_by_run(selection) if len(columns.runs) > 1 else None
     read = runs_read(
         chosen, columns.runs, len(np.unique(columns.trial)), by_run=by_run, differences=differing
     )
-    warnings = (*about_runs(read), *cautions(columns), *regraded(workspace.store, selection))
+    warnings = (*about_runs(read), *cautions(columns), *regraded(store, selection))
     return Basis(
         chosen=chosen,
         read=read,
         table=score_table(columns),
         runs=columns.runs,
-        excluded=workspace.archive.scores.excluded(selection),
-        cautions=(*warnings, *rules.cautions, *uncalibrated(workspace.store, columns)),
+        excluded=store.archive.scores.excluded(selection),
+        cautions=(*warnings, *rules.cautions, *uncalibrated(store, columns)),
         margin=rules.margin,
-        running=workspace.archive.runs.totals(selection).going_on,
+        running=store.archive.runs.totals(selection).going_on,
         looks=rules.looks,
-        approvals=approvals_of(workspace, selection),
-        attention=attention_of(workspace, [RunId(run) for run in columns.runs]),
+        approvals=approvals_of(store, settings, selection),
+        attention=attention_of(store, [RunId(run) for run in columns.runs]),
         protocols=rules.protocols,
     )
 
 
-def approvals_of(workspace: Workspace, selection: Selection) -> Approvals:
+def approvals_of(store: Store, settings: Settings, selection: Selection) -> Approvals:
     """Count the selection's approved grades by how each decision came about, with the project's
     rule for scripts.
     """
-    allowed = bool(workspace.settings.values["count_scripted"])
-    return replace(workspace.archive.scores.approvals(selection), scripted_allowed=allowed)
+    allowed = bool(settings.values["count_scripted"])
+    return replace(store.archive.scores.approvals(selection), scripted_allowed=allowed)
 
 
 def about_runs(read: RunsRead) -> tuple[Caution, ...]:
@@ -175,17 +180,15 @@ class SharedSettings:
     all_asked: bool
 
 
-def shared_settings(
-    workspace: Workspace, runs: Sequence[str], criteria: Sequence[str]
-) -> SharedSettings:
+def shared_settings(store: Store, runs: Sequence[str], criteria: Sequence[str]) -> SharedSettings:
     """Return the settings that the runs share.
 
     `criteria` contains the selected criteria; empty for overall scores.
     """
-    plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
+    plans = [store.journal.plan_of(RunId(run)) for run in runs]
     margins = {plan.margin for plan in plans}
     looks = {_planned_looks(plan) for plan in plans}
-    in_use = protocol.in_use(workspace, plans)
+    in_use = protocol.in_use(store, plans)
     warnings = (_margins_differ(margins),) if len(margins) > 1 else ()
     if len({protocol_of(protocol_json) for protocol_json in in_use}) > 1:
         warnings = (*warnings, Caution(code="mixed_protocols", text=wording.MIXED_PROTOCOLS))

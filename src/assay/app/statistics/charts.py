@@ -25,19 +25,25 @@ from assay.report.charts.svg.cells import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from assay.app.settings import Settings
     from assay.app.statistics.results import RankingResult
-    from assay.app.workspace import Workspace
     from assay.domain.run_choice import ChosenRuns, RunsRead
     from assay.domain.selection import Selection
     from assay.report.charts.output import Drawing
     from assay.statistics.reports import Report
+    from assay.store.opening import Store
 
 
 def chart(
-    workspace: Workspace, selection: Selection | ChosenRuns, kind: str, *, scope: str | None = None
+    store: Store,
+    settings: Settings,
+    selection: Selection | ChosenRuns,
+    kind: str,
+    *,
+    scope: str | None = None,
 ) -> Chart:
     """Draw a chart of a type in `KINDS` from counted trials."""
-    return chart_of(results.rank(workspace, selection, scope=scope), kind)
+    return chart_of(results.rank(store, settings, selection, scope=scope), kind)
 
 
 def chart_of(result: RankingResult, kind: str) -> Chart:

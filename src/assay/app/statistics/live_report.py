@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from assay.analysis.columns import TaskLabel
     from assay.analysis.verdict_rates import VerdictRates
-    from assay.app.workspace import Workspace
+    from assay.app.settings import Settings
     from assay.domain.digest import JsonValue
     from assay.domain.review import Approvals
     from assay.domain.run_choice import ChosenRuns, RunDifference, RunsRead
@@ -186,8 +186,9 @@ class CountedTrial:
 class LiveReports:
     """Caches statistics pages by selection of runs. Thread-safe."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
         self._lock = Lock()  # protects the dictionary, not its values
         self._kept: LRUCache[Selection, _Kept] = LRUCache(maxsize=SCORES_KEPT, getsizeof=_scores_of)
         self._details = _Details()
@@ -200,7 +201,7 @@ class LiveReports:
         Raises `UnknownName` for an unknown run or candidate, and `InputError` for a candidate
         against itself, an invalid margin or runs that may not be pooled.
         """
-        chosen = choose(self._workspace.store, selection, pair.a, pair.b)
+        chosen = choose(self._store, selection, pair.a, pair.b)
         kept = self._at(chosen.selection)
         with kept.lock:
             overview = kept.overview(chosen, pair)
@@ -213,14 +214,16 @@ class LiveReports:
         """Return a selection's details; reads them again if that is quick or the cached details are
         old.
         """
-        chosen = choose(self._workspace.store, selection, pair.a, pair.b)
+        chosen = choose(self._store, selection, pair.a, pair.b)
         return self._at(chosen.selection).behind(chosen, pair)
 
     def _at(self, selection: Selection) -> _Kept:
         with self._lock:
             page = self._kept.get(selection)
             if page is None:
-                page = self._kept[selection] = _Kept(self._workspace, selection, self._details)
+                page = self._kept[selection] = _Kept(
+                    self._store, self._settings, selection, self._details
+                )
             return page
 
     def _keep(self, selection: Selection, page: _Kept) -> None:
@@ -261,8 +264,8 @@ class _KeptAttention:
     they are cached.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._signs = Attention()
         self._runs: tuple[str, ...] | None = None
         self._newest = 0
@@ -272,14 +275,14 @@ class _KeptAttention:
         """Return the signs, read again if there are new observations, unless reading them took long
         and was not long ago.
         """
-        clock = self._workspace.clock
-        newest = self._workspace.observations.newest_id()
+        clock = self._store.clock
+        newest = self._store.observations.newest_id()
         is_same = runs == self._runs and newest == self._newest
         is_recent = self._took > AT_ONCE_S and clock.monotonic() - self._at < PATIENCE * self._took
         if is_same or (runs == self._runs and is_recent):
             return self._signs
         began = clock.monotonic()
-        self._signs = attention_of(self._workspace, [RunId(run) for run in runs])
+        self._signs = attention_of(self._store, [RunId(run) for run in runs])
         self._runs, self._newest, self._at = runs, newest, clock.monotonic()
         self._took = self._at - began
         return self._signs
@@ -316,12 +319,15 @@ class _Kept:
 
     _numbers: ClassVar = count()
 
-    def __init__(self, workspace: Workspace, selection: Selection, details: _Details) -> None:
+    def __init__(
+        self, store: Store, settings: Settings, selection: Selection, details: _Details
+    ) -> None:
         self.lock = Lock()  # protects the cells, never held for long
         self._details = details
         # a page that is made anew does not use details of the page before it
         self._number = next(self._numbers)
-        self._workspace = workspace
+        self._store = store
+        self._settings = settings
         self._selection = selection
         self._cells: KeptCells | None = None
         self._rules: (
@@ -333,7 +339,7 @@ class _Kept:
             ]
             | None
         ) = None
-        self._attention = _KeptAttention(workspace)
+        self._attention = _KeptAttention(store)
         self._of_pair: LRUCache[tuple[str, str], tuple[int, bool, _Kept | None]] = LRUCache(
             maxsize=PAIRS_KEPT
         )
@@ -351,9 +357,9 @@ class _Kept:
     def overview(self, chosen: ChosenRuns, pair: ComparisonChoice) -> StatisticsOverview:
         cells, rules, cautions, differing = self._now()
         read = runs_read(chosen, cells.runs, cells.n_trials, differences=differing)
-        excluded = self._workspace.archive.scores.excluded(self._selection)
-        approvals = basis_.approvals_of(self._workspace, self._selection)
-        running = self._workspace.archive.runs.totals(self._selection).going_on
+        excluded = self._store.archive.scores.excluded(self._selection)
+        approvals = basis_.approvals_of(self._store, self._settings, self._selection)
+        running = self._store.archive.runs.totals(self._selection).going_on
         # With 50 candidates and 1,000 tasks, ranking and comparison take 35 ms, and most visits
         # follow no decision.
         key = (
@@ -375,9 +381,7 @@ class _Kept:
         # achieved.
         signs = self._attention.now(cells.runs)
         return replace(
-            known,
-            protocols=with_achieved(self._workspace.decisions, known.protocols),
-            attention=signs,
+            known, protocols=with_achieved(self._store.decisions, known.protocols), attention=signs
         )
 
     def _overview(
@@ -425,14 +429,12 @@ class _Kept:
         warnings = (
             *basis_.about_runs(read),
             *cells.cautions,
-            *basis_.regraded(self._workspace.store, self._selection),
+            *basis_.regraded(self._store, self._selection),
             *cautions,
             *report.ranking.warnings,
             *(contrast.warnings if contrast else ()),
         )
-        verdict = (
-            None if contrast is None else results.verdict_of(self._workspace.store, contrast, read)
-        )
+        verdict = None if contrast is None else results.verdict_of(self._store, contrast, read)
         return StatisticsOverview(
             selection=self._selection,
             runs=cells.runs,
@@ -457,7 +459,7 @@ class _Kept:
             tasks=cells.tasks,
             protocols=rules.protocols,
             newest=cells.newest,
-            rates=rates_of(self._workspace.store, self._selection),
+            rates=rates_of(self._store, self._selection),
             attention=Attention(),
         )
 
@@ -468,12 +470,12 @@ class _Kept:
         known = self._of_pair.get((a, b))
         if known is None or known[0] != cells.arrivals:
             of_both = replace(self._selection, compared=(a, b))
-            n = self._workspace.archive.runs.totals(of_both).runs
+            n = self._store.archive.runs.totals(of_both).runs
             apart = 0 < n < len(cells.runs)
             known = self._of_pair[a, b] = (
                 cells.arrivals,
                 n > 0,
-                _Kept(self._workspace, of_both, self._details) if apart else None,
+                _Kept(self._store, self._settings, of_both, self._details) if apart else None,
             )
         return known[1:]
 
@@ -491,7 +493,7 @@ class _Kept:
         # Without this, trials in which a candidate took no part counted as rejected, failed or
         # pending.
         took_part = (
-            whole if rules.all_asked else self._workspace.archive.scores.took_part(self._selection)
+            whole if rules.all_asked else self._store.archive.scores.took_part(self._selection)
         )
         lacking = {name: max(0, took_part.get(name, 0) - n) for name, n in counted.items()}
         return lacking if any(lacking.values()) else {}
@@ -522,9 +524,9 @@ class _Kept:
             known = self._details.get(key)
             if known is not None and self._is_good(known, newest, state):
                 return self._as_of_now(known.details())
-            began = self._workspace.clock.monotonic()
+            began = self._store.clock.monotonic()
             details = self._read(chosen, replace(pair, a=a, b=b), newest, apart=apart)
-            ended = self._workspace.clock.monotonic()
+            ended = self._store.clock.monotonic()
             read = _Read(
                 packed=_packed(details),
                 newest=details.newest,
@@ -543,24 +545,25 @@ class _Kept:
             return True
         return (
             known.took > AT_ONCE_S
-            and self._workspace.clock.monotonic() - known.at < PATIENCE * known.took
+            and self._store.clock.monotonic() - known.at < PATIENCE * known.took
         )
 
     def _as_of_now(self, details: StatisticsDetails) -> StatisticsDetails:
-        _, trials = self._workspace.archive.trials.decided_since(details.newest)
+        _, trials = self._store.archive.trials.decided_since(details.newest)
         return replace(details, since=len(trials))
 
     def _read(
         self, chosen: ChosenRuns, pair: ComparisonChoice, newest: int, *, apart: bool
     ) -> StatisticsDetails:
-        workspace, selection = self._workspace, self._selection
-        columns = workspace.archive.scores.columns(selection)
-        basis = basis_.basis_from(workspace, chosen, columns)
-        reviews = workspace.archive.scores.review_columns(selection)
+        selection = self._selection
+        columns = self._store.archive.scores.columns(selection)
+        basis = basis_.basis_from(self._store, self._settings, chosen, columns)
+        reviews = self._store.archive.scores.review_columns(selection)
         contrast = None
         if pair.a is not None and pair.b is not None:
             contrast = results.compare(
-                workspace,
+                self._store,
+                self._settings,
                 chosen,
                 pair.a,
                 pair.b,
@@ -573,10 +576,13 @@ class _Kept:
         names = np.zeros(n_codes, dtype=np.int64)
         names[codes] = columns.trial
         return StatisticsDetails(
-            standing=results.stats(workspace, chosen, basis=basis, reviews=reviews),
+            standing=results.stats(
+                self._store, self._settings, chosen, basis=basis, reviews=reviews
+            ),
             contrast=contrast,
             ranks=results.rank(
-                workspace,
+                self._store,
+                self._settings,
                 chosen,
                 scope=pair.scope,
                 margin=pair.margin,
@@ -587,7 +593,7 @@ class _Kept:
                 chart_scores(basis.table, trials=partial(_trial_name, names)), basis.read
             ),
             newest=newest,
-            read_at=workspace.clock.now(),
+            read_at=self._store.clock.now(),
             since=0,
         )
 
@@ -595,7 +601,7 @@ class _Kept:
         self,
     ) -> tuple[KeptCells, basis_.SharedSettings, tuple[Caution, ...], tuple[RunDifference, ...]]:
         if self._cells is None:
-            self._cells = KeptCells(self._workspace.archive, self._selection)
+            self._cells = KeptCells(self._store.archive, self._selection)
         else:
             self._cells.refresh()
         cells = self._cells
@@ -603,9 +609,9 @@ class _Kept:
         # still shown after its calibration.
         state = (cells.arrivals, self._measured())
         if self._rules is None or self._rules[0] != state:
-            rules = basis_.shared_settings(self._workspace, cells.runs, self._selection.criteria)
-            stamped = uncalibrated_judges(self._workspace.store, cells.runs, cells.graded_by)
-            differing = refuse_different(self._workspace.store, self._selection, cells.runs)
+            rules = basis_.shared_settings(self._store, cells.runs, self._selection.criteria)
+            stamped = uncalibrated_judges(self._store, cells.runs, cells.graded_by)
+            differing = refuse_different(self._store, self._selection, cells.runs)
             self._rules = (state, rules, (*rules.cautions, *stamped), differing)
         return cells, *self._rules[1:]
 
@@ -613,7 +619,7 @@ class _Kept:
         """Return the newest calibration's number; it tells whether warnings about calibration may
         have changed.
         """
-        return max(self._workspace.calibrations.newest_numbers().values(), default=0)
+        return max(self._store.calibrations.newest_numbers().values(), default=0)
 
     def _pair(self, report: Report, a: str | None, b: str | None) -> tuple[str | None, str | None]:
         """Return the names of the two candidates to compare; the highest-ranked other candidate

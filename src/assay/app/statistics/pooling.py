@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from assay.analysis.columns import PooledRuns
-    from assay.app.workspace import Workspace
     from assay.domain.run import RunPlan
     from assay.store.opening import Store
 
@@ -139,17 +138,13 @@ def task_by_task_differences(
     return tuple(dict.fromkeys(every))
 
 
-def measured_differently(
-    workspace: Workspace, before: RunId, after: RunId
-) -> tuple[RunDifference, ...]:
+def measured_differently(store: Store, before: RunId, after: RunId) -> tuple[RunDifference, ...]:
     """Return the differences between two runs in scorer, rubric, judge and the judge's prompt;
     tasks are compared elsewhere.
     """
     both = Selection(runs=(before, after))
-    pooled = workspace.archive.scores.pooled(both, with_replaced=True)
-    return _differences(
-        workspace.store, both, replace(pooled, changed={}, missing={}), prompts_apart=True
-    )
+    pooled = store.archive.scores.pooled(both, with_replaced=True)
+    return _differences(store, both, replace(pooled, changed={}, missing={}), prompts_apart=True)
 
 
 def changed_between(

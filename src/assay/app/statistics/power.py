@@ -18,10 +18,11 @@ from assay.statistics.sampled_pairs import SampledDifference, more_reviews
 from assay.statistics.scopes import TASKS_LIKE_THESE, THESE_TASKS
 
 if TYPE_CHECKING:
+    from assay.app.settings import Settings
     from assay.app.statistics.basis import Basis
-    from assay.app.workspace import Workspace
     from assay.domain.selection import Selection
     from assay.statistics.ranking import RankedPair
+    from assay.store.opening import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +115,8 @@ def parsed_power(text: str) -> float:
 
 
 def plan(
-    workspace: Workspace,
+    store: Store,
+    settings: Settings,
     selection: Selection,
     *,
     detect: float,
@@ -136,12 +138,12 @@ def plan(
             f"{power} is not a number between 0 and 1.",
             remedy="Write 0.8 for 4 times in 5.",
         )
-    ranks = results.rank(workspace, selection, scope=scope)
+    ranks = results.rank(store, settings, selection, scope=scope)
     if len(ranks.ranking.candidates) < 2:
         problem = "the selected runs have fewer than two candidates."
         raise InputError("", problem, remedy="Select runs with at least two.")
     basis = ranks.basis
-    runs = workspace.archive.runs.matching(basis.chosen.selection)
+    runs = store.archive.runs.matching(basis.chosen.selection)
     cost = trial_cost(runs, basis.excluded, counted=basis.n_trials)
     sampled = (
         {(pair.a, pair.b): pair.result for pair in ranks.calibrated.pairs}

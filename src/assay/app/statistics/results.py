@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from assay.analysis.columns import ReviewColumns
     from assay.analysis.verdict_rates import VerdictComparison, VerdictRates
+    from assay.app.settings import Settings
     from assay.app.statistics.notebooks import Frame, FrameLibrary
     from assay.app.workspace import Workspace
     from assay.domain.run_choice import RunsRead
@@ -276,7 +277,8 @@ class GateResult:
 
 
 def stats(
-    workspace: Workspace,
+    store: Store,
+    settings: Settings,
     selection: Selection | ChosenRuns,
     *,
     diagnose: bool = True,
@@ -290,27 +292,27 @@ def stats(
             cost.
         basis, reviews: data that the caller has already read.
     """
-    basis = basis or basis_of(workspace, selection)
+    basis = basis or basis_of(store, settings, selection)
     selection = basis.chosen.selection
     candidates = estimates(basis.table)
     beside = on_verdicts = None
     if diagnose and by_verdict(selection):
-        reviews = workspace.archive.scores.review_columns(selection) if reviews is None else reviews
+        reviews = store.archive.scores.review_columns(selection) if reviews is None else reviews
         on_verdicts = VerdictDiagnostics(
             against_people=judges_on_verdicts(reviews),
             against_references=judges_against_references(
-                workspace.archive.scores.reference_pairs(selection)
+                store.archive.scores.reference_pairs(selection)
             ),
         )
     elif diagnose:
         beside = diagnostics.diagnose_scores(
             basis.table,
             candidates,
-            workspace.archive.scores.review_columns(selection) if reviews is None else reviews,
-            workspace.archive.scores.criterion_moments(selection),
-            draw=draw_of(workspace.store, basis.runs),
+            store.archive.scores.review_columns(selection) if reviews is None else reviews,
+            store.archive.scores.criterion_moments(selection),
+            draw=draw_of(store, basis.runs),
             rng=np.random.default_rng(DRAWS_SEED),
-            references=workspace.archive.scores.reference_pairs(selection),
+            references=store.archive.scores.reference_pairs(selection),
         )
     return CandidateScores(
         estimates=candidates,
@@ -320,13 +322,14 @@ def stats(
         if basis.unfinished
         else None,
         looks=_looks(basis) if basis.unfinished else None,
-        verdicts=rates_of(workspace.store, selection),
+        verdicts=rates_of(store, selection),
         on_verdicts=on_verdicts,
     )
 
 
 def compare(
-    workspace: Workspace,
+    store: Store,
+    settings: Settings,
     selection: Selection | ChosenRuns,
     a: str,
     b: str,
@@ -347,12 +350,12 @@ def compare(
     Raises UnknownName if no selected run has A or B, and InputError if A is B or the margin is
     outside (0, 1).
     """
-    chosen = choose(workspace.store, selection, a, b) if basis is None else basis.chosen
-    a, b = (_candidate_in(workspace.store, name, chosen, selection) for name in (a, b))
+    chosen = choose(store, selection, a, b) if basis is None else basis.chosen
+    a, b = (_candidate_in(store, name, chosen, selection) for name in (a, b))
     if a == b:
         raise InputError("", f"{a!r} is compared with itself.", remedy="Name two candidates.")
     chosen = replace(chosen, selection=replace(chosen.selection, compared=(a, b)))
-    basis = basis or basis_of(workspace, chosen)
+    basis = basis or basis_of(store, settings, chosen)
     selection = chosen.selection
     margin = _margin(basis, margin)
     rng = np.random.default_rng(DRAWS_SEED)
@@ -362,7 +365,7 @@ def compare(
         comparison = replace(comparison, reason="no_shared_tasks")
     beside = on_verdicts = None
     if diagnose:
-        reviews = workspace.archive.scores.review_columns(selection) if reviews is None else reviews
+        reviews = store.archive.scores.review_columns(selection) if reviews is None else reviews
     if diagnose and reviews is not None and by_verdict(selection):
         on_verdicts = VerdictDiagnostics(
             against_people=judges_on_verdicts(reviews, candidates=(a, b))
@@ -373,18 +376,18 @@ def compare(
             comparison,
             reviews,
             margin=margin,
-            draw=draw_of(workspace.store, basis.runs),
+            draw=draw_of(store, basis.runs),
             rng=rng,
         )
     return ComparisonResult(
         comparison=comparison,
-        verdict=verdict_of(workspace.store, comparison, basis.read),
+        verdict=verdict_of(store, comparison, basis.read),
         basis=basis,
         diagnostics=beside,
         still_open=basis.still_open,
         anytime=anytime_difference(basis.table, comparison) if basis.unfinished else None,
         looks=_looks(basis) if basis.unfinished else None,
-        verdicts=comparison_of(workspace.store, selection, a, b, scope=scope),
+        verdicts=comparison_of(store, selection, a, b, scope=scope),
         on_verdicts=on_verdicts,
     )
 
@@ -409,7 +412,8 @@ def verdict_of(store: Store, comparison: Comparison, read: RunsRead) -> str:
 
 
 def rank(
-    workspace: Workspace,
+    store: Store,
+    settings: Settings,
     selection: Selection | ChosenRuns,
     *,
     scope: str | None = None,
@@ -418,18 +422,16 @@ def rank(
     reviews: ReviewColumns | None = None,
 ) -> RankingResult:
     """Rank all candidates, with the range of ranks that the data support, and compare all pairs."""
-    basis = basis or basis_of(workspace, selection)
+    basis = basis or basis_of(store, settings, selection)
     selection = basis.chosen.selection
     ranking = ranked(basis.table, scope, _margin(basis, margin))
     calibrated = None
     if basis.excluded.pending + basis.excluded.left_out and not by_verdict(selection):
-        draw = draw_of(workspace.store, basis.runs)
+        draw = draw_of(store, basis.runs)
         if draw.refused is not None:
             calibrated = CalibratedRanking(candidates=(), pairs=(), reason=draw.refused)
         else:
-            reviews = (
-                workspace.archive.scores.review_columns(selection) if reviews is None else reviews
-            )
+            reviews = store.archive.scores.review_columns(selection) if reviews is None else reviews
             names = [str(ranked.candidate) for ranked in ranking.candidates]
             calibrated = calibrated_ranking(
                 sampled_trials(reviews, draw), names if ranking.pairs else []
@@ -438,10 +440,8 @@ def rank(
         ranking=ranking,
         basis=basis,
         calibrated=calibrated,
-        preferences=strengths(basis.table)
-        if _judged_in_pairs(workspace.store, basis.runs)
-        else None,
-        verdicts=rates_of(workspace.store, selection),
+        preferences=strengths(basis.table) if _judged_in_pairs(store, basis.runs) else None,
+        verdicts=rates_of(store, selection),
     )
 
 
@@ -494,7 +494,7 @@ def gate(
     is significant and the difference is within the margin. With `vetted`, grades that no person
     read are refused.
     """
-    contrast = compare(workspace, selection, a, b, margin=margin)
+    contrast = compare(workspace.store, workspace.settings, selection, a, b, margin=margin)
     if vetted:
         filters = selection if isinstance(selection, Selection) else selection.selection
         # no run is in the basis if no grade counts

@@ -30,9 +30,12 @@ def require_vetted(workspace: Workspace, selection: Selection) -> None:
         raise Refused(
             "--require vetted",
             wording.none_counts(waiting),
-            remedy=what_waits(workspace, selection),
+            remedy=what_waits(workspace.store, workspace.reviewer, selection),
         )
-    given, unseen = approvals_of(workspace, selection), scores.unreviewed(selection)
+    given, unseen = (
+        approvals_of(workspace.store, workspace.settings, selection),
+        scores.unreviewed(selection),
+    )
     problems, remedies = [], []
     if given.scripted and not given.scripted_allowed:
         ids = [shown_assessment(key) for key in scores.scripted(selection, limit=_NAMED)]

@@ -109,7 +109,7 @@ def steer(request: Request, run_id: str, body: WishBody) -> Response:
 @router.get("/api/runs/{run_id}/jobs", tags=["runs"])
 def jobs(request: Request, run_id: str) -> Response:
     """Return a run and the last known state of its batches."""
-    (result,) = batch.status(services_of(request).workspace, run_id)
+    (result,) = batch.status(services_of(request).workspace.store, run_id)
     return Answer(batch.batch_document(result))
 
 

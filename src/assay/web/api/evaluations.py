@@ -263,7 +263,11 @@ def get_evaluation_result(
 ) -> Response:
     """Return an evaluation's state, the scores that count, and the number of pending grades."""
     services = services_of(request)
-    return Answer(evaluation_result.evaluation(services.workspace, evaluation_id, after=after))
+    return Answer(
+        evaluation_result.evaluation(
+            services.workspace.store, services.workspace.settings, evaluation_id, after=after
+        )
+    )
 
 
 def _listed(judge: str | list[str] | None) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def standing(request: Request, run_id: str) -> ProtocolStanding:
     workspace = services_of(request).workspace
     (summary,) = runs.runs(workspace.store, Selection(runs=(run_id,)))
     plan = workspace.journal.plan_of(summary.id)
-    (current,) = protocols.in_use(workspace, [plan])
+    (current,) = protocols.in_use(workspace.store, [plan])
     holds = protocols.holding(workspace.store, plan)
     late = current.get("switched") or []
     return {

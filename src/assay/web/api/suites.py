@@ -77,15 +77,17 @@ def suites(request: Request) -> Response:
     """List the suite and set files in the server's folder, and known models."""
     workspace = services_of(request).workspace
     models = [
-        {"ref": model.ref, "from": model.origin} for model in starting.known_models(workspace)
+        {"ref": model.ref, "from": model.origin}
+        for model in starting.known_models(workspace.store, workspace.settings)
     ]
-    return Answer({"suites": list(suite_files.suite_files(workspace)), "models": models})
+    return Answer({"suites": list(suite_files.suite_files(workspace.settings)), "models": models})
 
 
 @router.get("/api/models/names", tags=["start"])
 def model_names(request: Request) -> Response:
     """List model names for completion: known models first, then all models with a known price."""
-    return Answer({"names": list(starting.model_names(services_of(request).workspace))})
+    workspace = services_of(request).workspace
+    return Answer({"names": list(starting.model_names(workspace.store, workspace.settings))})
 
 
 @router.get("/api/suites/read", tags=["start"])
@@ -102,10 +104,17 @@ def save(request: Request, body: FileBody) -> Response:
     """
     workspace = services_of(request).workspace
     try:
-        where, wrong = suite_files.check(workspace, body.name, body.text)
+        where, wrong = suite_files.check(
+            workspace.settings, workspace.directory, body.name, body.text
+        )
         if not wrong and not body.only_look:
             saved = suite_files.save(
-                workspace, body.name, body.text, title=body.title, as_version=body.as_version
+                workspace.settings,
+                workspace.directory,
+                body.name,
+                body.text,
+                title=body.title,
+                as_version=body.as_version,
             )
             return Answer({"suite": saved, "problems": []}, status_code=201)
     except InputError as error:
@@ -117,7 +126,7 @@ def save(request: Request, body: FileBody) -> Response:
 
 
 def suite_document(workspace: Workspace, path: str) -> SuiteForm:
-    loaded, wrong = starting.read(workspace, path)
+    loaded, wrong = starting.read(workspace.settings, path)
     return {
         "path": path,
         "problems": [_problem(error, path) for error in wrong],

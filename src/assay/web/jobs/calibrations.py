@@ -144,7 +144,7 @@ class Measuring:
             calibrated = measure.calibrate(
                 beside,
                 job.wanted.model,
-                records.request_of(beside, job.wanted),
+                records.request_of(beside.settings, job.wanted),
                 stopper=job.stopper,
                 answered=answered,
             )

@@ -33,7 +33,7 @@ def judging(workspace: Workspace) -> Judging:
     plans = Plans(workspace.store)
     return Judging(
         models=Models(workspace, plans),
-        criteria=Criteria(workspace),
+        criteria=Criteria(workspace.store),
         calibrations=Calibrations(workspace.store, plans),
         measuring=Measuring(workspace),
     )

@@ -81,7 +81,7 @@ class Runner:
         with_budget(
             self._workspace.directory,
             plan,
-            execution.result_of(self._workspace, run).summary,
+            execution.result_of(self._workspace.store, run).summary,
             budget_usd,
         )
         self._start(

@@ -102,9 +102,10 @@ def arena_of(request: Request) -> ArenaServices:
 def arena_page(request: Request, before: str | None = None) -> Response:
     """Show the runs that people can vote on, and a form that starts a new one."""
     data = _list(request, before)
+    workspace = services_of(request).workspace
     models = [
         {"ref": model.ref, "from": model.origin}
-        for model in start.known_models(services_of(request).workspace)
+        for model in start.known_models(workspace.store, workspace.settings)
     ]
     twin = "/arena.json" + (f"?{urlencode({'before': before})}" if before else "")
     return page_of(request, "arena/arena.html", twin=twin, **data, models=models, before=before)

@@ -183,7 +183,7 @@ def _run_events(workspace: Workspace, wanted: AuditFilters) -> list[RunEvent]:
         return []
     return [
         event
-        for event in reversed(removal.events(workspace))
+        for event in reversed(removal.events(workspace.store))
         if event.run_id.startswith(wanted.run)
         and event.reviewer == (wanted.reviewer or event.reviewer)
         and event.at.startswith(wanted.day)

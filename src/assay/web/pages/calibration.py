@@ -122,7 +122,9 @@ def calibrations_page(
     )
     query = f"?before={before}" if before else ""
     models = [
-        model for model in start.known_models(services.workspace) if model.ref not in _NEVER_JUDGES
+        model
+        for model in start.known_models(services.workspace.store, services.workspace.settings)
+        if model.ref not in _NEVER_JUDGES
     ]
     return page_of(
         request,
@@ -133,7 +135,7 @@ def calibrations_page(
         newer="/calibration" if before else None,
         models=[{"ref": model.ref, "from": model.origin} for model in models],
         files=list(verbs.sample_files(services.workspace.folder)),
-        suites=list(suite_files.suite_files(services.workspace)),
+        suites=list(suite_files.suite_files(services.workspace.settings)),
         built_in=verbs.references(),
         boot={"jobs": _jobs(request)},
     )

@@ -91,7 +91,7 @@ class AdjudicationBody(Body):
 def reviewers_twin(request: Request, run: str | None = None) -> Response:
     workspace, run_id = services_of(request).workspace, _run(request, run)
     by_name, stated = (
-        verbs.reviewers(workspace, run=run_id),
+        verbs.reviewers(workspace.store, run=run_id),
         verbs.stated_reviewers(workspace.store, run=run_id),
     )
     documents = [
@@ -111,7 +111,7 @@ def reviewers_page(request: Request, run: str | None = None) -> Response:
     run = _run(request, run)
     workspace = services_of(request).workspace
     by_name, stated = (
-        verbs.reviewers(workspace, run=run),
+        verbs.reviewers(workspace.store, run=run),
         verbs.stated_reviewers(workspace.store, run=run),
     )
     query = f"?{urlencode({'run': run})}" if run else ""
@@ -146,7 +146,7 @@ def _attention(request: Request, run: RunId | None) -> Mapping[str, Attention]:
     listed = (
         [run] if run else [summary.id for summary in workspace.archive.runs.matching(Selection())]
     )
-    return attention.by_reviewer(workspace, listed)
+    return attention.by_reviewer(workspace.store, listed)
 
 
 @router.get("/reviewers/{name}/decisions.json", include_in_schema=False)
@@ -195,7 +195,7 @@ def _decisions(
         services.workspace.store, items, services.showcase, name, as_id=as_id, before=before
     )
     if not rows and name != reviewer_of(request):
-        known("reviewer", name, verbs.reviewers(services.workspace))
+        known("reviewer", name, verbs.reviewers(services.workspace.store))
     return rows, older
 
 
@@ -232,7 +232,7 @@ class EndBody(Body):
 def end(request: Request, body: EndBody) -> Response:
     """End a reviewer's session. The outcomes of its planted checks may be shown afterwards."""
     verbs.end_session(
-        services_of(request).workspace,
+        services_of(request).workspace.store,
         reviewer_of(request, body.reviewer),
         idempotency_key=body.key,
     )
@@ -311,7 +311,8 @@ def adjudicate(request: Request, body: AdjudicationBody) -> Response:
     sender = sender_of(request, body.reviewer)
     with by_its_name(body.id, key):
         state = adjudication.settle(
-            services.workspace,
+            services.workspace.store,
+            services.workspace.decisions,
             services.review,
             key,
             choice=body.choice,
@@ -333,7 +334,7 @@ def _reviewer(request: Request, name: str, run: RunId | None) -> Reviewer:
     # Otherwise a reviewer could learn from a change of their own figures that an item was a planted
     # check.
     covered = services.concealment.covered() if is_sealed(request) else frozenset()
-    return verbs.reviewer(services.workspace, name, run=run, covered=covered)
+    return verbs.reviewer(services.workspace.store, name, run=run, covered=covered)
 
 
 def said(key: str, figure: Figure) -> Mapping[str, object]:
@@ -433,7 +434,7 @@ def _checks(request: Request, name: str, run: RunId | None) -> list[Mapping[str,
     services = services_of(request)
     rows: list[Mapping[str, object]] = []
     as_id = services.concealment.sealed if is_sealed(request) else shown_assessment
-    for check in verbs.answered(services.workspace, name, run=run):
+    for check in verbs.answered(services.workspace.store, name, run=run):
         row = check.detail.row
         label = services.showcase.labels(row)
         changes = {
@@ -477,7 +478,7 @@ def _settled(request: Request) -> dict[str, dict[str, int]]:
 def _disputes(request: Request) -> list[Mapping[str, object]]:
     services = services_of(request)
     rows: list[Mapping[str, object]] = []
-    disputes = adjudication.disputes(services.workspace, services.review)
+    disputes = adjudication.disputes(services.workspace.store, services.review)
     services.review.note_served(
         [dispute.detail.row.key for dispute in disputes], reviewer=reviewer_of(request)
     )

@@ -121,7 +121,7 @@ def run_list_page(request: Request, wanted: Annotated[RunListQuery, Query()]) ->
         first=rows[0] if len(rows) == 1 and not narrowed and older is None else None,
         # Only the page of an empty store needs the suites, and searching for them reads the whole
         # folder.
-        files=len(suite_files.suite_files(services.workspace)) if empty else 0,
+        files=len(suite_files.suite_files(services.workspace.settings)) if empty else 0,
         boot=boot,
     )
 

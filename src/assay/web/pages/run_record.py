@@ -57,13 +57,16 @@ _KIND_WORDS: Final = WORDS["record_kinds"]
 
 @router.get("/runs/{run_id}/record.json")
 def record_twin(request: Request, run_id: str) -> Response:
-    return Answer(dossier_document(run_record.dossier(services_of(request).workspace, run_id)))
+    workspace = services_of(request).workspace
+    dossier = run_record.dossier(workspace.store, workspace.results, run_id)
+    return Answer(dossier_document(dossier))
 
 
 @router.get("/runs/{run_id}/record")
 def record_page(request: Request, run_id: str) -> Response:
     """Show the record of a run: its set-up, environment, models and files."""
-    dossier = run_record.dossier(services_of(request).workspace, run_id)
+    workspace = services_of(request).workspace
+    dossier = run_record.dossier(workspace.store, workspace.results, run_id)
     run = dossier.provenance.summary.id
     return page_of(
         request,
@@ -243,7 +246,7 @@ def diff_page(request: Request, a: str = "", b: str = "") -> Response:
 def _diff(request: Request, a: str, b: str) -> RunDiff:
     if not a or not b:
         raise InputError("a" if not a else "b", "is not a run.", remedy="Select two runs in /runs.")
-    return run_diff.diff(services_of(request).workspace, a, b)
+    return run_diff.diff(services_of(request).workspace.store, a, b)
 
 
 def _difference(set_up: SetUp, run_diff: RunDiff, suites: list[str]) -> Mapping[str, object]:

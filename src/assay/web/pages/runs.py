@@ -134,7 +134,7 @@ def start_page(request: Request, suite: str | None = None, edit: str | None = No
         "rubrics": rubric_choices(),
         "edit": {
             "path": edit,
-            "text": suite_files.text_of_set(services_of(request).workspace, edit),
+            "text": suite_files.text_of_set(services_of(request).workspace.settings, edit),
         }
         if edit
         else None,
@@ -162,12 +162,18 @@ def _start_data(request: Request, path: str | None) -> StartPage:
         if value := query.get(name):
             whole(name, value, low=1)
     form = None if path is None else suite_document(workspace, path)
-    models = {PERSON: "", **{model.ref: model.origin for model in starting.known_models(workspace)}}
+    models = {
+        PERSON: "",
+        **{
+            model.ref: model.origin
+            for model in starting.known_models(workspace.store, workspace.settings)
+        },
+    }
     return {
         "path": path,
         "suite": None if form is None else form["suite"],
         "problems": [] if form is None else form["problems"],
-        "files": list(suite_files.suite_files(workspace)) if path is None else [],
+        "files": list(suite_files.suite_files(workspace.settings)) if path is None else [],
         "models": [{"ref": ref, "from": origin} for ref, origin in models.items()],
         "suggested": protocol.numbers(SUGGESTED),
     }
@@ -232,7 +238,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
     failed = list(islice(trials.matching(where, failed_only=True), FAILURES_SHOWN)) if kinds else []
     judges = [judge.name for judge in plan.judges if judge.name != PERSON]
     enough, pause = (
-        enough_usd(services.workspace, plan, summary),
+        enough_usd(services.workspace.store, services.workspace.directory, plan, summary),
         pause_of(services.workspace.store, summary),
     )
     return {
@@ -260,7 +266,11 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
         "said_protocol": wording.checks(review["protocol"]),
         "suggested": protocol.numbers(SUGGESTED),
         "models": [
-            model.ref for model in starting.known_models(services.workspace) if model.ref != PERSON
+            model.ref
+            for model in starting.known_models(
+                services.workspace.store, services.workspace.settings
+            )
+            if model.ref != PERSON
         ],
         "tasks": tasks,
         "start": start,
@@ -274,7 +284,9 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
         "paused": None
         if pause is None
         else run_documents.pause_document(pause, summary.id, enough),
-        "remaining": remaining_cost(services.workspace, plan, summary),
+        "remaining": remaining_cost(
+            services.workspace.store, services.workspace.directory, plan, summary
+        ),
     }
 
 

@@ -25,7 +25,8 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/specialists.json")
 def specialists_twin(request: Request) -> Response:
-    return Answer(specialists(services_of(request).workspace))
+    workspace = services_of(request).workspace
+    return Answer(specialists(workspace.store, workspace.settings))
 
 
 @router.get("/specialists")
@@ -35,7 +36,7 @@ def specialists_page(request: Request) -> Response:
     with the store too.
     """
     workspace, asked = services_of(request).workspace, request.query_params.get("verify")
-    listed = specialists(workspace)
+    listed = specialists(workspace.store, workspace.settings)
     known = [each.path for each in listed.snapshots]
     if asked is not None and asked not in known:
         raise UnknownName("snapshot", asked, known)
@@ -47,7 +48,7 @@ def specialists_page(request: Request) -> Response:
         is_of=is_of,
         wording=wording,
         drawing=_drawing,
-        verified=None if asked is None else verify(workspace, workspace.folder / asked),
+        verified=None if asked is None else verify(workspace.store, workspace.folder / asked),
         asked=asked,
     )
 

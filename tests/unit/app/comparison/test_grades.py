@@ -80,9 +80,9 @@ def test_grades_read_in_pages_equal_one_reading(
     keys = [row.key for row in workspace.archive.assessments.matching(Selection())]
     assert len(keys) == 2 * 2 * len(TASKS)
     wanted = GradeQuery(run=OLD, by=by, only=only)
-    whole = GradeComparison(workspace).page(wanted, limit=100)
+    whole = GradeComparison(workspace.store).page(wanted, limit=100)
     monkeypatch.setattr(grade_summary, "_PORTION", 3)
-    parts = GradeComparison(workspace).page(wanted, limit=100)
+    parts = GradeComparison(workspace.store).page(wanted, limit=100)
     assert whole.figures is not None
     assert parts.figures is not None
     assert replace(parts.figures, summary=whole.figures.summary) == whole.figures
@@ -95,7 +95,7 @@ def test_grades_read_in_pages_equal_one_reading(
 
 
 def test_the_widest_gap_comes_first_and_pages_go_on_where_they_ended(workspace: Workspace) -> None:
-    beside, wanted = GradeComparison(workspace), GradeQuery(run=OLD)
+    beside, wanted = GradeComparison(workspace.store), GradeQuery(run=OLD)
     first, second = beside.page(wanted, limit=3), beside.page(wanted, start=3, limit=3)
     assert [row[:3] for row in rows(first)] == [
         ("task-7", 2, "alice"),
@@ -117,7 +117,7 @@ def test_the_widest_gap_comes_first_and_pages_go_on_where_they_ended(workspace: 
 
 
 def test_one_criterion_alone_decides_gaps_filters_and_figures(workspace: Workspace) -> None:
-    beside = GradeComparison(workspace)
+    beside = GradeComparison(workspace.store)
     same = beside.page(GradeQuery(run=OLD, criterion=FIRST.upper(), only=GradeFilter.DIFFER))
     assert same.rows == (), "the judges differ on the other criterion only"
     assert same.criteria == tuple(WEIGHTS)
@@ -143,7 +143,7 @@ def test_regrade_appears_beside_the_earlier_grade(workspace: Workspace) -> None:
     )
     workspace.journal.open_run(again, planned(*map(a_task, TASKS), trials=2))
     graded(workspace, AGAIN, {"mild": lambda n: (0.1, 0.1)})
-    page = GradeComparison(workspace).page(GradeQuery(run=OLD, beside=AGAIN), limit=100)
+    page = GradeComparison(workspace.store).page(GradeQuery(run=OLD, beside=AGAIN), limit=100)
     assert page.panes == (f"mild · {OLD}", f"strict · {OLD}", f"mild · {AGAIN}")
     assert len(page.rows) == 2 * 2 * len(TASKS)
     assert max(row.gap or 0 for row in page.rows) == pytest.approx(0.8)
@@ -154,7 +154,7 @@ def test_a_long_run_shows_its_rows_before_it_has_been_read(
 ) -> None:
     monkeypatch.setattr(grade_summary, "SMALL", 0)
     monkeypatch.setattr(grade_summary, "_WAIT_LARGE_S", 0.0)
-    beside, held = GradeComparison(workspace), grade_summary.GradeFiguresCache._whole
+    beside, held = GradeComparison(workspace.store), grade_summary.GradeFiguresCache._whole
     let_go = Event()
 
     def later(*args: object) -> object:
@@ -181,7 +181,7 @@ def test_a_long_run_shows_its_rows_before_it_has_been_read(
 
 def test_undone_item_leaves_the_rows_already_read(workspace: Workspace) -> None:
     beside, wanted = (
-        GradeComparison(workspace),
+        GradeComparison(workspace.store),
         GradeQuery(run=OLD, by=CompareBy.PEOPLE, judge="strict", candidate="alice"),
     )
     page = beside.page(wanted)

@@ -37,7 +37,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 def look(
     workspace: Workspace, path: Path, *, trials: int | None = None, candidates: tuple[str, ...] = ()
 ) -> None:
-    suite = preflight.load(workspace, path, judge="human")
+    suite = preflight.load(workspace.settings, path, judge="human")
     request = RunRequest(trials=trials, candidates=candidates)
     options = preflight.options_for(workspace.settings, suite, request)
     preflight.look_ahead(workspace, suite, options)
@@ -68,7 +68,7 @@ def test_a_suite_file_says_so_at_its_line(workspace: Workspace, tmp_path: Path) 
 
 
 def test_a_plan_is_bounded_over_all_its_tasks(workspace: Workspace, tmp_path: Path) -> None:
-    suite = preflight.load(workspace, write_set(tmp_path, things=1), judge="human")
+    suite = preflight.load(workspace.settings, write_set(tmp_path, things=1), judge="human")
     (planned,) = planned_tasks(suite, RunOptions(trials=MAX_TRIALS))
     fit = MAX_PLANNED // MAX_TRIALS
     assert len(list(within_bounds([planned] * fit, "trials"))) == fit
@@ -83,7 +83,7 @@ def test_a_plan_is_bounded_over_all_its_tasks(workspace: Workspace, tmp_path: Pa
 
 
 def test_an_extension_is_held_to_the_same_bounds(workspace: Workspace, tmp_path: Path) -> None:
-    suite = preflight.load(workspace, write_set(tmp_path, trials=2), judge="human")
+    suite = preflight.load(workspace.settings, write_set(tmp_path, trials=2), judge="human")
     run = execution.run(workspace, suite, RunOptions(trials=2)).summary.id
     with pytest.raises(InputError, match="--trials: is 99,999,999,999"):
         extension.add_to(workspace, run, ExtendRequest(more_trials=99_999_999_999))
@@ -92,7 +92,7 @@ def test_an_extension_is_held_to_the_same_bounds(workspace: Workspace, tmp_path:
     with pytest.raises(InputError, match=r"--trials: would give task '.*' 10,001 trials"):
         extension.add_to(workspace, run, ExtendRequest(more_trials=9_999))
     extension.add_to(workspace, run, ExtendRequest(more_trials=9_998), only_look=True)
-    assert sum(execution.result_of(workspace, run).summary.trials.values()) == 2 * len(
+    assert sum(execution.result_of(workspace.store, run).summary.trials.values()) == 2 * len(
         list(suite.tasks)
     )
 
@@ -101,7 +101,9 @@ def test_a_model_that_would_be_asked_nothing_is_refused(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     path = write_set(tmp_path, things=3)
-    names = tuple(c.name for c in preflight.load(workspace, path, judge="human").candidates)
+    names = tuple(
+        c.name for c in preflight.load(workspace.settings, path, judge="human").candidates
+    )
     look(workspace, path, candidates=names)
     with pytest.raises(
         InputError, match="--candidate: 'echo' cannot be called, because no task here has a prompt"
@@ -122,7 +124,7 @@ def test_a_model_that_joins_must_have_something_to_answer(
 ) -> None:
     from assay.app.suites import model_candidate
 
-    suite = preflight.load(workspace, write_set(tmp_path), judge="human")
+    suite = preflight.load(workspace.settings, write_set(tmp_path), judge="human")
     run = execution.run(workspace, suite, RunOptions()).summary.id
     joins = (model_candidate(workspace.settings, "echo"),)
     with pytest.raises(
@@ -133,7 +135,7 @@ def test_a_model_that_joins_must_have_something_to_answer(
 
 
 def test_a_budget_draws_the_order_of_the_tasks(workspace: Workspace, tmp_path: Path) -> None:
-    suite = preflight.load(workspace, write_set(tmp_path, things=20), judge="human")
+    suite = preflight.load(workspace.settings, write_set(tmp_path, things=20), judge="human")
     budget = RunOptions(budget_usd=1.0)
     positions = [planned.position for planned in planned_tasks(suite, budget, seed=1)]
     assert positions != sorted(positions)
