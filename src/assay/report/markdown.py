@@ -57,8 +57,11 @@ TAGS: Final = frozenset(
 )
 _OTHER_TAGS: Final = {"s": "del"}
 _FORMULA: Final = re.compile(
-    r"\$\$(?P<block>[^$]{1,2000})\$\$|\\\[(?P<display>.{1,2000}?)\\\]|\\\((?P<inline>.{1,500}?)\\\)"
-    r"|\$(?P<short>[^\s$](?:[^$\n]{0,300}[^\s$\\])?)\$(?!\d)",  # as in Pandoc: `$5 and $6` is money
+    r"\$\$(?P<block>(?:\\.|[^$\\]){1,2000})\$\$|\\\[(?P<display>.{1,2000}?)\\\]|\\\((?P<inline>.{1,500}?)\\\)"
+    r"|(?P<environment>\\begin\{(?P<name>align|equation|gather|multline|eqnarray)(?P<star>\*?)\}.{1,2000}?"
+    r"\\end\{(?P=name)(?P=star)\})"
+    # as in Pandoc: `$5 and $6` is money
+    r"|\$(?P<short>(?:\\[^\n]|[^\s$\\])(?:(?:\\[^\n]|[^$\n\\]){0,300}(?:\\[^\n]|[^\s$\\]))?)\$(?!\d)",
     re.DOTALL,
 )
 
@@ -118,7 +121,7 @@ def _read_formula(state: StateInline, silent: bool) -> bool:
     if not silent:
         token = state.push("formula", "code", 0)
         token.content = match[match.lastgroup or 0].strip()
-        token.info = "block" if match.lastgroup in ("block", "display") else "inline"
+        token.info = "block" if match.lastgroup in ("block", "display", "environment") else "inline"
     state.pos = match.end()
     return True
 

@@ -88,7 +88,12 @@ report of 25,000 trials took 6 s alone, 23 s with Python's 5 ms, and 11 s with t
 
 _TICKS_BETWEEN_TRIMS: Final = 50  # Uvicorn's ticks of 0.1 s
 MAX_PROBLEMS: Final = 100  # problems of one request that its response lists
-KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+KINDS: Final = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+}
 
 DEPENDENCIES: Final = (Depends(known_names), Depends(context.same_store))
 """Checks of every request to a page, an endpoint or a file."""

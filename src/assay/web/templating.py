@@ -66,6 +66,10 @@ _PAGES: Final[dict[str, dict[str, str]]] = tomllib.loads(
 )
 
 
+VENDOR: Final = "vendor/"
+"""Folder of static files that others wrote."""
+
+
 def folder(name: str) -> Path:
     return Path(str(resources.files("assay") / "web" / name))
 
@@ -93,6 +97,8 @@ def static_content(name: str) -> bytes:
     """
     file = static_files()[name]
     minify = {".js": rjsmin.jsmin, ".css": rcssmin.cssmin}.get(file.suffix)
+    if name.startswith(VENDOR):  # minified by its authors
+        minify = None
     return file.read_bytes() if minify is None else minify(file.read_text("utf-8")).encode()
 
 

@@ -1,103 +1,95 @@
-// Draws TeX formulas as MathML of the browser. A command that is not listed stays as it was written.
+// Draws TeX formulas with KaTeX, which is fetched when the first formula comes. A formula that KaTeX does not understand in
+// full stays as its exact source, marked, because reviewers grade what they see.
 
-const SPACE = "http://www.w3.org/1998/Math/MathML";
-const SIGNS = {
-  alpha: "α", beta: "β", gamma: "γ", delta: "δ", epsilon: "ε", varepsilon: "ε", zeta: "ζ", eta: "η", theta: "θ", iota: "ι", kappa: "κ",
-  lambda: "λ", mu: "μ", nu: "ν", xi: "ξ", pi: "π", rho: "ρ", sigma: "σ", tau: "τ", phi: "φ", varphi: "φ", chi: "χ", psi: "ψ", omega: "ω",
-  Gamma: "Γ", Delta: "Δ", Theta: "Θ", Lambda: "Λ", Xi: "Ξ", Pi: "Π", Sigma: "Σ", Phi: "Φ", Psi: "Ψ", Omega: "Ω", infty: "∞", partial: "∂",
-  nabla: "∇", ell: "ℓ", hbar: "ℏ", emptyset: "∅", times: "×", cdot: "·", div: "÷", pm: "±", mp: "∓", le: "≤", leq: "≤", ge: "≥", geq: "≥",
-  ne: "≠", neq: "≠", approx: "≈", equiv: "≡", sim: "∼", propto: "∝", in: "∈", notin: "∉", subset: "⊂", subseteq: "⊆", cup: "∪", cap: "∩",
-  to: "→", rightarrow: "→", Rightarrow: "⇒", implies: "⇒", iff: "⇔", leftarrow: "←", mapsto: "↦", forall: "∀", exists: "∃", land: "∧",
-  lor: "∨", neg: "¬", sum: "∑", prod: "∏", int: "∫", ldots: "…", dots: "…", cdots: "⋯", langle: "⟨", rangle: "⟩", mid: "|", circ: "∘",
-  degree: "°", angle: "∠", perp: "⊥", parallel: "∥", ll: "≪", gg: "≫", "{": "{", "}": "}", "%": "%", "$": "$", "&": "&", "#": "#", _: "_",
+import { h, t, visible } from "../frame/dom.js";
+
+const FOLDER = new URL("../vendor/katex/", import.meta.url);
+const LONGEST = 5_000; // characters; longer texts between dollar signs are no formulas that anybody reads
+const DEEPEST = 100; // nested groups; KaTeX reads them recursively
+
+// A line break in a formula of one line, and letters such as é, are drawn as they were meant. Signs without a width in the
+// fonts are not.
+const MEANT = new Set(["newLineInDisplayMode", "unicodeTextInMathMode"]);
+// What would be drawn as nothing, or could be made unreadable, although a judge reads it: the rest of a line behind %,
+// invisible boxes, colours, and boxes that are moved over others.
+const HIDDEN = /(?<!\\)%|\\(?:[hv]?phantom|(?:text|math)?color|f?colorbox|smash|(?:math)?[lrc]lap|raisebox|m?kern|m?skip|hspace)(?![a-zA-Z])/u;
+const refuse = ({ command }) => { throw new Error(t("review.formula_reaches", { command })); };
+const OPTIONS = {
+  throwOnError: true,
+  trust: refuse, // with `false`, KaTeX draws the name of the command in red
+  maxSize: 20,
+  maxExpand: 200,
+  strict: (kind) => (MEANT.has(kind) ? "ignore" : "error"),
 };
-const NAMES = new Set("sin cos tan cot log ln exp lim max min sup inf det dim gcd arg mod".split(" "));
-const GAPS = new Set([",", ";", ":", " ", "!", "quad", "qquad", "right", "big", "Big", "bigl", "bigr", "displaystyle", "limits"]);
-const WORDS = new Set(["text", "mathrm", "operatorname", "textbf", "mathbf", "mathit", "mathcal", "mathbb", "boxed", "textit"]);
 
-const DEEPEST = 30;
+let katex = null;
+let fetched = null;
+
+/** Fetches KaTeX and its style once; formulas are shown as their source until then, or if it cannot be fetched. */
+export function ready() {
+  fetched ??= load().catch(() => (fetched = null));
+  return fetched;
+}
+
+async function load() {
+  const style = h("link", { rel: "stylesheet", href: new URL("katex.min.css", FOLDER).pathname });
+  const styled = new Promise((resolve, reject) => Object.assign(style, { onload: resolve, onerror: reject }));
+  document.head.append(style);
+  await Promise.all([styled, import(new URL("katex.min.js", FOLDER).pathname)]);
+  katex = globalThis.katex;
+}
+
+/** True if a tree of the server has a formula. */
+export const hasFormula = (tree) => Array.isArray(tree) && (tree[1]?.["data-tex"] !== undefined || tree.some(hasFormula));
 
 /** Creates the element of a formula; `block` stands on a line of its own. */
 export function formula(tex, block) {
-  const pieces = tex.match(/\\[a-zA-Z]+|\\.|\d+(?:[.,]\d+)*|\s+|[^\s]/gsu) ?? [];
-  const state = { pieces, at: 0, depth: 0 };
-  const math = make("math", row(state, null));
-  if (block) math.setAttribute("display", "block");
-  math.setAttribute("aria-label", tex);
-  return math;
-}
-
-function make(tag, ...children) {
-  const element = document.createElementNS(SPACE, tag);
-  element.append(...children.flat());
+  const element = h("span", { class: block ? "formula block" : "formula" });
+  if (katex) draw(element, tex, block);
+  else {
+    element.append(source(tex));
+    ready().then(() => katex && draw(element, tex, block));
+  }
   return element;
 }
 
-/** Reads pieces up to a closing one. */
-function row(state, close) {
-  const made = [];
-  while (state.at < state.pieces.length && state.pieces[state.at] !== close) {
-    const piece = state.pieces[state.at];
-    if (piece === "^" || piece === "_") {
-      state.at += 1;
-      const base = made.pop() ?? make("mrow");
-      const script = atom(state);
-      const tall = base.dataset?.[piece === "^" ? "below" : "above"];
-      const scripts = piece === "^" ? [base.lastChild, script] : [script, base.lastChild];
-      made.push(tall ? make("msubsup", base.firstChild, ...scripts) : make(piece === "^" ? "msup" : "msub", base, script));
-      if (!tall) made.at(-1).dataset[piece === "^" ? "above" : "below"] = "1";
-    } else {
-      const next = atom(state);
-      if (next) made.push(next);
-    }
+function draw(element, tex, block) {
+  try {
+    if (tex.length > LONGEST) throw new Error(t("review.formula_long", { n: LONGEST }));
+    const [hidden] = HIDDEN.exec(tex) ?? [];
+    if (hidden) throw new Error(t("review.formula_hides", { command: hidden }));
+    if (depth(tex) > DEEPEST) throw new Error(t("review.formula_deep", { n: DEEPEST }));
+    const tree = katex.__renderToDomTree(tex, { ...OPTIONS, displayMode: block });
+    styleLater(tree);
+    element.replaceChildren(tree.toNode());
+  } catch (error) {
+    element.replaceChildren(source(tex, error.rawMessage ?? error.message));
   }
-  state.at += 1;
-  return made;
 }
 
-/** Reads one piece, a group, or a command with its arguments; null for a space. */
-function atom(state) {
-  const piece = state.pieces[state.at];
-  state.at += 1;
-  if (piece === undefined) return make("mrow");
-  if (/^\s/.test(piece)) return state.pieces[state.at - 2] === "^" || state.pieces[state.at - 2] === "_" ? atom(state) : null;
-  if (piece === "{" && state.depth < DEEPEST) {
-    state.depth += 1;
-    const group = make("mrow", row(state, "}"));
-    state.depth -= 1;
-    return group;
+/** Lets nodes set their styles as properties: the policy of the page refuses the attribute, which some nodes would set. */
+function styleLater(node) {
+  const style = node.attributes?.style;
+  if (style) {
+    delete node.attributes.style;
+    const make = node.toNode.bind(node);
+    node.toNode = () => {
+      const made = make();
+      made.style.cssText += style;
+      return made;
+    };
   }
-  if (/^\d/.test(piece)) return make("mn", piece);
-  if (!piece.startsWith("\\")) return make(/\p{L}/u.test(piece) ? "mi" : "mo", piece);
-  const name = piece.slice(1);
-  if (GAPS.has(name)) return name === "quad" || name === "qquad" ? make("mtext", "\u2003") : null;
-  if (name === "left") {
-    const open = delimiter(state);
-    const inside = row(state, "\\right");
-    return make("mrow", open, inside, delimiter(state));
-  }
-  if (name === "frac" || name === "dfrac" || name === "tfrac") return make("mfrac", argument(state), argument(state));
-  if (name === "sqrt") return make("msqrt", argument(state));
-  if (name === "bar" || name === "overline" || name === "hat" || name === "vec") return make("mover", argument(state), make("mo", { hat: "^", vec: "→" }[name] ?? "¯"));
-  if (WORDS.has(name)) return make("mtext", words(state));
-  if (NAMES.has(name)) return make("mi", name);
-  if (name === "\\") return make("mtext", " ; ");
-  const sign = SIGNS[name];
-  return sign ? make(/\p{L}/u.test(sign) ? "mi" : "mo", sign) : make("mtext", piece);
+  node.children?.forEach(styleLater);
 }
 
-const delimiter = (state) => (state.pieces[state.at] === "." ? (state.at += 1, []) : atom(state) ?? []);
-const argument = (state) => atom(state) ?? argument(state);
-
-/** Reads a group as words. */
-function words(state) {
-  if (state.pieces[state.at] !== "{") return state.pieces[state.at++] ?? "";
-  let depth = 0;
-  let text = "";
-  do {
-    const piece = state.pieces[state.at++] ?? "}";
-    depth += (piece === "{") - (piece === "}");
-    if (piece !== "{" && piece !== "}") text += piece;
-  } while (depth > 0 && state.at < state.pieces.length);
-  return text;
+function depth(tex) {
+  let deepest = 0;
+  let now = 0;
+  for (const [sign] of tex.matchAll(/\\.|[{}]/gsu)) {
+    if (sign === "{") deepest = Math.max(deepest, (now += 1));
+    else if (sign === "}") now -= 1;
+  }
+  return deepest;
 }
+
+const source = (tex, why = "") => h("code", { class: "tex", title: why ? t("review.formula_source", { why }) : null }, visible(tex));

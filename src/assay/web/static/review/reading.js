@@ -6,7 +6,7 @@
 
 import { button, h, t, visible } from "../frame/dom.js";
 import { calledBy, drawResponse, paint, quotedLines, quotesOf } from "./item.js";
-import { formula } from "./formulas.js";
+import { formula, hasFormula, ready } from "./formulas.js";
 
 const TAGS = new Set("p br hr h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code em strong del a table thead tbody tr th td section".split(" "));
 const TURNS = new Set(["user", "assistant", "tool_call", "tool_result", "tool_error"]);
@@ -46,6 +46,9 @@ export function drawText(item, view, place) {
   }
   return article;
 }
+
+/** Fetches what drawing these responses needs. */
+export const prepare = (drawn) => (drawn.some(({ tree }) => hasFormula(tree)) ? ready() : undefined);
 
 /** Returns the blocks that hold no other block. */
 const leaves = (root) => [...root.querySelectorAll("[data-at]")].filter((block) => !block.querySelector("[data-at]"));
@@ -128,7 +131,8 @@ const known = new WeakMap();
 /** Returns the text of an element without white space and marks of Markdown, and its text nodes with their starts in it. */
 function wordsIn(root) {
   if (known.has(root)) return known.get(root);
-  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  // A formula has its text twice, for eyes and for screen readers, and no piece of it as it was written.
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT, (node) => (node.parentElement.closest(".katex") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT));
   const nodes = [];
   let text = "";
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
@@ -215,7 +219,7 @@ function areSimilar(one, other) {
 /** Returns the words of an element, each with its range. */
 function tokens(root) {
   if (!root) return [];
-  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT, (node) => (node.parentElement.closest(".katex-mathml") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT));
   const words = [];
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     for (const match of node.data.matchAll(/[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu)) {

@@ -17,6 +17,7 @@ async function get(page, item, whole) {
   try {
     const drawn = await call(`/api/assessments/${item.id}/drawn${whole}`);
     if (item.panes.some(({ form }) => form !== "code")) page.view.reading ??= await load("reading");
+    await page.view.reading?.prepare(drawn);
     drawn.forEach((one, place) => Object.assign(item.panes[place], one));
     const box = () => page.itemBox.querySelector(".left:not(.behind) [data-pane]");
     const at = box()?.scrollTop;
