@@ -145,8 +145,6 @@ class Registry(Generic[Part]):
             )
 
     def _plugin(self, entry: EntryPoint) -> Part:
-        package = "a package" if entry.dist is None else f"the package {entry.dist.name}"
-        where = f"{self.kind} {entry.name!r} of {package}"
         remedy = "Update the package, or uninstall it."
         try:
             part = entry.load()
@@ -154,14 +152,27 @@ class Registry(Generic[Part]):
             # Importing a plug-in runs other people's code, so the message for any failure there
             # names the plug-in and a remedy.
             raise SettingsError(
-                where, f"cannot be loaded: {type(error).__name__}: {error}.", remedy=remedy
+                self._place(entry),
+                f"cannot be loaded: {type(error).__name__}: {error}.",
+                remedy=remedy,
             ) from error
         missing = [member for member in self.members if not hasattr(part, member)]
         if missing:
             raise SettingsError(
-                where, f"lacks {', '.join(f'`{name}`' for name in missing)}.", remedy=remedy
+                self._place(entry),
+                f"lacks {', '.join(f'`{name}`' for name in missing)}.",
+                remedy=remedy,
             )
         return cast("Part", part)
+
+    def _place(self, entry: EntryPoint) -> str:
+        """Name a plug-in and its package for an error.
+
+        Only an error asks for it: the name of the package costs 3 ms, because its metadata is
+        parsed each time, and recognising one file loads all importers.
+        """
+        package = "a package" if entry.dist is None else f"the package {entry.dist.name}"
+        return f"{self.kind} {entry.name!r} of {package}"
 
 
 def source_of(module: str, folder: str) -> str:
