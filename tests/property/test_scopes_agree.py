@@ -82,13 +82,16 @@ def test_scopes_of_small_tables_never_contradict_each_other(
     check(table, scope)
 
 
+@pytest.mark.parametrize("n_tables", [20, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("n_tasks", [2, 3, 4, 5, 7])
-def test_scopes_never_contradict_each_other_with_trial_noise_alone(n_tasks: int) -> None:
+def test_scopes_never_contradict_each_other_with_trial_noise_alone(
+    n_tasks: int, n_tables: int
+) -> None:
     """Tasks that differ only by chance: here a range over tasks most often came out narrower than
     the one over trials.
     """
     rng = np.random.default_rng(n_tasks)
-    for _ in range(150):
+    for _ in range(n_tables):
         shape = (n_tasks, 2, 3)
         score = np.clip(0.5 + rng.normal(0.0, 0.15, shape), 0, 1)
         task, candidate, trial = (
