@@ -89,6 +89,7 @@ def read_all(folder: Path, forced: str | None) -> None:
                 assert_sound(record)
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("forced", [False, True], ids=["detected", "forced"])
 @pytest.mark.parametrize("name", WRITERS)
 def test_an_importer_reads_or_refuses_a_damaged_file(name: str, forced: bool) -> None:
@@ -224,7 +225,7 @@ def command(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int
     traceback.
     """
 
-    def raised(error: Exception, arguments: list[str]) -> NoReturn:
+    def raised(error: Exception, arguments: list[str], *, as_json: bool) -> NoReturn:
         raise error
 
     monkeypatch.setattr(command_line, "_our_error", raised)
@@ -235,6 +236,7 @@ def command(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int
     return lambda *arguments: command_line.exit_code([*arguments])
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize(
     "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 )
