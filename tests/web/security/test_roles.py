@@ -222,6 +222,17 @@ def test_refusal_is_a_page_for_browsers_and_names_where_to_go(workspace: Workspa
         )
 
 
+def test_own_figures_open_before_the_first_decision(workspace: Workspace) -> None:
+    link = people.invite(workspace.store, "fresh", role="reviewer", base=HOME).link
+    with client_of(workspace) as client:
+        client.get(link)
+        page = client.get("/reviewers/fresh")
+        assert page.status_code == 200
+        assert "Reviewer fresh" in page.text
+        assert client.get("/reviewers/fresh/checks").status_code == 200
+        assert client.get("/reviewers/fresh/decisions").status_code == 200
+
+
 def test_own_figures_are_open_and_those_of_others_are_not(workspace: Workspace) -> None:
     visitor = Visitor(VisitorRole.REVIEWER, "Ann Lee")
     assert visitor.may_open("GET", "/reviewers/Ann Lee")

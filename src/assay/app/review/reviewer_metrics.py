@@ -52,9 +52,14 @@ SESSION_S: Final = 1800.0
 
 
 def reviewers(
-    store: Store, *, run: RunId | None = None, covered: Collection[RunId] = ()
+    store: Store,
+    *,
+    run: RunId | None = None,
+    covered: Collection[RunId] = (),
+    also: Collection[str] = (),
 ) -> dict[str, Reviewer]:
-    """Return metrics by name for each reviewer who decided an item in the web app.
+    """Return metrics by name for each reviewer who decided an item in the web app, and of `also`,
+    who may have decided none.
 
     A session with control items of `covered` runs is included only after it ends, because a figure
     that changes, or does not change, after one decision would reveal whether the item was real. An
@@ -64,7 +69,9 @@ def reviewers(
     observations = _without_open_opinions(store.observations.read(run=run))
     decided = (ObservationKind.DECISION, ObservationKind.VERDICT, ObservationKind.OPINION)
     names = sorted(
-        {observation.reviewer for observation in observations if observation.kind in decided}
+        {observation.reviewer for observation in observations if observation.kind in decided}.union(
+            also
+        )
     )
     if covered:
         observations = _of_sessions_over(store.clock, observations, names, covered)
@@ -83,10 +90,15 @@ def reviewers(
 
 
 def reviewer(
-    store: Store, name: str, *, run: RunId | None = None, covered: Collection[RunId] = ()
+    store: Store,
+    name: str,
+    *,
+    run: RunId | None = None,
+    covered: Collection[RunId] = (),
+    also: Collection[str] = (),
 ) -> Reviewer:
     """Return the metrics of one reviewer, as `reviewers` does; raises `UnknownName`."""
-    known = reviewers(store, run=run, covered=covered)
+    known = reviewers(store, run=run, covered=covered, also=also)
     if name not in known:
         raise UnknownName(
             "reviewer",

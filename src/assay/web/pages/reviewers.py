@@ -17,6 +17,7 @@ from assay.app.review.item_view import panes_of
 from assay.app.review.own_decisions import OwnDecision, own_decisions
 from assay.app.statistics.results import wording
 from assay.app.wire import to_json
+from assay.domain.errors import UnknownName
 from assay.domain.identifiers import RunId, shown_assessment
 from assay.domain.people import VisitorRole
 from assay.domain.selection import Selection
@@ -334,7 +335,13 @@ def _reviewer(request: Request, name: str, run: RunId | None) -> Reviewer:
     # Otherwise a reviewer could learn from a change of their own figures that an item was a planted
     # check.
     covered = services.concealment.covered() if is_sealed(request) else frozenset()
-    return verbs.reviewer(services.workspace.store, name, run=run, covered=covered)
+    also = (name,) if _is_own(request, name) else ()
+    return verbs.reviewer(services.workspace.store, name, run=run, covered=covered, also=also)
+
+
+def _is_own(request: Request, name: str) -> bool:
+    """True for the visitor's own pages, which open before the first decision too."""
+    return visitor_of(request).name == name
 
 
 def said(key: str, figure: Figure) -> Mapping[str, object]:
@@ -434,7 +441,13 @@ def _checks(request: Request, name: str, run: RunId | None) -> list[Mapping[str,
     services = services_of(request)
     rows: list[Mapping[str, object]] = []
     as_id = services.concealment.sealed if is_sealed(request) else shown_assessment
-    for check in verbs.answered(services.workspace.store, name, run=run):
+    try:
+        answered = verbs.answered(services.workspace.store, name, run=run)
+    except UnknownName:
+        if not _is_own(request, name):
+            raise
+        answered = ()
+    for check in answered:
         row = check.detail.row
         label = services.showcase.labels(row)
         changes = {
