@@ -7,21 +7,27 @@ functions that need one. This package can be imported on its own and needs only 
 
 Functions by subject:
 
-=====================
-============================================================================================== mean,
-mean_binary      `estimate` (all candidates: `estimates`); a bare share of successes: `proportion`
-diff, diff_one_task    `compare` effect_size            `effect_size` equivalence `equivalence`, or
-`compare` with a margin (non-inferiority too) ranking                `rank`; omnibus: `friedman`;
-everything at once, from kept cells: `report` multiplicity `multiplicity` (Holm, Benjamini-Hochberg,
-Bonferroni) bradley_terry          `bradley_terry`; from the scores of trials: `strengths` variance
-`variance_components`; for a pair of candidates: `design_variances` icc                    `icc`
-krippendorff_alpha `krippendorff_alpha` cohen_kappa            `cohen_kappa` fleiss_kappa
-`fleiss_kappa` calibration            `calibration` ppi                    `ppi`; with tasks:
-`partial_review` power                  `power`; from data, with cost: `plan` sequential
-`sequential`: `e_value`, `planned_looks` second opinions        `sign_flip`, `label_permutation`
-fair play `approval_rates`, `selective_rejection`, `sensitivity` coverage               `coverage`
-=====================
-==============================================================================================
+=====================  ============================================================================
+mean, mean_binary      `estimate` (all candidates: `estimates`); a share of successes: `proportion`
+diff, diff_one_task    `compare`
+effect_size            `effect_size`
+equivalence            `equivalence`, or `compare` with a margin (non-inferiority too)
+ranking                `rank`; omnibus: `friedman`; everything at once, from kept cells: `report`
+multiplicity           `multiplicity` (Holm, Benjamini-Hochberg, Bonferroni)
+bradley_terry          `bradley_terry`; from the scores of trials: `strengths`
+variance               `variance_components`; for a pair of candidates: `design_variances`
+icc                    `icc`
+krippendorff_alpha     `krippendorff_alpha`
+cohen_kappa            `cohen_kappa`
+fleiss_kappa           `fleiss_kappa`
+calibration            `calibration`
+ppi                    `ppi`; with tasks: `partial_review`
+power                  `power`; from data, with cost: `plan`
+sequential             `sequential`: `e_value`, `planned_looks`
+second opinions        `sign_flip`, `label_permutation`
+fair play              `approval_rates`, `selective_rejection`, `sensitivity`
+coverage               `coverage`
+=====================  ============================================================================
 """
 
 from assay.statistics.agreement import Alpha, Pairable, krippendorff_alpha
