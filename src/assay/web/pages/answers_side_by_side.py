@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 from urllib.parse import quote, unquote, urlencode
 
 from fastapi import APIRouter, Request, Response
@@ -184,6 +184,28 @@ def _field(name: str, text: str, labels: tuple[str, ...] = ()) -> Field:
     return Field(name=name, pattern=text, labels=labels)
 
 
+class CompareContext(TypedDict):
+    """Values of `compare/compare.html`."""
+
+    columns: Sequence[Mapping[str, object]]
+    tasks: Sequence[object]
+    row: Mapping[str, object] | None
+    asked: Sides
+    given: Mapping[str, str]
+    wrong: dict[str, str]
+    filters: Sequence[object]
+    offered: Sequence[OfferedRun]
+    chosen: Sequence[object]
+    criteria: Sequence[Mapping[str, object]]
+    criteria_text: str | None
+    looked_at: int
+    next: str | None
+    first: str | None
+    agreement: str
+    grades: str
+    differences: tuple[str, str, str, str]
+
+
 @router.get("/compare")
 @reads(*READS, "task")
 def compare_page(request: Request) -> Response:
@@ -213,32 +235,36 @@ def compare_page(request: Request) -> Response:
         request,
         "compare/compare.html",
         twin=sides.address("/compare.json", after=sides.after),
-        columns=_columns(sides),
-        tasks=[
-            {
-                "title": visible(row.title),
-                "state": row.says.state.value,
-                "here": row is shown,
-                "open": sides.address("/compare", after=sides.after, task=row.row.task.id),
-            }
-            for row in rows
-        ],
-        row=None if shown is None else _row(shown, sides),
-        asked=sides,
-        given=request.query_params,
-        wrong=wrong,
-        filters=list(AnswerFilter),
-        offered=offered,
-        chosen=[shown_column(column) for column in sides.columns],
-        criteria=_criteria(plans),
-        criteria_text=next((text for plan in plans if (text := _imported_criteria(plan))), None),
-        looked_at=answer_page.looked_at,
-        next=sides.address("/compare", after=answer_page.after) if answer_page.after else None,
-        first=sides.address("/compare") if sides.after else None,
-        agreement=sides.address("/compare/agreement"),
-        grades=f"/compare/grades?{urlencode({'run': sides.columns[0].run})}",
-        differences=DIFFERENCES,
         boot={"keys": keyboard.for_script(keyboard.BESIDE)},
+        **CompareContext(
+            columns=_columns(sides),
+            tasks=[
+                {
+                    "title": visible(row.title),
+                    "state": row.says.state.value,
+                    "here": row is shown,
+                    "open": sides.address("/compare", after=sides.after, task=row.row.task.id),
+                }
+                for row in rows
+            ],
+            row=None if shown is None else _row(shown, sides),
+            asked=sides,
+            given=request.query_params,
+            wrong=wrong,
+            filters=list(AnswerFilter),
+            offered=offered,
+            chosen=[shown_column(column) for column in sides.columns],
+            criteria=_criteria(plans),
+            criteria_text=next(
+                (text for plan in plans if (text := _imported_criteria(plan))), None
+            ),
+            looked_at=answer_page.looked_at,
+            next=sides.address("/compare", after=answer_page.after) if answer_page.after else None,
+            first=sides.address("/compare") if sides.after else None,
+            agreement=sides.address("/compare/agreement"),
+            grades=f"/compare/grades?{urlencode({'run': sides.columns[0].run})}",
+            differences=DIFFERENCES,
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, TypedDict
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request, Response
@@ -23,7 +23,7 @@ from assay.web.templating import page_of
 from assay.web.texts import t
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from assay.app.review.audit_log import Chain, LogPage
     from assay.app.workspace import Workspace
@@ -85,6 +85,26 @@ class AuditPageQuery(AuditQuery):
     n: Number = None
 
 
+class AuditContext(TypedDict):
+    """Values of `audit/audit.html`."""
+
+    rows: Sequence[Mapping[str, object]]
+    filters: dict[str, str]
+    verbs: Sequence[str]
+    vias: Sequence[str]
+    stopped: bool
+    active: Sequence[Mapping[str, str]]
+    older: str | None
+    first: str | None
+    files: Sequence[Mapping[str, str]]
+    run_events: Sequence[Mapping[str, object]]
+    newest: tuple[int, str]
+    empty: bool
+    chain: str | None
+    on: str | None
+    broken: int | None
+
+
 @router.get("/audit")
 def audit_page(request: Request, wanted: Annotated[AuditPageQuery, Query()]) -> Response:
     """Show the log, newest first, and the check of its hash chain."""
@@ -97,35 +117,37 @@ def audit_page(request: Request, wanted: Annotated[AuditPageQuery, Query()]) -> 
         request,
         "audit/audit.html",
         twin=wanted.address("/audit.json", AuditPageQuery(before=wanted.before)),
-        rows=[_row(event, wanted) for event in log_page.events],
-        filters=wanted.filters,
-        verbs=list(map(str, Verb)),
-        vias=list(map(str, Via)),
-        stopped=log_page.stopped,
-        active=[
-            {
-                "name": name,
-                "value": visible(value),
-                "remove": wanted.model_copy(update={name: ""}).address("/audit"),
-            }
-            for name, value in wanted.filters.items()
-        ],
-        older=None
-        if log_page.next_before is None
-        else wanted.address("/audit", AuditPageQuery(before=log_page.next_before)),
-        first=None if wanted.before is None else wanted.address("/audit"),
-        files=[
-            {"name": kind.upper(), "open": wanted.address(f"/audit/events.{kind}")}
-            for kind in KINDS
-        ],
-        run_events=[_run_row(event) for event in _run_events(workspace, wanted)]
-        if wanted.before is None
-        else [],
-        newest=newest,
-        empty=newest[0] == 0,
-        chain=None if chain is None else _progress(chain, n),
-        on=None if chain is None or chain.ended else _continuation(chain, n),
-        broken=None if chain is None else chain.broken,
+        **AuditContext(
+            rows=[_row(event, wanted) for event in log_page.events],
+            filters=wanted.filters,
+            verbs=list(map(str, Verb)),
+            vias=list(map(str, Via)),
+            stopped=log_page.stopped,
+            active=[
+                {
+                    "name": name,
+                    "value": visible(value),
+                    "remove": wanted.model_copy(update={name: ""}).address("/audit"),
+                }
+                for name, value in wanted.filters.items()
+            ],
+            older=None
+            if log_page.next_before is None
+            else wanted.address("/audit", AuditPageQuery(before=log_page.next_before)),
+            first=None if wanted.before is None else wanted.address("/audit"),
+            files=[
+                {"name": kind.upper(), "open": wanted.address(f"/audit/events.{kind}")}
+                for kind in KINDS
+            ],
+            run_events=[_run_row(event) for event in _run_events(workspace, wanted)]
+            if wanted.before is None
+            else [],
+            newest=newest,
+            empty=newest[0] == 0,
+            chain=None if chain is None else _progress(chain, n),
+            on=None if chain is None or chain.ended else _continuation(chain, n),
+            broken=None if chain is None else chain.broken,
+        ),
     )
 
 

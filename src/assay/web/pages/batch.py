@@ -5,7 +5,7 @@ candidates.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypedDict
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request, Response
@@ -27,7 +27,7 @@ from assay.web.templating import page_of
 from assay.web.texts import t
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 OPENED: Final = frozenset({"needs_review", "approved", "rejected"})
@@ -87,6 +87,20 @@ def batch_twin(request: Request, batch_id: str, wanted: Annotated[BatchQuery, Qu
     )
 
 
+class BatchContext(TypedDict):
+    """Values of `registry/batch.html`."""
+
+    batch: str
+    rows: Sequence[object]
+    approvals: Mapping[RunId, str]
+    together: Mapping[str, object]
+    all_approvals: str
+    matrix: Mapping[str, object]
+    statistics: str
+    compare: str
+    registry: str
+
+
 @router.get("/batches/{batch_id:path}")
 def batch_page(request: Request, batch_id: str, wanted: Annotated[BatchQuery, Query()]) -> Response:
     """Show the runs of a batch, their totals, and the matrix of its tasks."""
@@ -99,18 +113,20 @@ def batch_page(request: Request, batch_id: str, wanted: Annotated[BatchQuery, Qu
         "registry/batch.html",
         title=f"Batch {visible(batch_id)}",
         twin=wanted.address(f"{path}.json"),
-        batch=visible(batch_id),
-        rows=[
-            replace(run_row(summary, by_run[summary.id]), suite=visible(summary.suite))
-            for summary in summaries
-        ],
-        approvals={run: wording.approvals_cell(given) for run, given in by_run.items()},
-        together=_together(summaries, by_run),
-        all_approvals=wording.approvals_cell(Approvals.sum(by_run.values())),
-        matrix=_parts(matrix, wanted, batch_id),
-        statistics=f"/results?{query}",
-        compare=f"/compare?{urlencode({'find': batch_id})}",
-        registry=f"/runs?{urlencode({'batch': batch_id})}",
+        **BatchContext(
+            batch=visible(batch_id),
+            rows=[
+                replace(run_row(summary, by_run[summary.id]), suite=visible(summary.suite))
+                for summary in summaries
+            ],
+            approvals={run: wording.approvals_cell(given) for run, given in by_run.items()},
+            together=_together(summaries, by_run),
+            all_approvals=wording.approvals_cell(Approvals.sum(by_run.values())),
+            matrix=_parts(matrix, wanted, batch_id),
+            statistics=f"/results?{query}",
+            compare=f"/compare?{urlencode({'find': batch_id})}",
+            registry=f"/runs?{urlencode({'batch': batch_id})}",
+        ),
     )
 
 

@@ -4,7 +4,7 @@ browser.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 from fastapi import APIRouter, Query, Request, Response
 from markupsafe import Markup
@@ -27,7 +27,7 @@ from assay.web.templating import count, page_of
 from assay.web.texts import WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from assay.app.calibration.records import Listed, Wanted
     from assay.web.jobs.calibrations import Job
@@ -110,6 +110,18 @@ def calibrations_twin(
     )
 
 
+class CalibrationsContext(TypedDict):
+    """Values of `judges/calibrations.html`."""
+
+    rows: Sequence[object]
+    older: str | None
+    newer: str | None
+    models: Sequence[object]
+    files: Sequence[object]
+    suites: Sequence[object]
+    built_in: int
+
+
 @router.get("/calibration", include_in_schema=False)
 def calibrations_page(
     request: Request, before: Annotated[int | None, Query(ge=1, lt=2**62)] = None
@@ -130,14 +142,16 @@ def calibrations_page(
         request,
         "judges/calibrations.html",
         twin=f"/calibration.json{query}",
-        rows=[_row(record) for record in records[:SHOWN]],
-        older=older,
-        newer="/calibration" if before else None,
-        models=[{"ref": model.ref, "from": model.origin} for model in models],
-        files=list(verbs.sample_files(services.workspace.folder)),
-        suites=list(suite_files.suite_files(services.workspace.settings)),
-        built_in=verbs.references(),
         boot={"jobs": _jobs(request)},
+        **CalibrationsContext(
+            rows=[_row(record) for record in records[:SHOWN]],
+            older=older,
+            newer="/calibration" if before else None,
+            models=[{"ref": model.ref, "from": model.origin} for model in models],
+            files=list(verbs.sample_files(services.workspace.folder)),
+            suites=list(suite_files.suite_files(services.workspace.settings)),
+            built_in=verbs.references(),
+        ),
     )
 
 
@@ -152,6 +166,21 @@ def calibration_chart(request: Request, number: int, ending: str, dark: bool = F
     """Return the chart of the judge's scores against the correct scores, or its table."""
     chart = judging_of(request).calibrations.chart(number)
     return chart_file(chart, f"assay-calibration-{number}", ending, dark=dark)
+
+
+class CalibrationContext(TypedDict):
+    """Values of `judges/calibration.html`."""
+
+    model: str | None
+    rubric: str | None
+    asked: str
+    figures: Sequence[object]
+    criteria: Sequence[Mapping[str, object]]
+    no_criteria: str
+    samples: Sequence[object]
+    more: int
+    lost: object
+    chart: Mapping[str, object]
 
 
 @router.get("/calibration/{number}", include_in_schema=False)
@@ -172,36 +201,38 @@ def calibration_page(request: Request, number: int) -> Response:
         title=record.record.identity.model,
         twin=f"/calibration/{number}.json",
         one=_row(record),
-        model=_model_of(request, record),
-        rubric=_rubric(request, record.record.identity.rubric),
-        asked=plural(
-            document.get("calls", 0),
-            f"1 answer, {cost}",
-            f"{count(document.get('calls', 0))} answers, {cost}",
-        ),
-        figures=[
-            {"name": title, **_figure(name, document[name])}
-            for name, title in _FIGURE_NAMES.items()
-            if name in document
-        ],
-        criteria=criteria,
-        no_criteria="The judge gave no usable grade for any reference in this record."
-        if "by_criterion" in document
-        else "This record was measured before criteria were recorded separately.",
-        samples=[_sample(sample) for sample in samples[:SAMPLES_SHOWN]],
-        more=max(0, len(samples) - SAMPLES_SHOWN),
-        lost=document.get("failed_tries", []),
-        chart={
-            "kind": chart.kind,
-            "title": chart.title,
-            "about": chart.about,
-            "rows": len(chart.rows),
-            "drawing": Markup(charts.drawn(chart)),
-            "files": [
-                (ending.upper(), f"/calibration/{number}/chart.{ending}")
-                for ending in charts.endings()
+        **CalibrationContext(
+            model=_model_of(request, record),
+            rubric=_rubric(request, record.record.identity.rubric),
+            asked=plural(
+                document.get("calls", 0),
+                f"1 answer, {cost}",
+                f"{count(document.get('calls', 0))} answers, {cost}",
+            ),
+            figures=[
+                {"name": title, **_figure(name, document[name])}
+                for name, title in _FIGURE_NAMES.items()
+                if name in document
             ],
-        },
+            criteria=criteria,
+            no_criteria="The judge gave no usable grade for any reference in this record."
+            if "by_criterion" in document
+            else "This record was measured before criteria were recorded separately.",
+            samples=[_sample(sample) for sample in samples[:SAMPLES_SHOWN]],
+            more=max(0, len(samples) - SAMPLES_SHOWN),
+            lost=document.get("failed_tries", []),
+            chart={
+                "kind": chart.kind,
+                "title": chart.title,
+                "about": chart.about,
+                "rows": len(chart.rows),
+                "drawing": Markup(charts.drawn(chart)),
+                "files": [
+                    (ending.upper(), f"/calibration/{number}/chart.{ending}")
+                    for ending in charts.endings()
+                ],
+            },
+        ),
     )
 
 

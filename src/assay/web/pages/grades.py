@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import field_validator
@@ -27,7 +27,7 @@ from assay.web.safe_text import visible
 from assay.web.templating import count, page_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from assay.app.workspace import Workspace
     from assay.statistics.agreement import Alpha
@@ -112,6 +112,20 @@ def grades_twin(request: Request, asked: Annotated[GradesQuery, Query()]) -> Res
     )
 
 
+class GradesContext(TypedDict):
+    """Values of `compare/grades.html`."""
+
+    panes: Sequence[str]
+    widest: int
+    rows: Sequence[object]
+    summary: Sequence[tuple[str, str, str]]
+    nothing: str
+    first: str | None
+    earlier: str | None
+    later: str | None
+    in_order: str
+
+
 @router.get("/compare/grades")
 def grades_page(request: Request, asked: Annotated[GradesQuery, Query()]) -> Response:
     """Show grades side by side; without a run, show the runs to choose from."""
@@ -147,18 +161,22 @@ def grades_page(request: Request, asked: Annotated[GradesQuery, Query()]) -> Res
         twin=asked.address("/compare/grades.json"),
         **{**shared, "asked": page.wanted},
         found=page,
-        panes=_panes(page),
-        widest=WIDEST,
-        rows=[_row(row, asked) for row in page.rows],
-        summary=_summary(page, asked),
-        nothing=_nothing(page, asked),
         said=_said_of(page, asked),
-        first=first if asked.from_ or asked.after else None,
-        earlier=asked.address("/compare/grades", GradesQuery(from_=max(0, asked.from_ - PORTION)))
-        if page.by_gap and asked.from_
-        else None,
-        later=_later(asked, page, "/compare/grades"),
-        in_order=asked.address("/compare/grades", GradesQuery(sort="run", from_=0, after="")),
+        **GradesContext(
+            panes=_panes(page),
+            widest=WIDEST,
+            rows=[_row(row, asked) for row in page.rows],
+            summary=_summary(page, asked),
+            nothing=_nothing(page, asked),
+            first=first if asked.from_ or asked.after else None,
+            earlier=asked.address(
+                "/compare/grades", GradesQuery(from_=max(0, asked.from_ - PORTION))
+            )
+            if page.by_gap and asked.from_
+            else None,
+            later=_later(asked, page, "/compare/grades"),
+            in_order=asked.address("/compare/grades", GradesQuery(sort="run", from_=0, after="")),
+        ),
     )
 
 

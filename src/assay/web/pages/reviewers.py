@@ -4,7 +4,7 @@ reviewers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypedDict
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request, Response
@@ -30,7 +30,7 @@ from assay.web.templating import page_of
 from assay.web.texts import WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from assay.analysis.figures import Figure
     from assay.domain.attention import Attention
@@ -247,6 +247,22 @@ def reviewer_twin(request: Request, name: str, run: str | None = None) -> Respon
     return Answer(verbs.document(name, _reviewer(request, name, run_id), stated))
 
 
+class ReviewerContext(TypedDict):
+    """Values of `reviewers/reviewer.html`."""
+
+    name: str
+    counts: str
+    stated_by: dict[str, int]
+    groups: Sequence[tuple[str, Sequence[dict[str, object]]]]
+    run: RunId | None
+    parts: Sequence[object]
+    kinds: Sequence[Mapping[str, object]]
+    watch: Mapping[str, object] | None
+    stamp: Mapping[str, object]
+    checks: str
+    decisions: str
+
+
 @router.get("/reviewers/{name}", include_in_schema=False)
 def reviewer_page(request: Request, name: str, run: str | None = None) -> Response:
     """Show one reviewer's figures, each with its range and definition."""
@@ -262,25 +278,27 @@ def reviewer_page(request: Request, name: str, run: str | None = None) -> Respon
         "reviewers/reviewer.html",
         title=f"Reviewer {name}",
         twin=f"/reviewers/{quote(name, safe='')}.json{query}",
-        name=name,
         one=reviewer,
-        counts=wording.reviewer_decisions(
-            approved=reviewer.by_verb["approve"],
-            corrected=reviewer.by_verb["correct"],
-            rejected=reviewer.by_verb["reject"],
-            blind=reviewer.blind,
+        **ReviewerContext(
+            name=name,
+            counts=wording.reviewer_decisions(
+                approved=reviewer.by_verb["approve"],
+                corrected=reviewer.by_verb["correct"],
+                rejected=reviewer.by_verb["reject"],
+                blind=reviewer.blind,
+            ),
+            stated_by=verbs.stated_reviewers(services_of(request).workspace.store, run=run).get(
+                name, {}
+            ),
+            groups=groups,
+            run=run,
+            parts=[said("drift_part", part) for part in reviewer.drift_parts],
+            kinds=_kinds(reviewer),
+            watch=_watch(reviewer),
+            stamp=_stamp(reviewer),
+            checks=f"/reviewers/{quote(name, safe='')}/checks{query}",
+            decisions=_own_page(name),
         ),
-        stated_by=verbs.stated_reviewers(services_of(request).workspace.store, run=run).get(
-            name, {}
-        ),
-        groups=groups,
-        run=run,
-        parts=[said("drift_part", part) for part in reviewer.drift_parts],
-        kinds=_kinds(reviewer),
-        watch=_watch(reviewer),
-        stamp=_stamp(reviewer),
-        checks=f"/reviewers/{quote(name, safe='')}/checks{query}",
-        decisions=_own_page(name),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request, Response
@@ -31,7 +31,7 @@ from assay.web.templating import page_of
 from assay.web.texts import WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from assay.app.registry.run_diff import RunDiff, SetUp, TaskChange
     from assay.app.registry.run_record import Dossier
@@ -211,6 +211,21 @@ def diff_twin(request: Request, a: str = "", b: str = "") -> Response:
     return Answer(run_diff.diff_document(_diff(request, a, b)))
 
 
+class DiffContext(TypedDict):
+    """Values of `registry/diff.html`."""
+
+    a: str
+    b: str
+    turned: str
+    set_up: Sequence[object]
+    more: int
+    same: Sequence[object]
+    shared: int
+    candidates: Sequence[Mapping[str, object]]
+    more_tasks: int
+    statistics: str
+
+
 @router.get("/registry/diff")
 def diff_page(request: Request, a: str = "", b: str = "") -> Response:
     """Show the differences of two runs in set-up and results; without runs, redirect to the list of
@@ -230,16 +245,18 @@ def diff_page(request: Request, a: str = "", b: str = "") -> Response:
         request,
         "registry/diff.html",
         twin=f"/registry/diff.json?{urlencode({'a': before, 'b': after})}",
-        a=before,
-        b=after,
-        turned=f"/registry/diff?{urlencode({'a': after, 'b': before})}",
-        set_up=[_difference(line, difference, suites) for line in shown],
-        more=len(difference.set_up) - len(shown),
-        same=[_KIND_WORDS[kind] for kind in difference.same],
-        shared=difference.shared_tasks,
-        candidates=_changes(difference),
-        more_tasks=max(0, tasks - TASKS_SHOWN * len(difference.changes)),
-        statistics=f"/results?{urlencode([('run', before), ('run', after)])}",
+        **DiffContext(
+            a=before,
+            b=after,
+            turned=f"/registry/diff?{urlencode({'a': after, 'b': before})}",
+            set_up=[_difference(line, difference, suites) for line in shown],
+            more=len(difference.set_up) - len(shown),
+            same=[_KIND_WORDS[kind] for kind in difference.same],
+            shared=difference.shared_tasks,
+            candidates=_changes(difference),
+            more_tasks=max(0, tasks - TASKS_SHOWN * len(difference.changes)),
+            statistics=f"/results?{urlencode([('run', before), ('run', after)])}",
+        ),
     )
 
 
@@ -338,6 +355,22 @@ def trend_twin(
     return Answer(trend.trend_document(_trend(request, suite, candidate, last)))
 
 
+class TrendContext(TypedDict):
+    """Values of `registry/trend.html`."""
+
+    suite: str
+    figure_: dict[str, object]
+    rows: Sequence[Mapping[str, object]]
+    changes: Sequence[object]
+    runs: int
+    full: bool
+    last: int
+    asked: Sequence[object]
+    only: Sequence[object]
+    every: str
+    registry: str
+
+
 @router.get("/results/trend")
 def trend_page(
     request: Request, suite: str = "", candidate: Names = (), last: Newest = RUNS_OF_TREND
@@ -367,20 +400,22 @@ def trend_page(
         "registry/trend.html",
         title=f"{visible(history.suite)} over time",
         twin=f"/results/trend.json?{address}",
-        suite=visible(history.suite),
-        figure_=figure,
-        rows=_points(history),
-        changes=[visible(sentence) for sentence in changes],
-        runs=history.runs,
-        full=history.runs == last,
-        last=last,
-        asked=[visible(name) for name in candidate],
-        only=[
-            {"name": visible(name), "open": f"{every}&{urlencode({'candidate': name})}"}
-            for name in names
-        ],
-        every=every,
-        registry=f"/runs?{urlencode({'suite': history.suite})}",
+        **TrendContext(
+            suite=visible(history.suite),
+            figure_=figure,
+            rows=_points(history),
+            changes=[visible(sentence) for sentence in changes],
+            runs=history.runs,
+            full=history.runs == last,
+            last=last,
+            asked=[visible(name) for name in candidate],
+            only=[
+                {"name": visible(name), "open": f"{every}&{urlencode({'candidate': name})}"}
+                for name in names
+            ],
+            every=every,
+            registry=f"/runs?{urlencode({'suite': history.suite})}",
+        ),
     )
 
 

@@ -5,7 +5,7 @@ All numbers come from `app.statistics`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
@@ -129,6 +129,18 @@ def statistics_twin(request: Request) -> Response:
     return Answer(_document(asked, first, behind))
 
 
+class StatisticsDetailsContext(TypedDict):
+    """Values of `statistics/statistics_details.html`."""
+
+    figures: Sequence[object]
+    filters: Sequence[tuple[str, str]]
+    results: str
+    behind: str
+    matrix_trials: str
+    grades: str
+    tables: dict[str, str]
+
+
 @router.get("/statistics/behind")
 @reads(*FILTERS, *SWITCHES, *_COMPARED)
 def behind_page(request: Request) -> Response:
@@ -151,14 +163,16 @@ def behind_page(request: Request) -> Response:
         "statistics/statistics_details.html",
         twin=asked.address("/statistics/behind.json"),
         **behind_parts(first, details, asked),
-        figures=[_figure(asked, details.scores)],
-        filters=asked.pairs(),
-        results=asked.address("/results"),
-        behind=asked.address("/statistics/behind"),
-        matrix_trials=asked.address("/statistics/trials"),
-        grades=_grades(asked),
-        tables=_tables(asked),
         boot={"page": "behind"},
+        **StatisticsDetailsContext(
+            figures=[_figure(asked, details.scores)],
+            filters=asked.pairs(),
+            results=asked.address("/results"),
+            behind=asked.address("/statistics/behind"),
+            matrix_trials=asked.address("/statistics/trials"),
+            grades=_grades(asked),
+            tables=_tables(asked),
+        ),
     )
 
 

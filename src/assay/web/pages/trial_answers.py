@@ -4,7 +4,7 @@ comparison page.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
@@ -19,7 +19,7 @@ from assay.web.templating import page_of
 from assay.web.texts import t
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from assay.app.comparison.trial_answers import TrialAnswers
     from assay.domain.failure import Failure
@@ -36,6 +36,21 @@ def answers_twin(request: Request, run_id: str, trial_id: str) -> Response:
     return Answer(trial_answers.trial_answers_document(answers))
 
 
+class TrialAnswersContext(TypedDict):
+    """Values of `runs/trial_answers.html`."""
+
+    run: str
+    suite: str
+    thing: str
+    task: str
+    k: int
+    of: int
+    state: str
+    failure: Mapping[str, str] | None
+    asked: Mapping[str, object]
+    answers: Sequence[object]
+
+
 @router.get("/runs/{run_id}/trials/{trial_id}/answers")
 def answers_page(request: Request, run_id: str, trial_id: str) -> Response:
     """Show a trial's prompt and each candidate's whole answer."""
@@ -47,16 +62,18 @@ def answers_page(request: Request, run_id: str, trial_id: str) -> Response:
         "runs/trial_answers.html",
         title=f"{visible(trial.thing)} · Trial {trial.k}",
         twin=f"{here}.json",
-        run=answers.summary.id,
-        suite=visible(answers.summary.suite),
-        thing=visible(trial.thing),
-        task=visible(trial.task),
-        k=trial.k,
-        of=trial.of,
-        state=_state(answers),
-        failure=_failure(trial.failure),
-        asked=_shown(answers.asked),
-        answers=list(_answers(answers, here)),
+        **TrialAnswersContext(
+            run=answers.summary.id,
+            suite=visible(answers.summary.suite),
+            thing=visible(trial.thing),
+            task=visible(trial.task),
+            k=trial.k,
+            of=trial.of,
+            state=_state(answers),
+            failure=_failure(trial.failure),
+            asked=_shown(answers.asked),
+            answers=list(_answers(answers, here)),
+        ),
     )
 
 
