@@ -29,7 +29,7 @@ _PRICE_SOURCES: Final = {
     "assay.yaml": "from assay.yaml",
     "suite": "from the suite",
     "list": "from the price list",
-    "free": "no calls",
+    "free": "costs nothing",
 }
 
 _SCHEMA_WORDS: Final = {
