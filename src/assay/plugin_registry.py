@@ -34,6 +34,13 @@ DISTRIBUTION: Final = "assay-bench"
 """Name of Assay's own distribution."""
 
 
+_ENTRY_POINT_LISTS: Final = (
+    "*.dist-info/entry_points.txt",
+    "*.egg-info/entry_points.txt",
+    "EGG-INFO/entry_points.txt",
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
     """A plug-in that Assay or an installed package offers.
@@ -252,14 +259,15 @@ def _is_offered(group: str, path: Sequence[str]) -> bool:
     wanted = f"[{group}]".encode()
     for place in dict.fromkeys(path):
         folder = Path(place or ".")
-        if folder.is_file():
-            return True
-        for pattern in ("*.dist-info/entry_points.txt", "*.egg-info/entry_points.txt"):
-            try:
-                if any(wanted in listed.read_bytes() for listed in folder.glob(pattern)):
-                    return True
-            except OSError:  # unreadable for us, but perhaps not for `importlib.metadata`
+        try:
+            if folder.is_file() or any(
+                wanted in listed.read_bytes()
+                for pattern in _ENTRY_POINT_LISTS
+                for listed in folder.glob(pattern)
+            ):
                 return True
+        except OSError:  # unreadable for us, but perhaps not for `importlib.metadata`
+            return True
     return False
 
 

@@ -248,6 +248,35 @@ def test_kept_reviews_of_a_regrade_are_by_two_again(
     ) == (4, 4, 0)
 
 
+def test_a_regrade_keeps_what_two_people_read_at_one_server(
+    assay: Command, items: list[str], project: Path
+) -> None:
+    browser = {"sec-fetch-site": "same-origin"}
+    (run,) = assay("runs", "--json").document["runs"]
+    assert assay("review", "protocol", run["run_id"], "--set", "blind=0").code == 0
+    with (
+        Workspace.open(project) as workspace,
+        TestClient(create_app(workspace), base_url="http://127.0.0.1:8000") as client,
+    ):
+        for reviewer in ("ann", "bea"):
+            client.cookies.set("assay_reviewer", reviewer)
+            for item in items:
+                assert client.get(f"/api/assessments/{item}").status_code == 200
+                decision = {
+                    "key": f"{reviewer}-{item}-123456",
+                    "id": item,
+                    "verb": "approve",
+                    "reviewer": reviewer,
+                }
+                answer = client.post(
+                    "/api/decisions", json={"decisions": [decision]}, headers=browser
+                )
+                assert answer.json()["results"][0]["ok"], answer.text
+    new = assay("regrade", run["run_id"], "--json").document["run_id"]
+    regraded = assay("review", "list", "--run", new, "--json").document["assessments"]
+    assert [row["state"] for row in regraded] == ["approved"] * len(items)
+
+
 def test_a_regrade_keeps_a_settlement_but_no_open_dispute(
     assay: Command, items: list[str], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

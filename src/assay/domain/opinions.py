@@ -316,13 +316,17 @@ def check_settles(
     where = shown_assessment(key)
     if not differ(standing):
         raise Refused(where, "is not disputed.", remedy="/adjudication lists the disputed ones.")
-    of_the_two = any(settler.may_be(opinion.person) for opinion in list(standing.values())[:2])
-    if of_the_two and not together:
-        raise Refused(
-            where,
-            "is your own dispute.",
-            remedy="A third person must settle it, or the two of you together.",
-        )
+    of_the_two = next(
+        (opinion for opinion in list(standing.values())[:2] if settler.may_be(opinion.person)), None
+    )
+    if of_the_two is not None and not together:
+        if settler.names & of_the_two.person.names:
+            problem = "is your own dispute."
+            remedy = "A third person must settle it, or the two of you together."
+        else:
+            problem = f"has a verdict from the same login, under the name {of_the_two.reviewer}."
+            remedy = "Let a third person open the dispute at /adjudication and settle it there."
+        raise Refused(where, problem, remedy=remedy)
     if together and opinion_of(settler.reviewer, standing) is None:
         problem = "is not a dispute of yours, and only the two who disagree settle it together."
         raise Refused(

@@ -19,7 +19,17 @@ _NAME: Final = r"[\w.-]*(?:token|api[-_]?key|secret|passw(?:or)?d|passphrase|cre
 _OPTION: Final = re.compile(
     rf"-{{1,2}}(?:{_NAME}|(?:[\w.-]*[-_.])?(?:key|auth|pat|pwd|bearer))", re.IGNORECASE
 )
-_CERTAIN_OPTION: Final = re.compile(rf"-{{1,2}}{_NAME}", re.IGNORECASE)
+_CERTAIN: Final = (
+    r"(?:[\w.-]*(?:api[-_]?key|secret|passw(?:or)?d|passphrase)"
+    r"|(?:[\w.-]*(?:api|auth|access|bearer|hf|github|gitlab|bot|user)[-_])?token)"
+)
+# `--stop-token END` and `--cookie jar.txt` hold none.
+_CERTAIN_OPTION: Final = re.compile(rf"-{{1,2}}{_CERTAIN}", re.IGNORECASE)
+_CERTAIN_VARIABLE: Final = re.compile(rf"({_CERTAIN})=(?P<held>.+)", re.IGNORECASE | re.DOTALL)
+_CERTAIN_HEADER: Final = re.compile(
+    r"authorization\s*[:=]\s*[\"']?(?:(?:bearer|basic|token)\s+)?(?P<held>[^\s\"']+)", re.IGNORECASE
+)
+_MIN_KEY: Final = 20  # characters of a text whose shape alone makes it a key
 _VARIABLE: Final = re.compile(
     rf"((?:{_NAME}|\w*_(?:key|auth|pat|pwd|pass)|key|pwd)=).+", re.IGNORECASE | re.DOTALL
 )
@@ -98,20 +108,34 @@ def masked_line(line: str) -> str:
 
 def place_of_secret(words: Sequence[str]) -> int | None:
     """Return the index of the first word that certainly holds a secret: the value of an option such
-    as `--token`, or a word in the shape of a key.
+    as `--token`, of a variable such as `PASSWORD=…` or of an `Authorization` header, or a text in
+    the shape of a key.
 
-    A word with a placeholder such as `{{prompt}}` holds none. Masking is wider: it also hides what
-    only may be one, such as the value of `--sort-key`.
+    A placeholder such as `{{prompt}}`, a variable such as `$TOKEN` or a command in its place holds
+    none. Masking is wider: it also hides what only may be one, such as the value of `--sort-key`.
     """
     follows = False
     for place, word in enumerate(words):
         name, equals, value = word.partition("=")
         named = _CERTAIN_OPTION.fullmatch(name) is not None
-        held = word if follows and not word.startswith("-") else value if named and equals else ""
-        if (held and "{{" not in held) or _SHAPE.search(word) or _BEARER.search(word):
+        held = [word] if follows and not word.startswith("-") else [value] if named else []
+        variable = _CERTAIN_VARIABLE.fullmatch(word)
+        matches = (*_CERTAIN_HEADER.finditer(word), *([variable] if variable else []))
+        held += [match["held"] for match in matches]
+        held += [key[0] for key in _SHAPE.finditer(word) if _is_certain(key[0])]
+        if any(map(_is_literal, held)):
             return place
         follows = named and not equals
     return None
+
+
+def _is_certain(key: str) -> bool:
+    """True if a text in the shape of a key is hardly anything else; `key_value_store_v2` may be."""
+    return len(key) >= _MIN_KEY and not key.casefold().startswith("key")
+
+
+def _is_literal(value: str) -> bool:
+    return bool(value) and not value.startswith(("$", "`", "{{"))
 
 
 def _is_open_field(word: str) -> bool:

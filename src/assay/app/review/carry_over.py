@@ -87,8 +87,6 @@ def _is_repeated(decisions: ProjectingDecisions, repeat: _Repeat) -> bool:
     """Repeat a decision with the opinions before it; True if the item is decided now."""
     decision = repeat.decision
     settled = differ(repeat.opinions)
-    if (own := opinion_of(decision.reviewer, repeat.opinions)) is not None:
-        decision = replace(decision, login=own.given.login)
     for number, opinion in enumerate(repeat.opinions.values(), 1):
         if settled or folded(opinion.reviewer) != folded(decision.reviewer):
             given = opinion.given
@@ -97,12 +95,15 @@ def _is_repeated(decisions: ProjectingDecisions, repeat: _Repeat) -> bool:
                 verb=given.verb,
                 reviewer=opinion.reviewer,
                 stated_by=given.stated_by,
-                login=given.login,
+                # The opinions were checked when they were given. Only the first keeps its login: a
+                # repeat is sent by a script, which completes no opinion of the same login.
+                login=given.login if number == 1 else "",
                 corrections=given.corrections,
             )
             decisions.decide((replace(as_given, key=f"{decision.key}:{number}"),))
     if settled:
-        event = decisions.settle(decision, together=own is not None)
+        together = opinion_of(decision.reviewer, repeat.opinions) is not None
+        event = decisions.settle(decision, together=together)
     else:
         (event,) = decisions.decide((decision,))
     return event.after is not AssessmentState.PENDING
