@@ -120,8 +120,10 @@ def as_named(request: Request, item: Item) -> Item:
     if not is_sealed(request):
         if not item.rerunnable or visitor_of(request).role is not VisitorRole.OWNER:
             return item
-        problem = services_of(request).review.judge_problem(RunId(item.run_id))
-        return replace(item, rerun_problem=problem)
+        review, run = services_of(request).review, RunId(item.run_id)
+        problem = review.judge_problem(run)
+        text = "" if problem is None else review.without_judges(run, str(problem))
+        return replace(item, rerun_problem=text)
     names = services_of(request).concealment
 
     def sealed(name: str) -> str:

@@ -229,9 +229,7 @@ def test_a_failing_judge_is_explained_to_the_owner_without_its_name(
     }
     document = rerun_ended(client, wish)
     assert document["status"] == "failed"
-    assert document["error"]["problem"].startswith(
-        "the judge failed, and the earlier grades remain."
-    )
+    assert document["error"]["problem"].startswith("the judge failed; the earlier grades remain.")
     assert "refused the request (400 Bad Request)" in document["error"]["problem"]
     assert JUDGE not in json.dumps(document)
 

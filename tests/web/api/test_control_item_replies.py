@@ -348,3 +348,20 @@ def test_while_the_judge_fails_a_check_is_not_judged_again_either(desk: Desk) ->
     assert desk.again(desk.reals[1])["status"] == "done"
     for item in (check, other):
         assert desk.again(item, n=1)["status"] == "done", "it works again"
+
+
+def test_a_check_fails_as_a_real_item_does_if_the_judge_cannot_be_called(
+    stored: Path, tmp_path: Path
+) -> None:
+    with opened(stored, tmp_path) as desk:
+        for recording in (tmp_path / "store").rglob("*.jsonl"):
+            recording.unlink()
+        items = (desk.checks[0], desk.reals[-1])  # the check first: no rerun has failed before
+        problems = {
+            desk.client.get(f"/api/assessments/{item}").json()["rerun_problem"] for item in items
+        }
+        outcomes = [desk.again(item) for item in items]
+        assert [outcome["status"] for outcome in outcomes] == ["failed", "failed"]
+        assert len(problems) == 1
+        assert problems != {""}
+        assert outcomes[0]["error"] == outcomes[1]["error"]

@@ -55,6 +55,13 @@ def test_a_calibration_links_its_model_only_where_that_has_a_page(tmp_path: Path
         assert client.get("/models/openai/judge", headers=HTML).status_code == 200
 
 
+def test_filters_of_an_empty_list_of_runs_show_a_page(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path, environment={}) as workspace:
+        client = client_of(workspace)
+        for path in ("/runs?state=archived", "/runs?q=a", "/runs"):
+            assert client.get(path, headers=HTML).status_code == 200, path
+
+
 def test_alias_column_is_shown_only_if_a_candidate_has_aliases(tmp_path: Path) -> None:
     with Workspace.open(tmp_path, environment={}) as workspace:
         plan = a_plan("20250101-000000-alpha-aaaa", suite="alpha", candidates=("ann", "bob"))

@@ -144,6 +144,17 @@ def test_hostile_formulas_stay_source_and_stop_nothing(page: Page, served: Serve
         "comment": "5 % of 10",
         "invisible": r"\phantom{x} y",
         "white": r"\color{white} y",
+        "defined": r"\def\a{SECRET}x",
+        "renamed": r"\renewcommand{\le}{\ge}x\le y",
+        "let": r"\let\le\ge x\le y",
+        "message": r"\message{SECRET}x",
+        "one of several": r"\mathchoice{x}{SECRET}{y}{z}",
+        "internal": r"\@firstoftwo{x}{SECRET}",
+        "comment after a line": "x\\\\% SECRET\ny",
+        "skipped back": r"\hskip-10em x",
+        "drawn over": r"\text{SECRET}\!\!\!\!\!\rule{4em}{1.2em}",
+        "row over row": r"\begin{matrix}SECRET\\[-1.4em] x\end{matrix}",
+        "odd address": r"\href{a b:c}{SECRET}x",
     }
     answers = drawn(page, served, list(hostile.values()))
     shown = {name: answer["math"] for name, answer in zip(hostile, answers, strict=True)}

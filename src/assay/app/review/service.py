@@ -37,7 +37,7 @@ from assay.domain.blind_first import (
     needs_verdict,
     verdict_first,
 )
-from assay.domain.errors import InputError, Refused, UnknownName
+from assay.domain.errors import InputError, Refused, SettingsError, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, shown_assessment
 from assay.domain.lifecycle import UNDOABLE, AssessmentPurpose, AssessmentState, Verb
 from assay.domain.observations import (
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 NOT_BLIND: Final = "Not blind: the arena has shown you who wrote this."
 """Note above the grades of an item if the reviewer already knows the authors."""
 
+_SHORT_NAME: Final = 3  # letters of a model's name that also begin other words
 _REMEMBERED: Final = 20_000  # maximum number of remembered (reviewer, item) pairs
 
 
@@ -346,11 +347,14 @@ class ReviewService:
 
     # --- rerun
 
-    def judge_problem(self, run: RunId) -> str:
-        """Return why this process may not call the run's judges; empty if it may."""
+    def judges_of(self, run: RunId) -> tuple[str, ...]:
+        """Return the names of the models that judge a run."""
+        return tuple(judge.model.ref for judge in self._plans.plan(run).judges)
+
+    def judge_problem(self, run: RunId) -> SettingsError | None:
+        """Return why this process may not call the run's judges; None if it may."""
         judges = [judge.model for judge in self._plans.plan(run).judges]
-        problems = self._workspace.directory.problems((), judges=judges)
-        return self.without_judges(run, str(problems[0])) if problems else ""
+        return next(iter(self._workspace.directory.problems((), judges=judges)), None)
 
     def without_judges(self, run: RunId, text: str) -> str:
         """Return a text with "the judge" in place of each judge's name, because an item may hide
@@ -360,8 +364,12 @@ class ReviewService:
         names = sorted(
             {name for model in models for name in (model.ref, model.name) if name}, key=len
         )
-        listed = "|".join(map(re.escape, reversed(names)))
-        return re.sub(rf"(?<![\w/-])(?:{listed})(?![\w-])", "the judge", text) if names else text
+        # A provider adds a date or a size to a name; a name of a few letters begins other words.
+        listed = "|".join(
+            re.escape(name) + (r"\w*(?:[.-]\w+)*" if len(name) > _SHORT_NAME else r"(?![\w-])")
+            for name in reversed(names)
+        )
+        return re.sub(rf"(?i)(?<![\w-])(?:{listed})", "the judge", text) if names else text
 
     # --- decide
 

@@ -5,8 +5,8 @@ again. The attempt number in the request prevents two reruns for one request.
 
 The rerun of a control item (planted check) calls no model, but looks like a real one: it takes as
 long as judging usually takes, returns another attempt, and is refused if a real item would be
-refused. If the last real rerun of this process failed, it fails with the same error; before the
-first real rerun, it succeeds.
+refused. If this process may not call the run's judges, or their last real rerun in it failed, it
+fails with the same error; before their first real rerun, it succeeds.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ import asyncio
 import secrets
 from collections import OrderedDict, deque
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NotRequired, TypedDict
 
 from assay.app.review import rerun
 from assay.domain import decisions as rules
 from assay.domain.errors import AssayError, Refused, UnknownName
+from assay.domain.failure import Failure, Fault
 from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.lifecycle import AssessmentPurpose, Verb
 from assay.domain.review import Decision, Via, stated_by
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from assay.app.review.queue import ReviewQueue
     from assay.app.review.service import ReviewService
     from assay.app.workspace import Workspace
-    from assay.domain.failure import Failure
     from assay.domain.selection import AssessmentDetail
 
 _AT_ONCE: Final = 4  # a person waits for each, and they share the judge's rate limits with runs
@@ -98,7 +99,8 @@ class Reruns:
         self._review = review
         self._concealment = concealment
         self._took: deque[float] = deque(maxlen=_LASTED)
-        self._broken: Failure | AssayError | None = None  # how the last real rerun failed
+        # how the last real rerun by these judges failed
+        self._broken: dict[tuple[str, ...], Failure | AssayError] = {}
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._outcomes: OrderedDict[str, RerunOutcome] = OrderedDict()
         self._under_way: dict[asyncio.Task[None], RerunRequest] = {}
@@ -187,14 +189,14 @@ class Reruns:
                 new, failure = await (
                     self._control(request_, detail)
                     if _is_control(detail)
-                    else self._judged(request_)
+                    else self._judged(request_, detail)
                 )
         except (Refused, UnknownName, _NoGrades) as error:
             if error.where == shown_assessment(request_.assessment):
                 error.where = request_.name
             self._outcomes[request_.key] = _failed(request_, error)
         except AssayError as error:
-            self._outcomes[request_.key] = _failed(request_, self._why(request_, error))
+            self._outcomes[request_.key] = _failed(request_, self._why(request_, detail, error))
         except asyncio.CancelledError:
             self._outcomes.pop(request_.key, None)
             raise
@@ -208,14 +210,19 @@ class Reruns:
             raise
         else:
             if new is None:
-                self._outcomes[request_.key] = _failed(request_, self._why(request_, failure))
+                self._outcomes[request_.key] = _failed(
+                    request_, self._why(request_, detail, failure)
+                )
             else:
                 self._outcomes[request_.key] = await self._done(
                     request_, detail, new, attempt=request_.attempt + 1
                 )
 
-    async def _judged(self, request_: RerunRequest) -> tuple[AssessmentKey | None, Failure | None]:
+    async def _judged(
+        self, request_: RerunRequest, detail: AssessmentDetail
+    ) -> tuple[AssessmentKey | None, Failure | None]:
         began = monotonic()
+        judges = await asyncio.to_thread(self._review.judges_of, detail.row.run_id)
         try:
             outcome = await rerun.rerun(
                 self._workspace,
@@ -231,11 +238,13 @@ class Reruns:
         except AssayError as error:
             if not isinstance(error, Refused | UnknownName):  # these errors are about the item
                 self._took.append(monotonic() - began)
-                self._broken = error
+                self._broken[judges] = error
             raise
         self._took.append(monotonic() - began)
         new, failure = outcome
-        self._broken = None if new is not None else failure
+        self._broken.pop(judges, None)
+        if new is None and failure is not None:
+            self._broken[judges] = failure
         return outcome
 
     async def _control(
@@ -243,10 +252,13 @@ class Reruns:
     ) -> tuple[AssessmentKey | None, Failure | None]:
         """Wait for as long as judging takes, then return another attempt of a control item."""
         rerun.check_rerun(detail.row)
-        broken = self._broken
-        await asyncio.sleep(self._took[-1] if broken else self._takes_s(detail))
+        judges = await asyncio.to_thread(self._review.judges_of, detail.row.run_id)
+        problem = await asyncio.to_thread(self._review.judge_problem, detail.row.run_id)
+        broken = problem or self._broken.get(judges)
+        if problem is None:
+            await asyncio.sleep(self._took[-1] if broken and self._took else self._takes_s(detail))
         if broken is not None:
-            raise self._why(request_, broken)
+            raise self._why(request_, detail, broken)
         decision = Decision(
             verb=Verb.RERUN,
             assessment=request_.assessment,
@@ -261,27 +273,30 @@ class Reruns:
         )
         return await asyncio.to_thread(self._review.rerun_control, decision), None
 
-    def _why(self, request_: RerunRequest, cause: Failure | AssayError | None) -> _NoGrades:
+    def _why(
+        self, request_: RerunRequest, detail: AssessmentDetail, cause: Failure | AssayError | None
+    ) -> _NoGrades:
         """Return the error for a judge that gave no new grades.
 
         The owner reads the cause, without the judge's name, which the item may hide. Reviewers read
-        only that the judge failed.
+        only that the judge failed. A reply that could not be read is described to nobody, because
+        the description may name candidates.
         """
-        kept = "the earlier grades remain."
-        if cause is None or not request_.of_owner:
-            return _NoGrades(
-                "rerun", f"the judge failed; {kept}", remedy="Ask the owner, or try again later."
-            )
-        run = self._review.control_items.detail(request_.assessment).row.run_id
+        kept = "the judge failed; the earlier grades remain."
+        general = _NoGrades("rerun", kept, remedy="Ask the owner, or try again later.")
+        if not request_.of_owner or cause is None:
+            return general
         if isinstance(cause, AssayError):
             problem, remedy = f"{cause.where}: {cause.problem}", cause.remedy
+        elif cause.fault is Fault.JUDGE:
+            problem, remedy = f"Its reply was of no use ({cause.kind}).", "Try again later."
         else:
             problem, remedy = cause.detail or cause.kind, "Try again later."
-        return _NoGrades(
-            "rerun",
-            f"the judge failed, and {kept} {self._review.without_judges(run, problem)}",
-            remedy=self._review.without_judges(run, remedy),
-        )
+        try:
+            hidden = partial(self._review.without_judges, detail.row.run_id)
+            return _NoGrades("rerun", f"{kept} {hidden(problem)}", remedy=hidden(remedy))
+        except AssayError:  # the store cannot be read
+            return general
 
     def _takes_s(self, detail: AssessmentDetail) -> float:
         """Return the seconds for a control item's rerun, taken from a recent real rerun or from the

@@ -5,14 +5,24 @@ import { h, t, visible } from "../frame/dom.js";
 
 const FOLDER = new URL("../vendor/katex/", import.meta.url);
 const LONGEST = 5_000; // characters; longer texts between dollar signs are no formulas that anybody reads
+const WIDE = 60; // characters from which a formula within a line may be wider than the column, and scrolls
 const DEEPEST = 100; // nested groups; KaTeX reads them recursively
 
 // A line break in a formula of one line, and letters such as é, are drawn as they were meant. Signs without a width in the
 // fonts are not.
 const MEANT = new Set(["newLineInDisplayMode", "unicodeTextInMathMode"]);
-// What would be drawn as nothing, or could be made unreadable, although a judge reads it: the rest of a line behind %,
-// invisible boxes, colours, and boxes that are moved over others.
-const HIDDEN = /(?<!\\)%|\\(?:[hv]?phantom|(?:text|math)?color|f?colorbox|smash|(?:math)?[lrc]lap|raisebox|m?kern|m?skip|hspace)(?![a-zA-Z])/u;
+// What would be drawn as nothing, as something else, or could be made unreadable, although a judge reads it.
+const COMMANDS = [
+  "[hv]?phantom", "(?:text|math)?color", "f?colorbox", "smash", "(?:math)?[lrc]lap", "raisebox", // unseen, or over others
+  "m?kern", "[hm]?skip", "hspace", "neg(?:thin|med|thick)space",
+  "[egx]?def", "let", "futurelet", "global", "long", "(?:re|provide)?newcommand", // other meanings of known commands
+  "(?:err)?message", "show", "mathchoice", "TextOrMath", // one of several texts, or none
+  "href", "url", "includegraphics", "html[a-zA-Z]*", // some are drawn as their name, and `trust` is not asked
+];
+const HIDDEN = new RegExp(
+  String.raw`(?<!\\)(?:\\\\)*%|\\(?:${COMMANDS.join("|")})(?![a-zA-Z])|\\[a-zA-Z]*@|(?:\\!\s*){3}|-\s*\.?\d[\d.]*\s*(?:em|ex|mu|pt|mm|cm|in|bp|pc|dd|cc|nd|nc|sp|px)\b`,
+  "u",
+);
 const refuse = ({ command }) => { throw new Error(t("review.formula_reaches", { command })); };
 const OPTIONS = {
   throwOnError: true,
@@ -44,7 +54,7 @@ export const hasFormula = (tree) => Array.isArray(tree) && (tree[1]?.["data-tex"
 
 /** Creates the element of a formula; `block` stands on a line of its own. */
 export function formula(tex, block) {
-  const element = h("span", { class: block ? "formula block" : "formula" });
+  const element = h("span", { class: `formula ${block ? "block" : tex.length > WIDE ? "long" : ""}`.trim() });
   if (katex) draw(element, tex, block);
   else {
     element.append(source(tex));
