@@ -47,13 +47,14 @@ class PageQuery(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _one_of_choices(cls, value: Any, info: ValidationInfo) -> Any:
-        """Check a field of an enumeration or a `Literal`, which may be empty."""
+        """Check a field of an enumeration or a `Literal`; an empty text stands for the default."""
         field = cls.model_fields[info.field_name or ""]
+        value = field.default if value == "" else value
         kind: Any = field.annotation
         choices = tuple(map(str, kind)) if isinstance(kind, EnumType) else get_args(kind)
         if get_origin(kind) is not Literal and not isinstance(kind, EnumType):
             return value
-        return one_of(info.field_name or "", value or field.default, choices)
+        return one_of(info.field_name or "", value, choices)
 
     def address(self, path: str, changes: Self | None = None) -> str:
         """Return a path with these parameters; the fields that `changes` sets replace them."""

@@ -109,6 +109,11 @@ def said(answer: Any) -> str:
 PAGES = pages()
 
 
+def test_an_empty_parameter_is_the_same_as_none(client: TestClient) -> None:
+    for path in ("/audit?before=&check=", "/runs?sort=&q="):
+        assert client.get(path).status_code == 200, path
+
+
 def test_pages_are_listed_with_their_parameters() -> None:
     reads = dict(PAGES)
     assert {"task", "criterion", "from"} <= reads["/results"]

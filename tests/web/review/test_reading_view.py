@@ -35,6 +35,12 @@ TASKS = {
         ["refunded the shipping"],
     ),
     "json": ("", PERSON, "{}", ['"city": "Ulm"']),
+    "sums": (
+        "",
+        "The answer is $\\sqrt{x}$ for all of us.\n",
+        "The answer is $x$ for all of us.\n",
+        ["The answer is"],
+    ),
     "code": ("python", CODE, "x = 1\n", ["return a + b"]),
 }
 
@@ -77,7 +83,7 @@ def opened(page: Page, served: Served, thing: str, *, of: str = "kira") -> None:
     """Open the item of a thing at the response of one candidate."""
     names = {
         row["thing"]: row["id"]
-        for n in range(1, 5)
+        for n in range(1, len(TASKS) + 1)
         if (row := served.get(f"/api/assessments/a{n}"))
     }
     text = TASKS[thing][1 if of == "kira" else 2]
@@ -125,6 +131,13 @@ def test_m_shows_the_source_and_the_text_again(page: Page, served: Served) -> No
     expect(page.locator("#pane .line.lit")).to_have_count(2)
     page.get_by_role("button", name="Source").click()
     expect(page.locator("article.reading h4")).to_be_visible()
+
+
+def test_a_formula_is_one_word_of_the_differences(page: Page, served: Served) -> None:
+    opened(page, served, "sums")
+    page.keyboard.press("d")
+    expect(page.locator(".legend")).to_be_visible()
+    assert page.evaluate("CSS.highlights.get('different').size") == 2
 
 
 def test_d_shows_two_similar_texts_with_their_differences(page: Page, served: Served) -> None:

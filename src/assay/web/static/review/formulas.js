@@ -55,6 +55,7 @@ export const hasFormula = (tree) => Array.isArray(tree) && (tree[1]?.["data-tex"
 /** Creates the element of a formula; `block` stands on a line of its own. */
 export function formula(tex, block) {
   const element = h("span", { class: `formula ${block ? "block" : tex.length > WIDE ? "long" : ""}`.trim() });
+  element.dataset.tex = tex;
   if (katex) draw(element, tex, block);
   else {
     element.append(source(tex));

@@ -216,12 +216,20 @@ function areSimilar(one, other) {
   return shared >= SIMILAR * words;
 }
 
-/** Returns the words of an element, each with its range. */
+/** Returns the words of an element, each with its range; a formula is one word. */
 function tokens(root) {
   if (!root) return [];
-  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT, (node) => (node.parentElement.closest(".katex-mathml") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT));
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   const words = [];
+  let formula = null;
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const inside = node.parentElement.closest(".formula");
+    if (inside && inside !== formula) {
+      const range = new StaticRange({ startContainer: inside, startOffset: 0, endContainer: inside, endOffset: inside.childNodes.length });
+      words.push(Object.assign(range, { word: `$${inside.dataset.tex}$` }));
+    }
+    formula = inside;
+    if (inside) continue;
     for (const match of node.data.matchAll(/[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu)) {
       const range = new StaticRange({ startContainer: node, startOffset: match.index, endContainer: node, endOffset: match.index + match[0].length });
       words.push(Object.assign(range, { word: match[0] }));
