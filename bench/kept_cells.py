@@ -91,7 +91,7 @@ def fill(
             task=Task(
                 id=f"t{i}",
                 thing=f"t{i}",
-                prompt=(Message(role="user", content="?"),),
+                prompt=(Message(role="user", content=f"Question {i}?"),),
                 scoring=Scoring(method="judge"),
             ),
             position=i,
