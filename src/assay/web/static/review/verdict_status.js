@@ -83,8 +83,8 @@ export function rerun(page, entry, result, record) {
   if (!result.ok) {
     if (record) record.decided = null;
     const { where, problem, remedy } = result.error;
-    const about = where && where !== "rerun" ? `${where}: ${problem}` : problem;
-    return refused(page, entry, record, [about, remedy].filter(Boolean).join(" "), "said.rerun_failed");
+    if (where === "rerun") return refused(page, entry, record, [problem, remedy].filter(Boolean).join(" "), "said.rerun_why");
+    return refused(page, entry, record, [where, problem].filter(Boolean).join(": "), "said.rerun_failed");
   }
   const go = () => location.assign(`/assessments/${result.new_id}`);
   const stays = boot.single && page.busy();
