@@ -245,10 +245,10 @@ def test_margins_that_differ_between_runs_are_not_used_and_said_so(project: Path
         assert "margins_differ" in {one.code for one in both.basis.cautions}
         newest = results.compare(workspace.store, workspace.settings, Selection(), "alice", "bob")
         assert newest.basis.margin == 0.05
-        one = results.compare(
+        comparison = results.compare(
             workspace.store, workspace.settings, Selection(runs=("20250101",)), "alice", "bob"
         )
-        assert one.basis.margin == 0.03
+        assert comparison.basis.margin == 0.03
 
 
 def test_plan_cost_follows_the_cost_of_past_calls(project: Path) -> None:
